@@ -1,0 +1,124 @@
+"""What a person may say about algorithms.
+
+Each algorithm is one class and one entry in `ALGORITHMS`; the spec, its errors, its help and its
+JSON Schema all follow from these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from operant.spec.fields import Closed, Linear, Schedule, Scheduled
+from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
+
+if TYPE_CHECKING:
+    from operant.spec.schema import Spec
+
+
+class Algorithm(Closed):
+    """The base of every algorithm's settings (abstract).
+
+    `ENGINE` names the engine that runs it; `RESUME` is "exact" when a resumed run equals one that
+    was never stopped and "warm" otherwise.
+    """
+
+    ENGINE: ClassVar[str]
+    RESUME: ClassVar[Literal["exact", "warm"]]
+    USES_MEMORY: ClassVar[bool]
+
+    name: Any  # each algorithm narrows it to its own Literal
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        """Where the settings of `spec` do not fit together under this algorithm."""
+        raise NotImplementedError
+
+    def inert(self) -> Mapping[str, str]:
+        """The dotted paths of settings that this algorithm would never read, each with the reason."""
+        raise NotImplementedError
+
+
+class PpoSpec(Algorithm):
+    """Proximal policy optimisation with a clipped objective (Schulman et al., 2017)."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = False
+
+    name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
+    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
+    time_horizon: int = Field(default=128, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    minibatch_size: int = Field(
+        default=128, ge=1, le=100_000_000, description="Samples per gradient step; must divide num_envs x time_horizon."
+    )
+    training_epoch: int = Field(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
+    clip_eps: Annotated[Schedule, Scheduled(gt=0, le=1)] = Field(
+        default=0.2, description="Clip range of the probability ratio."
+    )
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+        default=0.01, description="Weight of the entropy bonus."
+    )
+    val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    clip_vloss: float | None = Field(
+        default=None, gt=0, le=1e6, description="Clip range of the value change; null for none."
+    )
+    normalize_advantages: bool = Field(default=True, description="Standardise advantages within each minibatch.")
+    target_kl: float | None = Field(
+        default=None, gt=0, le=100, description="Stop an update's epochs above this KL; null for never."
+    )
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return minibatch_misfits(spec, self)
+
+    def inert(self) -> Mapping[str, str]:
+        return {"agent.net.duelling": "ppo has no Q-network"}
+
+
+class DqnSpec(Algorithm):
+    """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = True
+
+    name: Literal["dqn"] = Field(default="dqn", description="Algorithm.")
+    double: bool = Field(default=True, description="Select with the online net and evaluate with the target net.")
+    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
+        default=Linear(start=1.0, end=0.05, frames=10_000),
+        description="Probability of a random action, per environment.",
+    )
+    loss: Literal["huber", "mse"] = Field(default="huber", description="Loss of the temporal-difference error.")
+    training_start: int = Field(default=1000, ge=1, le=10**12, description="Frames before the first gradient step.")
+    training_frequency: int = Field(
+        default=4, ge=1, le=10**12, description="Frames between rounds of gradient steps; a multiple of num_envs."
+    )
+    training_iter: int = Field(default=1, ge=1, le=10_000, description="Gradient steps in one round.")
+    target_update: int = Field(
+        default=500, ge=1, le=10**12, description="Frames between copies to the target net (with `polyak` 1)."
+    )
+    polyak: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="1 copies the net every `target_update` frames; below 1 blends at every round.",
+    )
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return [*round_misfits(spec, self), *replay_misfits(spec, self)]
+
+    def inert(self) -> Mapping[str, str]:
+        blends = {"agent.algorithm.target_update": "polyak is below 1"} if self.polyak < 1 else {}
+        return {
+            "agent.net.shared": "dqn has no critic",
+            "agent.net.optimizer.critic_lr": "dqn has no critic",
+            "agent.net.optimizer.clip_each": "dqn has no critic",
+            "agent.net.log_std_init": "dqn has no continuous actions",
+            **blends,
+        }
+
+
+ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec}

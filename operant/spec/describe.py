@@ -1,0 +1,129 @@
+"""Tables of settings for `operant help` and the documentation, made from the spec classes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from operant.errors import UsageError
+from operant.spec.distributions import ABOUT, PARAMETERS
+from operant.spec.fields import Closed, Linear
+from operant.spec.kinds import Kind, kind_of
+from operant.spec.paths import REGISTRIES, SECTIONS, help_command
+from operant.spec.problems import nearest, shown
+
+Words = tuple[str, ...]
+SEARCH = ("search",)
+SEARCH_SUMMARY = "Distributions to draw settings from, written path__distribution: [parameters] under `search:`."
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting: its name, what it takes in plain words, its default and what it means."""
+
+    name: str
+    type: str
+    default: str
+    range: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What `operant help WORDS` shows."""
+
+    title: str
+    summary: str
+    rows: tuple[Row, ...]
+
+
+def topics() -> list[tuple[str, str]]:
+    """(words, one line about it) of everything that can be described."""
+    listed = [(" ".join(words), _summary(model)) for words, model in SECTIONS.items()]
+    return [*listed, (SEARCH[0], SEARCH_SUMMARY)]
+
+
+def describe(words: Sequence[str]) -> Topic:
+    """The topic that the words name: none at all, a section, a kind such as `net`, or one such as `net mlp`.
+
+    One word is enough where it names only one thing, so `ppo` is `algorithm ppo`.
+    """
+    key = tuple(word.lower() for word in words)
+    if not key:
+        return Topic("topics", "What `operant help` can describe.", tuple(_pointer(*each) for each in topics()))
+    if key == SEARCH:
+        return Topic("search", SEARCH_SUMMARY, tuple(_distribution(name) for name in PARAMETERS))
+    if len(key) == 1 and key[0] in REGISTRIES:
+        return _choices(key[0])
+    model = SECTIONS.get(key) or _by_last_word(key)
+    if model is None:
+        raise _unknown(key)
+    return Topic(_title(model), _summary(model), tuple(_row(*each) for each in model.model_fields.items()))
+
+
+def _choices(kind: str) -> Topic:
+    rows = tuple(_pointer(name, _summary(model)) for name, model in REGISTRIES[kind].items())
+    return Topic(kind, f"Choose one, and see its settings with `operant help {kind} {rows[0].name}`.", rows)
+
+
+def _by_last_word(key: Words) -> type[Closed] | None:
+    found = [model for words, model in SECTIONS.items() if words[-1:] == key]
+    return found[0] if len(found) == 1 else None
+
+
+def _unknown(key: Words) -> UsageError:
+    known = [*(" ".join(words) for words in SECTIONS), *REGISTRIES, *SEARCH]
+    asked = " ".join(key)
+    last = {words[-1]: " ".join(words) for words in SECTIONS}
+    found = nearest(asked, known) or last.get(nearest(key[-1], last) or "")
+    hint = f"; did you mean {found}?" if found else ""
+    return UsageError(f"there is no help on {asked}{hint}", remedy=f"operant help {found or ''}".strip())
+
+
+def _title(model: type[Closed]) -> str:
+    return help_command(model).removeprefix("operant help ")
+
+
+def _summary(model: type[Closed]) -> str:
+    return (model.__doc__ or "").partition("\n")[0]
+
+
+def _pointer(name: str, about: str) -> Row:
+    return Row(name, "", "", "", about)
+
+
+def _distribution(name: str) -> Row:
+    return Row(name, f"[{', '.join(PARAMETERS[name])}]", "", "", ABOUT[name])
+
+
+def _row(name: str, field: FieldInfo) -> Row:
+    kind = kind_of(field)
+    about = f"{field.description or ''}{_see(kind)}"
+    return Row(name, kind.type, _default(field), kind.range, about)
+
+
+def _see(kind: Kind) -> str:
+    """Where a section's own settings are described."""
+    if kind.words != "section" or kind.section is None:
+        return ""
+    command = help_command(kind.section) if kind.one_of is None else _kind_command(kind.one_of.registry)
+    return f" See `{command}`."
+
+
+def _kind_command(registry: Mapping[str, type[Closed]]) -> str:
+    return next(f"operant help {kind}" for kind, each in REGISTRIES.items() if each is registry)
+
+
+def _default(field: FieldInfo) -> str:
+    """The default as a file would spell it; a section's is its own defaults, so it is left blank."""
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is PydanticUndefined:
+        return "required"
+    if isinstance(value, Linear):
+        return ", ".join(f"{key}: {each:g}" for key, each in value.model_dump().items())
+    if isinstance(value, Closed):
+        return ""
+    return str(value) if isinstance(value, str) else shown(list(value) if isinstance(value, tuple) else value)

@@ -1,0 +1,234 @@
+"""Faults that pydantic found in a spec, told as problems at the place where each was written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from operant.errors import SpecError
+from operant.spec.document import Document, KeyPath, Span, lookup
+from operant.spec.fields import Closed, Linear
+from operant.spec.kinds import Kind, number
+from operant.spec.misfit import Misfit
+from operant.spec.paths import REGISTRIES, find, help_command, known_paths, owner_of, title
+from operant.spec.problems import Problem, did_you_mean, nearest, report, shown
+from operant.spec.schema import Spec
+
+TRUE_WORDS, FALSE_WORDS = {"yes", "on", "y", "true"}, {"no", "off", "n", "false"}
+
+
+def spec_error(fault: ValidationError, document: Document) -> SpecError:
+    """All that pydantic found wrong with the data of a document, as one report."""
+    return report(problems_in(fault, document), document.source.label)
+
+
+def problems_in(fault: ValidationError, document: Document) -> list[Problem]:
+    """One problem per fault."""
+    problems = []
+    for detail in fault.errors(include_url=False):
+        path = written_path(detail["loc"], document.data)
+        problems.append(TELLERS.get(detail["type"], _wrong_type)(path, detail, document))
+    return problems
+
+
+def is_only_misfit(fault: ValidationError) -> bool:
+    """Whether every field is valid by itself, and only their combination is at fault."""
+    return all(detail["type"] == "misfit" for detail in fault.errors(include_url=False))
+
+
+def written_path(loc: KeyPath, data: Any) -> KeyPath:
+    """A fault's location as a person wrote it, without the names of the alternatives tried."""
+    path: KeyPath = ()
+    for index, part in enumerate(loc):
+        present = part in data if isinstance(data, dict) else isinstance(data, list) and isinstance(part, int)
+        if present or (isinstance(data, dict) and index == len(loc) - 1):
+            path, data = (*path, part), lookup(data, (part,))
+    return path
+
+
+def span_of(path: KeyPath, document: Document) -> Span | None:
+    """Where the value at `path` was written; the key of a section or a null, or of the nearest ancestor."""
+    found = document.mark_of(path)
+    if found is None:
+        return None
+    at, mark = found
+    value = lookup(document.data, path)
+    is_visible = at == path and value is not None and not isinstance(value, dict)
+    return mark.value if is_visible or mark.key is None else mark.key
+
+
+def key_span(path: KeyPath, document: Document) -> Span | None:
+    """Where the key at `path` was written; its nearest ancestor's when it never was."""
+    found = document.mark_of(path)
+    return (found[1].key or found[1].value) if found else None
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as `-s` takes it."""
+    return ".".join(str(part) for part in path)
+
+
+def _unknown(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    return unknown_setting(path, document)
+
+
+def unknown_setting(path: KeyPath, document: Document) -> Problem:
+    """There is no setting at `path`; which one was meant?"""
+    owner = owner_of(path, document.data)
+    cause = f"{dotted(path)} is not a {'section' if owner is Spec else 'setting'} of {title(owner)}"
+    hint = suggestion(str(path[-1]), owner, document.data)
+    return Problem(cause, key_span(path, document), hint, help_command(owner))
+
+
+def suggestion(key: str, owner: type[Closed], data: Any) -> str:
+    """What an unknown key of a section was perhaps meant to be; empty when nothing is near."""
+    return next(_suggestions(key, owner, data), "")
+
+
+def _suggestions(key: str, owner: type[Closed], data: Any) -> Iterator[str]:
+    """The likeliest first: the same key elsewhere, or of another choice; then keys that look like it."""
+    paths = list(known_paths(data))
+    yield from (f"did you mean {dotted(path)}?" for path in paths if path[-1] == key)
+    for registry in REGISTRIES.values():
+        if owner in registry.values():
+            yield from (f"it is a setting of {name}" for name, model in registry.items() if key in model.model_fields)
+    if sibling := nearest(key, owner.model_fields):
+        yield f"did you mean {sibling}?"
+    leaf = nearest(key, (path[-1] for path in paths))
+    yield from (f"did you mean {dotted(path)}?" for path in paths if path[-1] == leaf)
+
+
+def _missing(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    slot, owner = find(path, document.data), owner_of(path, document.data)
+    about = str(slot.field.description).rstrip(".") if slot else ""
+    hint = f"it needs {path[-1]}: {about[:1].lower()}{about[1:]}"
+    return Problem(f"{dotted(path)} is missing", span_of(path, document), hint, help_command(owner))
+
+
+def _misfit(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    misfit: Misfit = detail.get("ctx", {})["misfit"]
+    value = _written(path, detail, document)
+    said = "" if isinstance(value, Closed | dict) else f" = {shown(value)}"
+    mend = f"add -s {misfit.path}={shown(misfit.mend)}" if misfit.mend is not None else None
+    remedy = mend or help_command(owner_of(path, document.data))
+    return Problem(f"{misfit.path}{said} {misfit.problem}", _blame(misfit, document), misfit.fits, remedy)
+
+
+def _written(path: KeyPath, detail: ErrorDetails, document: Document) -> Any:
+    """The value as it was written, or what it was by default."""
+    return lookup(document.data, path) if path in document.marks else detail["input"]
+
+
+def _blame(misfit: Misfit, document: Document) -> Span | None:
+    """Of the settings involved, the one a person wrote: on the command line, else in the file."""
+    paths = [tuple(path.split(".")) for path in (misfit.path, *misfit.others)]
+    written = [path for path in paths if path in document.marks]
+    overridden = [path for path in written if document.marks[path].value.source.label is None]
+    return span_of(next(iter(overridden + written + paths)), document)
+
+
+def _choice(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    value, slot = detail["input"], find(path, document.data)
+    choices = slot.kind.choices if slot else ()
+    return _not_one_of(path, value, choices, document)
+
+
+def _not_one_of(path: KeyPath, value: Any, choices: tuple[str, ...], document: Document) -> Problem:
+    cause = f"{dotted(path)} = {shown(value)} is not one of {', '.join(choices)}"
+    remedy = help_command(owner_of(path, document.data))
+    return Problem(cause, span_of(path, document), did_you_mean(str(value), choices), remedy)
+
+
+def _unknown_name(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    """No such algorithm, net or memory."""
+    slot = find(path, document.data)
+    one_of = slot.kind.one_of if slot else None
+    if one_of is None:
+        return _wrong_type(path, detail, document)
+    problem = _not_one_of((*path, one_of.tag), detail["input"].get(one_of.tag), tuple(one_of.registry), document)
+    return Problem(problem.cause, problem.at, problem.hint, f"operant help {path[-1]}")
+
+
+def _out_of_range(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    slot, owner = find(path, document.data), owner_of(path, document.data)
+    value = _written(path, detail, document)
+    if owner is Linear and slot is not None and not slot.kind.range:
+        slot = find(path[:-1], document.data)
+    kind = slot.kind if slot else Kind()
+    hint = f"must be {kind.range}" if kind.range else "must be finite"
+    bound = kind.nearest(value) if isinstance(value, int | float) else None
+    hint += f"; nearest: {number(bound).replace(',', '')}" if bound is not None else ""
+    cause = f"{dotted(path)} = {shown(value)} is out of range"
+    return Problem(cause, span_of(path, document), hint, help_command(owner))
+
+
+def _pattern(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    slot = find(path, document.data)
+    hint = str(slot.field.description).rstrip(".").partition("; ")[2] if slot else ""
+    cause = f"{dotted(path)} = {shown(detail['input'])} has characters that do not belong"
+    return Problem(cause, span_of(path, document), hint, help_command(owner_of(path, document.data)))
+
+
+def _not_plain(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    cause = f"{dotted(path)} = {shown(detail['input'])} cannot be stored"
+    return Problem(cause, span_of(path, document), detail["msg"], help_command(owner_of(path, document.data)))
+
+
+def _wrong_type(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+    value, slot, owner = detail["input"], find(path, document.data), owner_of(path, document.data)
+    kind = slot.kind if slot else Kind()
+    default = slot.field.get_default(call_default_factory=True) if slot else None
+    cause = f"{dotted(path)} = {shown(value)} is not {with_article(kind.type)}"
+    return Problem(cause, span_of(path, document), _right_type(path, value, kind, default), help_command(owner))
+
+
+def with_article(words: str) -> str:
+    """Plain type words fit for a sentence: "a number or null", "true or false", "text"."""
+    return words if words.startswith(("true", "text", "anything")) else f"a {words}"
+
+
+def _right_type(path: KeyPath, value: Any, kind: Kind, default: Any) -> str:
+    """How the value was perhaps meant."""
+    if value is None:
+        keeps = "" if isinstance(default, Closed) else f", {shown(default)}"
+        return f"leave the line out to keep the default{keeps}"
+    if kind.words == "section":
+        section, tag = kind.section_for(None), kind.one_of.tag if kind.one_of else "name"
+        is_name = isinstance(value, str) and section is not None and tag in section.model_fields
+        return f"did you mean {dotted((*path, tag))}?" if is_name else ""
+    if kind.words == "true or false" and str(value).lower() in TRUE_WORDS | FALSE_WORDS:
+        return f"did you mean {'true' if str(value).lower() in TRUE_WORDS else 'false'}?"
+    if kind.item is not None and not isinstance(value, list | dict):
+        return f"did you mean [{shown(value)}]?"
+    if "number" in kind.words and isinstance(value, str) and _is_number(value):
+        return "remove the quotes"
+    if kind.words == "whole number" and isinstance(value, float) and math.isfinite(value):
+        return f"nearest: {math.floor(value)} or {math.ceil(value)}"
+    return "put it in quotes" if kind.words == "text" and not isinstance(value, list | dict) else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+Teller = Callable[[KeyPath, ErrorDetails, Document], Problem]
+TELLERS: dict[str, Teller] = {
+    "extra_forbidden": _unknown,
+    "missing": _missing,
+    "misfit": _misfit,
+    "literal_error": _choice,
+    "union_tag_invalid": _unknown_name,
+    "string_pattern_mismatch": _pattern,
+    "not_plain": _not_plain,
+    **dict.fromkeys(("greater_than", "greater_than_equal", "less_than", "less_than_equal"), _out_of_range),
+    **dict.fromkeys(("string_too_short", "string_too_long", "too_short", "too_long"), _out_of_range),
+    "finite_number": _out_of_range,
+}

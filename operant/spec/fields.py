@@ -1,0 +1,135 @@
+"""The base of every spec class, and the kinds of value that several of them share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, ValidationError, core_schema
+
+
+class Closed(BaseModel):
+    """A frozen mapping whose keys are all known and whose values are never guessed at.
+
+    An unknown key is an error, and so is text where a number belongs. Two spellings are taken
+    because files have no other: a whole number in exponent form (`4e6`) and a list for a tuple.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_file(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, float) and value.is_integer() and takes(annotation, int) and not takes(annotation, float):
+            return int(value)
+        return tuple(value) if isinstance(value, list) and takes(annotation, tuple) else value
+
+
+def takes(annotation: Any, kind: type) -> bool:
+    """Whether a field so annotated can hold a `kind`, alone or among alternatives."""
+    origin = get_origin(annotation)
+    if annotation is kind or origin is kind:
+        return True
+    return origin not in (None, tuple, dict) and any(takes(part, kind) for part in get_args(annotation))
+
+
+class Linear(Closed):
+    """A value that moves in a straight line between two frames and then stays."""
+
+    start: float = Field(description="Value until frame `begin`.")
+    end: float = Field(description="Value from frame `begin + frames` on; may be above or below `start`.")
+    begin: int = Field(default=0, ge=0, le=10**12, description="Frame at which the change begins.")
+    frames: int = Field(ge=1, le=10**12, description="How many frames the change takes.")
+
+    def at(self, frame: int) -> float:
+        """The value at `frame`."""
+        done = min(max(frame - self.begin, 0) / self.frames, 1.0)
+        return self.start + (self.end - self.start) * done
+
+
+Schedule = float | Linear
+
+
+def value_at(schedule: Schedule, frame: int) -> float:
+    """The value of a constant or a schedule at `frame`."""
+    return schedule.at(frame) if isinstance(schedule, Linear) else float(schedule)
+
+
+FAULT_OF_BOUND = {"ge": "greater_than_equal", "gt": "greater_than", "le": "less_than_equal", "lt": "less_than"}
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """Marks a `Schedule` field and bounds it: a constant, or both ends of a line, must lie within."""
+
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        number = core_schema.float_schema(ge=self.ge, gt=self.gt, le=self.le, lt=self.lt)
+        line = core_schema.no_info_after_validator_function(self._check_ends, handler.generate_schema(Linear))
+        return core_schema.tagged_union_schema({"number": number, "line": line}, discriminator=_shape)
+
+    def _check_ends(self, line: Linear) -> Linear:
+        bounds = {key: bound for key, bound in asdict(self).items() if bound is not None}
+        faults = [
+            InitErrorDetails(type=FAULT_OF_BOUND[key], loc=(end,), input=value, ctx={key: bound})
+            for end, value in (("start", line.start), ("end", line.end))
+            for key, bound in bounds.items()
+            if not getattr(operator, key)(value, bound)
+        ]
+        if faults:
+            raise ValidationError.from_exception_data("schedule", faults)
+        return line
+
+
+def _shape(value: Any) -> str:
+    return "line" if isinstance(value, Mapping | Linear) else "number"
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """Marks a field that holds one of a registry's classes, chosen by its `tag` key.
+
+    The first class of the registry is meant when the key is absent. An entry added to the
+    registry is all that a new class needs to become part of the spec.
+    """
+
+    registry: Mapping[str, type[Closed]]
+    tag: str = "name"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {name: handler.generate_schema(each) for name, each in self.registry.items()}
+        return core_schema.tagged_union_schema(choices, discriminator=self.name_in)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Only the default may leave its tag out, so that an editor finds exactly one that matches."""
+        alternatives = handler(schema)
+        for other in alternatives["oneOf"][1:]:
+            other["required"] = [self.tag]
+        return alternatives
+
+    def name_in(self, value: Any) -> str | None:
+        """The registry name that `value` asks for; None when it is no mapping at all."""
+        if isinstance(value, Closed):
+            return getattr(value, self.tag, None)
+        return str(value.get(self.tag, self.default)) if isinstance(value, Mapping) else None
+
+    @property
+    def default(self) -> str:
+        """The name that is meant when none is given."""
+        return next(iter(self.registry))

@@ -1,0 +1,214 @@
+"""From what a person typed to a spec: find the file, read it, apply `-s`, check everything.
+
+A file (YAML 1.2, JSON or TOML) holds one spec, or several under their names. In a file of
+several, a name that starts with `_` is no spec but a place for YAML anchors to live. A spec
+without a `name` is called after its file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from operant.errors import SpecError, UsageError
+from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
+from operant.spec.document import Document, Mark, Reader, Source
+from operant.spec.errors import span_of, spec_error
+from operant.spec.overrides import apply
+from operant.spec.problems import Problem, nearest, report, shown
+from operant.spec.read_json import read_json
+from operant.spec.read_toml import read_toml
+from operant.spec.read_yaml import read_yaml
+from operant.spec.schema import Spec
+from operant.spec.space import search_problems
+
+READERS: dict[str, Reader] = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".toml": read_toml}
+EDITOR_KEY = "$schema"
+REMEDY = "operant help spec"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A spec and where it came from; `source` is the text of the file, word for word."""
+
+    spec: Spec
+    source: str
+    suffix: str
+    path: Path | None
+    builtin: bool
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """A text to read specs from; `path` is None for one that ships with Operant."""
+
+    source: Source
+    suffix: str
+    stem: str
+    path: Path | None
+
+    def documents(self) -> dict[str, Document]:
+        return _split(READERS[self.suffix](self.source), _as_name(self.stem))
+
+    def loaded(self, name: str, document: Document, overrides: Sequence[str] = ()) -> Loaded:
+        spec = _built(apply(_named(document, name), overrides))
+        return Loaded(spec, self.source.text, self.suffix, self.path, self.path is None)
+
+
+def load(target: str, name: str | None = None, overrides: Sequence[str] = ()) -> Loaded:
+    """The spec that `target` names: FILE, FILE:NAME, or a spec that ships with Operant.
+
+    Raises SpecError with the place of everything that is wrong, or UsageError when there is no
+    such file or name.
+    """
+    origin, name = _find(target, name)
+    documents = origin.documents()
+    name = _pick(list(documents), name, target if origin.path is None else str(origin.path))
+    return origin.loaded(name, documents[name], overrides)
+
+
+def load_specs(path: str | Path) -> dict[str, Loaded]:
+    """Every spec of a file, by name."""
+    origin = _open(Path(path))
+    return {name: origin.loaded(name, document) for name, document in origin.documents().items()}
+
+
+def _find(target: str, name: str | None) -> tuple[_Origin, str | None]:
+    """Where the target is, and the name of the spec inside when the target or the caller gives one."""
+    file, colon, inner = target.rpartition(":")
+    if not target.strip():
+        raise UsageError("no spec is named", remedy="operant specs")
+    if Path(target).is_file():
+        return _open(Path(target)), name
+    if colon and Path(file).is_file():
+        return _open(Path(file)), _one_name(name, inner)
+    shipped = builtin_source(target)
+    if shipped is None:
+        raise _not_found(file if colon else target)
+    source, stem = shipped
+    return _Origin(source, ".yaml", stem, None), name or (None if target == stem else target)
+
+
+def _one_name(outer: str | None, inner: str) -> str:
+    if outer is not None and outer != inner:
+        raise UsageError(f"two specs are named, {inner} and {outer}", remedy="name one of them")
+    return inner
+
+
+def _open(path: Path) -> _Origin:
+    """Read a spec file; UsageError when it cannot be read as text of a known kind."""
+    suffix = path.suffix.lower()
+    if suffix not in READERS:
+        raise UsageError(f"a spec file ends in {', '.join(READERS)}", place=str(path), remedy="rename the file")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise _not_found(str(path)) from None
+    except OSError as fault:
+        cause = f"the file cannot be read: {fault.strerror}"
+        raise UsageError(cause, place=str(path), remedy=f"ls -l {path}") from None
+    except UnicodeDecodeError as fault:
+        cause = f"the file is not UTF-8 text: byte {fault.start + 1} is {hex(fault.object[fault.start])}"
+        raise UsageError(cause, place=str(path), remedy="save it as UTF-8") from None
+    return _Origin(Source(text, str(path)), suffix, path.stem, path)
+
+
+def _not_found(target: str) -> UsageError:
+    path = Path(target)
+    if path.is_dir():
+        return UsageError("this is a folder; name a spec file in it", place=target, remedy=f"ls {target}")
+    shipped = [name for name, _, _ in builtin_names()]
+    found = nearest(target, [*shipped, *_spec_files(path.parent)]) or nearest(path.stem, shipped)
+    cause = "there is no such file" if path.suffix else "no file and no built-in spec has this name"
+    if found is None:
+        return UsageError(cause, place=target, remedy="operant specs")
+    return UsageError(f"{cause}; did you mean {found}?", place=target, remedy=f"operant check {found}")
+
+
+def _spec_files(folder: Path) -> list[str]:
+    try:
+        return [str(each) for each in folder.iterdir() if each.suffix in READERS]
+    except OSError:
+        return []
+
+
+def _split(document: Document, stem: str) -> dict[str, Document]:
+    """The specs of a document, by name."""
+    data, label = document.data, document.source.label
+    if data is None:
+        raise SpecError("the file is empty", place=label, remedy=REMEDY)
+    if not isinstance(data, dict):
+        hint = "write key: value, with a space" if isinstance(data, str) and ":" in data else ""
+        holds = "a list" if isinstance(data, list) else "a single value"
+        cause = f"the file holds {holds}, not a spec or named specs"
+        raise report([Problem(cause, document.marks[()].value, hint, REMEDY)])
+    body = {key: value for key, value in data.items() if key != EDITOR_KEY}
+    if _is_one_spec(body):
+        return {str(body.get("name", stem)): replace(document, data=body)}
+    specs = {key: document.below(key) for key in body if not key.startswith("_")}
+    if not specs:
+        raise SpecError("the file holds no spec", place=label, remedy=REMEDY)
+    return specs
+
+
+def _is_one_spec(body: dict[str, Any]) -> bool:
+    """Whether the top keys are sections, perhaps misspelt, rather than names of specs."""
+    if any(key in SECTION_NAMES for key in body):
+        return True
+    return any(nearest(key, SECTION_NAMES) and not _has_sections(value) for key, value in body.items())
+
+
+def _has_sections(value: Any) -> bool:
+    return isinstance(value, dict) and any(key in SECTION_NAMES for key in value if key != "name")
+
+
+def _named(document: Document, name: str) -> Document:
+    """The document with `name` filled in where it says none; SpecError when it is no mapping or says another."""
+    root = document.marks.get(())
+    at = (root.key or root.value) if root else None
+    if not isinstance(document.data, dict):
+        cause = f"{name} = {shown(document.data)} is not a spec"
+        raise report([Problem(cause, at, "a spec has the sections env, agent, meta", REMEDY)])
+    said = document.data.get("name", name)
+    if str(said) != name:
+        cause = f"name = {shown(said)} differs from {name}, which the spec is filed under"
+        raise report([Problem(cause, span_of(("name",), document), "leave it out")], document.source.label)
+    marks = document.marks if at is None else {("name",): Mark(at), **document.marks}
+    return replace(document, data={"name": name, **document.data}, marks=marks)
+
+
+def _as_name(stem: str) -> str:
+    """A file's stem with what a name may not hold replaced by dashes."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-._") or "unnamed"
+
+
+def _pick(names: list[str], name: str | None, file: str) -> str:
+    """Which of a file's specs is meant."""
+    if name in names:
+        return name
+    if name is None and len(names) == 1:
+        return names[0]
+    if name is None:
+        cause = f"the file holds {len(names)} specs: {', '.join(names)}"
+        raise UsageError(cause, place=file, remedy=f"operant check {file} {names[0]}")
+    found = nearest(name, names)
+    hint = f"did you mean {found}?" if found else f"it holds {', '.join(names)}"
+    raise UsageError(
+        f"no spec is called {name}; {hint}", place=file, remedy=f"operant check {file} {found or names[0]}"
+    )
+
+
+def _built(document: Document) -> Spec:
+    try:
+        spec = Spec.model_validate(document.data)
+    except ValidationError as fault:
+        raise spec_error(fault, document) from None
+    problems = search_problems(document)
+    if problems:
+        raise report(problems, document.source.label)
+    return spec

@@ -1,0 +1,36 @@
+"""What a person may say about replay memories (off-policy algorithms only)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from operant.spec.fields import Closed, Schedule, Scheduled
+
+
+class ReplaySpec(Closed):
+    """A ring of past transitions, sampled uniformly."""
+
+    name: Literal["replay"] = Field(default="replay", description="Kind of memory.")
+    batch_size: int = Field(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
+    max_size: int = Field(default=50_000, ge=1, le=100_000_000, description="Transitions kept; the oldest leave first.")
+
+
+class PrioritisedReplaySpec(Closed):
+    """A ring of past transitions, sampled by temporal-difference error (Schaul et al., 2016)."""
+
+    name: Literal["prioritised"] = Field(default="prioritised", description="Kind of memory.")
+    batch_size: int = Field(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
+    max_size: int = Field(default=50_000, ge=1, le=100_000_000, description="Transitions kept; the oldest leave first.")
+    alpha: float = Field(default=0.6, ge=0, le=1, description="How strongly errors bend the sampling; 0 is uniform.")
+    beta: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
+        default=0.4, description="Strength of the importance-weight correction; 1 corrects fully."
+    )
+    epsilon: float = Field(default=1e-6, gt=0, lt=1, description="Added to every error so that none is never sampled.")
+
+
+MEMORIES: dict[str, type[ReplaySpec] | type[PrioritisedReplaySpec]] = {
+    "replay": ReplaySpec,
+    "prioritised": PrioritisedReplaySpec,
+}

@@ -1,0 +1,204 @@
+"""Settings that are each valid but do not fit together, with the nearest values that would.
+
+Everything here is arithmetic on a spec that has already passed field by field. A misfit names
+one setting to blame, says why in numbers, and offers values that fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from operant.spec.algorithms import DqnSpec, PpoSpec
+    from operant.spec.schema import Spec
+
+MAX_SEED = 2**31 - 1
+ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One setting that does not fit the others.
+
+    `problem` continues the words "`path` = value"; `fits` says what would do; `mend` is the
+    value of `path` to try first, or None when no value of that setting alone would do; `others`
+    are the settings it does not fit, which a person may have written instead of `path`.
+    """
+
+    path: str
+    problem: str
+    fits: str
+    mend: Any = None
+    others: tuple[str, ...] = ()
+
+
+def find_misfits(spec: Spec) -> list[Misfit]:
+    """Every misfit of a spec; an empty list when it can run."""
+    return [
+        *_inert_settings(spec),
+        *_unused_memory(spec),
+        *_seed_range(spec),
+        *spec.agent.algorithm.misfits(spec),
+    ]
+
+
+def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
+    """The samples of one update must split into equal minibatches, and the budget hold one update."""
+    envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
+    samples = envs * horizon
+    arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
+    least = 2 if ppo.normalize_advantages else 1
+    step = size // math.gcd(size, envs)
+    if samples % size:
+        sizes = near_divisors(samples, size, least)
+        yield Misfit(
+            "agent.algorithm.minibatch_size",
+            f"does not divide {arithmetic}",
+            _nearest(sizes, "time_horizon", near_multiples(step, horizon, most=1_000_000)),
+            closest(sizes, size),
+            ROLLOUT,
+        )
+    elif size < least:
+        sizes = near_divisors(samples, size, least)
+        yield Misfit(
+            "agent.algorithm.minibatch_size",
+            "is too few to standardise advantages over",
+            _nearest(sizes, "normalize_advantages", ["false"]),
+            closest(sizes, size),
+            ("agent.algorithm.normalize_advantages",),
+        )
+    if samples > spec.env.max_frame:
+        longest = spec.env.max_frame // envs // step * step
+        horizons = [longest] if longest else []
+        yield Misfit(
+            "env.max_frame",
+            f"ends before the first update of {arithmetic} frames",
+            _nearest([f"{samples} or more"], "time_horizon", horizons),
+            samples,
+            ROLLOUT,
+        )
+
+
+def round_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+    """Training rounds fall on whole steps of all environments, and begin within the budget."""
+    envs, frequency = spec.env.num_envs, dqn.training_frequency
+    if frequency % envs:
+        rounds = near_multiples(envs, frequency, most=10**12)
+        yield Misfit(
+            "agent.algorithm.training_frequency",
+            f"is not a multiple of num_envs = {envs}",
+            _nearest(rounds, "env.num_envs", near_divisors(frequency, envs)),
+            closest(rounds, frequency),
+            ("env.num_envs",),
+        )
+    if dqn.training_start >= spec.env.max_frame:
+        yield Misfit(
+            "agent.algorithm.training_start",
+            f"leaves nothing to train on: env.max_frame = {spec.env.max_frame}",
+            f"below {spec.env.max_frame}; or env.max_frame above {dqn.training_start}",
+            others=("env.max_frame",),
+        )
+
+
+def replay_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+    """The memory holds a step of every environment and a batch, and has one when training starts."""
+    memory, envs = spec.agent.memory, spec.env.num_envs
+    if memory is None:
+        return
+    if memory.batch_size > memory.max_size:
+        yield Misfit(
+            "agent.memory.batch_size",
+            f"is more than the memory holds: max_size = {memory.max_size}",
+            f"{memory.max_size} or less; or max_size {memory.batch_size} or more",
+            memory.max_size,
+            ("agent.memory.max_size",),
+        )
+    if memory.max_size < envs:
+        yield Misfit(
+            "agent.memory.max_size",
+            f"is less than one step adds: num_envs = {envs}",
+            f"{envs} or more; or env.num_envs {memory.max_size} or less",
+            envs,
+            ("env.num_envs",),
+        )
+    if dqn.training_start < memory.batch_size:
+        yield Misfit(
+            "agent.algorithm.training_start",
+            f"comes before the memory holds one batch: batch_size = {memory.batch_size}",
+            f"{memory.batch_size} or more; or memory.batch_size {dqn.training_start} or less",
+            memory.batch_size,
+            ("agent.memory.batch_size",),
+        )
+
+
+def _inert_settings(spec: Spec) -> Iterable[Misfit]:
+    """A setting that was changed but that nothing would read is a mistake, not a preference."""
+    reasons = dict(spec.agent.algorithm.inert())
+    if not spec.env.normalize_obs:
+        reasons["env.clip_obs"] = "env.normalize_obs is false"
+    if spec.agent.net.optimizer.name == "sgd":
+        reasons["agent.net.optimizer.eps"] = "sgd has no epsilon"
+    if spec.agent.net.optimizer.clip_grad_norm is None:
+        reasons["agent.net.optimizer.clip_each"] = "clip_grad_norm is null"
+    for path, why in reasons.items():
+        if setting(spec, path) != _default_of(spec, path):
+            yield Misfit(path, f"has no effect: {why}", "leave it out")
+
+
+def _unused_memory(spec: Spec) -> Iterable[Misfit]:
+    algorithm = spec.agent.algorithm
+    if spec.agent.memory is not None and not algorithm.USES_MEMORY:
+        yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
+
+
+def _seed_range(spec: Spec) -> Iterable[Misfit]:
+    last = spec.meta.seed + spec.meta.max_session - 1
+    if last > MAX_SEED:
+        most = MAX_SEED - spec.meta.max_session + 1
+        problem = f"gives the last session the seed {last}, above {MAX_SEED}"
+        yield Misfit("meta.seed", problem, f"{most} or less", most, ("meta.max_session",))
+
+
+def setting(spec: Spec, path: str) -> Any:
+    """The value at a dotted path of a valid spec."""
+    return reduce(getattr, path.split("."), spec)
+
+
+def _default_of(spec: Spec, path: str) -> Any:
+    section, _, key = path.rpartition(".")
+    return type(setting(spec, section)).model_fields[key].default
+
+
+def near_divisors(total: int, wanted: int, least: int = 1) -> list[int]:
+    """The divisors of `total` next to `wanted`, below and above; only those of at least `least`."""
+    small = [n for n in range(1, math.isqrt(total) + 1) if total % n == 0]
+    divisors = sorted(d for d in {*small, *(total // n for n in small)} if d >= least and d != wanted)
+    return _neighbours(divisors, wanted)
+
+
+def near_multiples(step: int, wanted: int, most: int) -> list[int]:
+    """The multiples of `step` next to `wanted`, below and above; none beyond `most`."""
+    below = wanted // step * step
+    return [n for n in (below, below + step) if 0 < n <= most and n != wanted]
+
+
+def closest(values: Sequence[int], wanted: int) -> int | None:
+    """The value nearest to `wanted`; the smaller of two that are equally near."""
+    return min(values, key=lambda value: (abs(value - wanted), value), default=None)
+
+
+def _neighbours(ordered: Sequence[int], wanted: int) -> list[int]:
+    below = [value for value in ordered if value < wanted][-1:]
+    return below + [value for value in ordered if value > wanted][:1]
+
+
+def _nearest(own: Sequence[object], other: str, others: Sequence[object]) -> str:
+    """Values of the setting itself, and of another that would do as well; either may be empty."""
+    parts = [" or ".join(map(str, own))] if own else []
+    if others:
+        parts.append(f"or {other} " + " or ".join(map(str, others)) if own else f"{other} {others[0]}")
+    return "nearest that fit: " + "; ".join(parts)

@@ -1,0 +1,156 @@
+"""`-s name=value`: fills a `${name}` placeholder of the spec, or sets any field by its dotted path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from operant.errors import SpecError
+from operant.spec.document import Document, KeyPath, Mark, Source, Span, leaves, lookup
+from operant.spec.errors import dotted, suggestion
+from operant.spec.fields import Linear
+from operant.spec.paths import find, help_command
+from operant.spec.problems import Problem, did_you_mean, report
+from operant.spec.read_yaml import read_yaml
+from operant.spec.schema import Spec
+
+PLACEHOLDER = re.compile(r"\$\{([A-Za-z_]\w*)\}")
+
+
+@dataclass(frozen=True)
+class Override:
+    """One `-s`: the words before the `=`, and the value after it with its marks."""
+
+    key: str
+    value: Document
+
+    def part_span(self, index: int) -> Span:
+        """Where one part of the dotted key was typed."""
+        parts = self.key.split(".")
+        return Span(self.value.source, 1, sum(len(part) + 1 for part in parts[:index]) + 1, len(parts[index]))
+
+
+def apply(document: Document, texts: Sequence[str]) -> Document:
+    """The document with every override in place and no placeholder left open."""
+    overrides = [parse(text) for text in texts]
+    open_names = placeholders(document)
+    values = {each.key: each.value for each in overrides if each.key in open_names}
+    filled = _filled(document, values)
+    settings = [each for each in overrides if each.key not in open_names]
+    problems = [*_matching_nothing(settings, list(open_names), document), *_leftovers(filled)]
+    if problems:
+        raise report(problems, document.source.label)
+    for override in settings:
+        filled = _set(filled, override)
+    return filled
+
+
+def parse(text: str) -> Override:
+    """Read `a.b.c=value`, the value in YAML 1.2."""
+    key, _, raw = text.partition("=")
+    source, start, key = Source(text), len(text) - len(raw), key.strip()
+    if not key or "" in key.split("."):
+        raise _bad(source, max(key.find(".."), 0), "the override has an empty name", "NAME=VALUE")
+    try:
+        value = read_yaml(Source(" " * start + raw))
+    except SpecError:
+        raise _bad(source, start, "the value cannot be read as YAML", "put the text in quotes") from None
+    if () not in value.marks:
+        raise _bad(source, start, "the override has no value", "write null if that is meant")
+    marks = {path: _moved(mark, source) for path, mark in value.marks.items()}
+    return Override(key, Document(source, value.data, marks))
+
+
+def _bad(source: Source, at: int, cause: str, hint: str) -> SpecError:
+    remedy = "write -s NAME=VALUE, such as -s agent.algorithm.gamma=0.98"
+    return report([Problem(cause, source.span(at, len(source.text)), hint, remedy)])
+
+
+def _moved(mark: Mark, source: Source) -> Mark:
+    return Mark(replace(mark.value, source=source), mark.key and replace(mark.key, source=source))
+
+
+def placeholders(document: Document) -> dict[str, list[KeyPath]]:
+    """The names of the open placeholders, each with the paths that wait for it."""
+    names: dict[str, list[KeyPath]] = {}
+    for path, value in leaves(document.data):
+        for name in PLACEHOLDER.findall(value) if isinstance(value, str) else ():
+            names.setdefault(name, []).append(path)
+    return names
+
+
+def _filled(document: Document, values: dict[str, Document]) -> Document:
+    """A value that is nothing but a placeholder takes the type of what fills it; others stay text."""
+    for path, text in list(leaves(document.data)):
+        names = PLACEHOLDER.findall(text) if isinstance(text, str) else []
+        given = [values[name] for name in names if name in values]
+        if not given:
+            continue
+        piece = given[0] if PLACEHOLDER.fullmatch(text) else _interpolated(text, values, given[0])
+        mark = document.marks.get(path, piece.marks[()])
+        is_open = isinstance(piece.data, str) and PLACEHOLDER.search(piece.data)
+        own = mark if is_open else replace(piece.marks[()], key=mark.key)
+        document = document.placed(path, replace(piece, marks={**piece.marks, (): own}))
+    return document
+
+
+def _interpolated(text: str, values: dict[str, Document], first: Document) -> Document:
+    """The text with the placeholders that have a value replaced, to be blamed on the first of them."""
+
+    def inserted(found: re.Match[str]) -> str:
+        return str(values[found[1]].data) if found[1] in values else found[0]
+
+    return replace(first, data=PLACEHOLDER.sub(inserted, text))
+
+
+def _set(document: Document, override: Override) -> Document:
+    """Put the value at its dotted path, starting from the default where that is a schedule."""
+    path: KeyPath = ()
+    for index, part in enumerate(override.key.split(".")):
+        document = _with_default_schedule(document, path)
+        inside, at = lookup(document.data, path), override.part_span(index)
+        path = (*path, _index(inside, part, at) if isinstance(inside, list) else part)
+        if not isinstance(lookup(document.data, path), dict | list):
+            document = replace(document, marks={**document.marks, path: Mark(at, at)})
+    key = override.part_span(len(path) - 1)
+    marks = {**override.value.marks, (): replace(override.value.marks[()], key=key)}
+    return document.placed(path, replace(override.value, marks=marks))
+
+
+def _index(items: list[Any], part: str, at: Span) -> int:
+    if part.isdecimal() and int(part) < len(items):
+        return int(part)
+    hint = f"items 0 to {len(items) - 1}" if items else "it is empty"
+    raise report([Problem(f"{part} is not an item of a list of {len(items)}", at, hint)])
+
+
+def _with_default_schedule(document: Document, path: KeyPath) -> Document:
+    """`-s ...epsilon.end=0.1` changes one end of the default line rather than asking for the rest."""
+    slot = find(path, document.data)
+    default = slot.field.default if slot else None
+    if not isinstance(default, Linear) or isinstance(lookup(document.data, path), dict):
+        return document
+    mark = document.marks.get(path)
+    empty = Document(document.source, default.model_dump(), {(): mark} if mark else {})
+    return document.placed(path, empty)
+
+
+def _matching_nothing(overrides: Sequence[Override], names: list[str], document: Document) -> Iterator[Problem]:
+    """A single word is a placeholder or a top setting; anything else was a slip."""
+    for override in overrides:
+        key = override.key
+        if "." not in key and key not in Spec.model_fields:
+            hint = did_you_mean(key, names) or suggestion(key, Spec, document.data)
+            cause = f"{key} is neither a setting nor a placeholder of this spec"
+            yield Problem(cause, override.part_span(0), hint, help_command(Spec))
+
+
+def _leftovers(document: Document) -> Iterator[Problem]:
+    left = placeholders(document)
+    remedy = "add " + " ".join(f"-s {name}=VALUE" for name in left)
+    for name, paths in left.items():
+        for path in paths:
+            found = document.mark_of(path)
+            yield Problem(f"{dotted(path)} waits for ${{{name}}}", found[1].value if found else None, "not set", remedy)

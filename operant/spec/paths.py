@@ -1,0 +1,94 @@
+"""Where a dotted path leads in the schema, given what a spec says so far.
+
+What may stand at `agent.algorithm.gamma` depends on `agent.algorithm.name`, so every question here
+is asked of a path together with the plain data of a spec (which need not be valid).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from operant.spec.algorithms import ALGORITHMS
+from operant.spec.document import KeyPath, lookup
+from operant.spec.fields import Closed, Linear
+from operant.spec.kinds import Kind, kind_of
+from operant.spec.memories import MEMORIES
+from operant.spec.nets import NETS, OptimizerSpec
+from operant.spec.schema import AgentSpec, EnvSpec, MetaSpec, Spec
+
+REGISTRIES: dict[str, Mapping[str, type[Closed]]] = {"algorithm": ALGORITHMS, "net": NETS, "memory": MEMORIES}
+SECTIONS: dict[tuple[str, ...], type[Closed]] = {
+    ("spec",): Spec,
+    ("env",): EnvSpec,
+    ("agent",): AgentSpec,
+    ("meta",): MetaSpec,
+    ("optimizer",): OptimizerSpec,
+    ("schedule",): Linear,
+    **{(kind, name): model for kind, registry in REGISTRIES.items() for name, model in registry.items()},
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in the schema: the section that holds it, its field, and the kind of value it takes."""
+
+    owner: type[Closed]
+    field: FieldInfo
+    kind: Kind
+
+
+def find(path: KeyPath, data: Any) -> Slot | None:
+    """The slot that `path` names in a spec of this data; None when there is no such setting."""
+    model: type[Closed] | None = Spec
+    slot: Slot | None = None
+    for part in path:
+        if slot is not None and slot.kind.words == "mapping":
+            return slot
+        if slot is not None and slot.kind.item is not None and isinstance(part, int):
+            slot = Slot(slot.owner, slot.field, slot.kind.item)
+            continue
+        if model is None or part not in model.model_fields:
+            return None
+        field = model.model_fields[str(part)]
+        slot = Slot(model, field, kind_of(field))
+        data = data.get(part) if isinstance(data, dict) else None
+        model = slot.kind.section_for(data)
+    return slot
+
+
+def owner_of(path: KeyPath, data: Any) -> type[Closed]:
+    """The section that the last part of `path` stands in, or would if it were a setting."""
+    slot = find(path[:-1], data)
+    if slot is None:
+        return Spec
+    return slot.kind.section_for(lookup(data, path[:-1])) or slot.owner
+
+
+def words_of(model: type[Closed]) -> tuple[str, ...]:
+    """The words that `operant help` knows a section by."""
+    return next((words for words, each in SECTIONS.items() if each is model), ("spec",))
+
+
+def title(model: type[Closed]) -> str:
+    """What a section is called in a sentence: ppo, env, a spec."""
+    return "a spec" if model is Spec else words_of(model)[-1]
+
+
+def help_command(model: type[Closed]) -> str:
+    """The command that lists a section's settings."""
+    return " ".join(("operant", "help", *words_of(model)))
+
+
+def known_paths(data: Any, model: type[Closed] = Spec, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every setting of a spec that makes these choices of algorithm, net and memory."""
+    for name, field in model.model_fields.items():
+        at = (*path, name)
+        yield at
+        below = data.get(name) if isinstance(data, dict) else None
+        section = kind_of(field).section_for(below)
+        if section is not None and (section is not Linear or isinstance(below, dict)):
+            yield from known_paths(below, section, at)

@@ -1,0 +1,114 @@
+"""Problems with a spec, printed as a compiler would: place, cause, the line, a caret, advice."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from operant.errors import SpecError
+from operant.spec.document import Span
+
+MAX_SHOWN = 8
+LINE_WIDTH = 100
+VALUE_WIDTH = 40
+TOO_DEEP = "the text is nested too deeply to be a spec"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: `hint` stands beside the caret, `remedy` is what to type next."""
+
+    cause: str
+    at: Span | None = None
+    hint: str = ""
+    remedy: str | None = None
+
+
+def report(problems: Sequence[Problem], label: str | None = None) -> SpecError:
+    """One error for all the problems, in the order of the text, of which the first few are shown.
+
+    `label` names the file for a problem that has no place of its own.
+    """
+    ordered = sorted(problems, key=_order)
+    shown, more = ordered[:MAX_SHOWN], len(ordered) - MAX_SHOWN
+    first, *rest = shown
+    parts = [_body(first)]
+    for before, problem in zip(shown, rest, strict=False):
+        parts.append(_next_step(before, problem))
+        parts.append(f"{_place(problem, label)}: {_body(problem)}")
+    if more > 0:
+        parts.append(f"and {more} more")
+    cause = "\n".join(part for part in parts if part)
+    return SpecError(cause, place=_place(first, label), remedy=shown[-1].remedy)
+
+
+def _order(problem: Problem) -> tuple[bool, int, int]:
+    """Overrides first, as they were given, for they are the newest words; then by position in the file."""
+    at = problem.at
+    return (False, 0, 0) if at is None or at.source.label is None else (True, at.line, at.column)
+
+
+def _place(problem: Problem, label: str | None) -> str:
+    return problem.at.place if problem.at is not None else label or "spec"
+
+
+def _next_step(problem: Problem, following: Problem) -> str:
+    """A problem's own remedy, unless the one after it says the same."""
+    return f"  try: {problem.remedy}" if problem.remedy and problem.remedy != following.remedy else ""
+
+
+def _body(problem: Problem) -> str:
+    if problem.at is None:
+        return f"{problem.cause}\n  {problem.hint}" if problem.hint else problem.cause
+    return f"{problem.cause}\n{_excerpt(problem.at, problem.hint)}"
+
+
+def _excerpt(at: Span, hint: str) -> str:
+    """The line, cut to a readable width around the span, and the caret line beneath it."""
+    start = max(0, at.column - 1 - LINE_WIDTH * 2 // 3) if len(at.text) > LINE_WIDTH else 0
+    line = at.text[start : start + LINE_WIDTH]
+    before = line[: at.column - 1 - start]
+    marked = line[len(before) : len(before) + at.width]
+    gutter, blank = ("  -s ", "     ") if at.source.label is None else _gutter(at.line)
+    caret = " " * _columns(before) + "^" * max(_columns(marked), 1)
+    return f"{gutter}{_printable(line)}\n{blank}{caret} {hint}".rstrip()
+
+
+def _gutter(line: int) -> tuple[str, str]:
+    number = str(line)
+    return f"  {number} | ", f"  {' ' * len(number)} | "
+
+
+def _printable(text: str) -> str:
+    """The text with tabs and control characters as single visible columns."""
+    return "".join(" " if c == "\t" else c if c.isprintable() else "?" for c in text)
+
+
+def _columns(text: str) -> int:
+    """How many terminal columns a text fills; East Asian wide characters fill two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in _printable(text))
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The known word most like `word`, or None when none is like it."""
+    known = {each.lower(): each for each in words}
+    found = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    return known[found[0]] if found else None
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """ "did you mean gamma?", or nothing when no known word is near."""
+    found = nearest(word, words)
+    return f"did you mean {found}?" if found else ""
+
+
+def shown(value: Any) -> str:
+    """A value as a file would spell it, cut short."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    text = json.dumps(text, ensure_ascii=False) if isinstance(value, str) else re.sub(r"\s+", " ", text)
+    return text if len(text) <= VALUE_WIDTH else f"{text[: VALUE_WIDTH - 3]}..."

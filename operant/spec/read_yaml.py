@@ -1,0 +1,155 @@
+"""YAML 1.2 with the position of every key and value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from operant.spec.document import Document, KeyPath, Mark, Source, Span
+from operant.spec.problems import TOO_DEEP, Problem, report
+
+if TYPE_CHECKING:
+    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+
+MAX_NODES = 50_000
+PLAIN_WORDS = (
+    (r"found character '\\t'", "a tab cannot indent YAML", "use spaces"),
+    (r"found character '(.)'", "a bare value cannot start with {}", "put the text in quotes"),
+    (r"mapping values are not", "a second ': ' where a value should end", "check the indentation, or quote the text"),
+    (r"unexpected end of stream", "the text ends inside a quoted value", "close the quote"),
+    (r"but got '<stream end>'", "the text ends inside a bracket or brace", "close it"),
+    (r"<document start>", "this line is indented less than the first one", "align it with the first line"),
+    (r"another document", "a second YAML document starts here", "keep all specs in one document, each under its name"),
+    (
+        r"undefined alias '(.*)'",
+        "*{0} stands for an anchor &{0}, which is not defined",
+        "quote the text if it is no alias",
+    ),
+)
+
+
+def _whole(text: str) -> int:
+    digits = text.replace("_", "")
+    return int(digits, 0) if digits.lstrip("+-")[:2].lower() in {"0x", "0o", "0b"} else int(digits)
+
+
+SCALARS: dict[str, Callable[[str], Any]] = {
+    "null": lambda text: None,
+    "bool": lambda text: text.lower() in {"true", "yes", "on"},
+    "int": _whole,
+    "float": lambda text: float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan")),
+    "str": str,
+    "timestamp": str,
+}
+
+
+def read_yaml(source: Source) -> Document:
+    """Parse a text of one YAML document; the data of an empty one is None."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.reader import ReaderError
+
+    parser = YAML(typ="safe", pure=True)
+    parser.composer.warn_double_anchors = False  # YAML lets an anchor be moved, as anchors of several specs may be
+    try:
+        return _Walk(source).document(parser.compose(source.text))
+    except MarkedYAMLError as fault:
+        raise report([_syntax_problem(source, fault)]) from None
+    except ReaderError as fault:
+        at = source.span(fault.position, fault.position + 1)
+        raise report([Problem("a character that YAML does not allow", at, "remove it")]) from None
+    except RecursionError:
+        raise report([Problem(TOO_DEEP, Span(source, 1, 1))]) from None
+
+
+class _Walk:
+    """Turns a tree of YAML nodes into plain data and marks."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.marks: dict[KeyPath, Mark] = {}
+        self.problems: list[Problem] = []
+        self.open: list[int] = []
+        self.left = MAX_NODES
+
+    def document(self, node: Node | None) -> Document:
+        data = None if node is None else self.value(node, ())
+        if self.problems:
+            raise report(self.problems)
+        return Document(self.source, data, self.marks)
+
+    def value(self, node: Node, path: KeyPath, key: Node | None = None) -> Any:
+        from ruamel.yaml.nodes import MappingNode, ScalarNode
+
+        self.left -= 1
+        if id(node) in self.open or self.left < 0:
+            cause = "aliases make the document endless or too large"
+            raise report([Problem(cause, self.span(node), "write the values out")])
+        self.marks[path] = Mark(self.span(node), None if key is None else self.span(key))
+        if isinstance(node, ScalarNode):
+            return self.scalar(node)
+        self.open.append(id(node))
+        try:
+            if isinstance(node, MappingNode):
+                return self.mapping(node, path)
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        finally:
+            self.open.pop()
+
+    def mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        merged: list[Node] = []
+        for key, value in node.value:
+            name = key.value
+            if not isinstance(name, str):
+                self.problems.append(Problem("a key must be plain text", self.span(key)))
+            elif _tag(key) == "merge":
+                merged.append(value)
+            elif name in data:
+                first = self.marks[(*path, name)].key
+                hint = f"first given on line {first.line}" if first else ""
+                self.problems.append(Problem(f"{name} is given twice", self.span(key), hint))
+            else:
+                data[name] = self.value(value, (*path, name), key)
+        for value in merged:
+            self.merge(value, data, path)
+        return data
+
+    def merge(self, node: Node, data: dict[str, Any], path: KeyPath) -> None:
+        """`<<: *base` gives the keys of `base` that the mapping does not give itself."""
+        for base in node.value if _tag(node) == "seq" else [node]:
+            if _tag(base) != "map":
+                self.problems.append(Problem("<< takes a mapping, or a list of mappings", self.span(base)))
+                continue
+            for key, value in base.value:
+                if isinstance(key.value, str) and key.value not in data:
+                    data[key.value] = self.value(value, (*path, key.value), key)
+
+    def scalar(self, node: ScalarNode) -> Any:
+        try:
+            return SCALARS[_tag(node)](node.value)
+        except (KeyError, ValueError):
+            tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
+            self.problems.append(Problem(f"{node.value} cannot be read as {tag}", self.span(node), "leave the tag out"))
+            return None
+
+    def span(self, node: Node) -> Span:
+        return self.source.span(node.start_mark.index, node.end_mark.index)
+
+
+def _tag(node: Node) -> str:
+    """The last part of a standard YAML tag (`int`, `map`, `merge` ...); a private tag whole."""
+    return str(node.tag).removeprefix("tag:yaml.org,2002:")
+
+
+def _syntax_problem(source: Source, fault: MarkedYAMLError) -> Problem:
+    mark = fault.problem_mark or fault.context_mark
+    at = Span(source, 1, 1) if mark is None else source.span(mark.index, mark.index + 1)
+    said = str(fault.problem)
+    for pattern, cause, hint in PLAIN_WORDS:
+        if found := re.search(pattern, said):
+            return Problem(cause.format(*found.groups()), at, hint)
+    hint = 'write "${...}" in quotes inside brackets' if "${" in at.text else ""
+    return Problem(f"YAML cannot read this: {said}", at, hint)

@@ -1,0 +1,137 @@
+"""The spec: everything that decides what a run does, closed and frozen.
+
+Fields that must fit together are checked here, before any process starts: each misfit becomes one
+fault at the field to blame, carrying the nearest values that would fit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+
+from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
+from operant.spec.fields import Closed, OneOf
+from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
+from operant.spec.misfit import MAX_SEED, find_misfits, setting
+from operant.spec.nets import NETS, MlpSpec
+
+AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
+NetSpec = Annotated[MlpSpec, OneOf(NETS, tag="type")]
+MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
+
+
+class EnvSpec(Closed):
+    """The problem and how much of it to play."""
+
+    name: str = Field(default="CartPole-v1", min_length=1, max_length=200, description="Gymnasium id.")
+    num_envs: int = Field(default=4, ge=1, le=65_536, description="Environments stepped together.")
+    max_frame: int = Field(
+        default=100_000, ge=1, le=10**12, description="Budget: environment steps summed over all environments."
+    )
+    max_t: int | None = Field(
+        default=None, ge=1, le=10**9, description="Time limit of an episode in steps; null for the environment's own."
+    )
+    normalize_obs: bool = Field(
+        default=False, description="Standardise observations by running statistics, saved with the policy."
+    )
+    normalize_reward: bool = Field(
+        default=False, description="Scale rewards by the running deviation of the discounted return."
+    )
+    clip_obs: float = Field(default=10.0, gt=0, le=1e6, description="Limit of normalised observations.")
+    clip_reward: float | None = Field(
+        default=None, gt=0, le=1e6, description="Limit of the rewards learnt from; null for none."
+    )
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments for the environment's constructor.")
+
+    @field_validator("kwargs")
+    @classmethod
+    def _storable(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """A run keeps its spec as JSON, so dates and infinities cannot come back as they were."""
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise PydanticCustomError("not_plain", "only text, finite numbers, true, false, null") from None
+        return value
+
+
+class AgentSpec(Closed):
+    """The learner: algorithm, network and, for off-policy algorithms, memory."""
+
+    algorithm: AlgorithmSpec = Field(default_factory=PpoSpec, description="Algorithm and its settings.")
+    net: NetSpec = Field(default_factory=MlpSpec, description="Network and optimiser.")
+    memory: MemorySpec | None = Field(
+        default=None, description="Replay memory; off-policy algorithms have `replay` by default."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_memory(cls, data: Any) -> Any:
+        return with_default_memory(data)
+
+
+class MetaSpec(Closed):
+    """Seeds, records and resources."""
+
+    max_session: int = Field(default=4, ge=1, le=1024, description="Sessions of a trial, one seed each.")
+    seed: int = Field(default=0, ge=0, le=MAX_SEED, description="Seed of session 0; session k uses seed + k.")
+    log_frequency: int = Field(default=1000, ge=1, le=10**12, description="Frames between metric rows.")
+    eval_frequency: int = Field(default=10_000, ge=1, le=10**12, description="Frames between evaluations.")
+    save_frequency: int = Field(default=10_000, ge=1, le=10**12, description="Frames between checkpoints.")
+    eval_episodes: int = Field(
+        default=10, ge=1, le=100_000, description="Greedy episodes of one evaluation during training."
+    )
+    final_episodes: int = Field(default=100, ge=1, le=100_000, description="Greedy episodes of the final evaluation.")
+    eval_seed: int = Field(
+        default=1_000_000, ge=0, le=MAX_SEED, description="First seed of the fixed evaluation seeds."
+    )
+    keep_checkpoints: int = Field(
+        default=2, ge=1, le=100_000, description="Newest checkpoints kept, beside the best one."
+    )
+    threads: int | None = Field(
+        default=None, ge=1, le=1024, description="CPU threads per session; null shares the cores out."
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
+
+
+class Spec(Closed):
+    """One experiment."""
+
+    name: str = Field(
+        default="unnamed",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        max_length=100,
+        description="Names the run directory; letters, digits, dots, dashes and underscores.",
+    )
+    env: EnvSpec = Field(default_factory=EnvSpec, description="The problem and how much of it to play.")
+    agent: AgentSpec = Field(default_factory=AgentSpec, description="The learner.")
+    meta: MetaSpec = Field(default_factory=MetaSpec, description="Seeds, records and resources.")
+    search: dict[str, Any] | None = Field(default=None, description="Distributions to search over, by dotted path.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Spec:
+        """Every misfit becomes a fault at the field to blame."""
+        faults = [
+            InitErrorDetails(
+                type=PydanticCustomError("misfit", "{problem}", {"problem": misfit.problem, "misfit": misfit}),
+                loc=tuple(misfit.path.split(".")),
+                input=setting(self, misfit.path),
+            )
+            for misfit in find_misfits(self)
+        ]
+        if faults:
+            raise ValidationError.from_exception_data("spec", faults)
+        return self
+
+
+def with_default_memory(agent: Any) -> Any:
+    """`agent` as given, with the default memory where its algorithm needs one and none is named."""
+    if not isinstance(agent, Mapping) or agent.get("memory") is not None:
+        return agent
+    algorithm = ALGORITHMS.get(OneOf(ALGORITHMS).name_in(agent.get("algorithm", {})) or "")
+    if algorithm is None or not algorithm.USES_MEMORY:
+        return agent
+    return {**agent, "memory": {"name": OneOf(MEMORIES).default}}

@@ -1,0 +1,179 @@
+"""The search space: which settings to vary, and how.
+
+Two spellings of each dimension, under `search:`, by dotted path or nested:
+
+    agent.net.optimizer.lr__loguniform: [1e-4, 1e-3]
+    agent.net.optimizer.lr: {dist: loguniform, low: 1e-4, high: 1e-3}
+
+A space is checked when its spec is loaded: each path must be a setting, each value that can be
+drawn must be valid there, and some draw of all dimensions together must fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from pydantic import ValidationError
+
+from operant.spec.distributions import ALIASES, PARAMETERS, Distribution, fault_in
+from operant.spec.document import Document, KeyPath, put
+from operant.spec.errors import dotted, is_only_misfit, key_span, problems_in, unknown_setting
+from operant.spec.paths import find
+from operant.spec.problems import Problem, did_you_mean, report
+from operant.spec.schema import Spec
+
+TRIES = 200
+REMEDY = "operant help search"
+FIXED = ("name", "search")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One setting to vary; `at` is where the search section says so."""
+
+    path: str
+    distribution: Distribution
+    at: KeyPath
+
+
+Space = tuple[Dimension, ...]
+
+
+def parse(search: Mapping[str, Any] | None) -> Space:
+    """The space that a spec's `search` section describes; SpecError when it cannot be read."""
+    entries = list(_entries(search or {}))
+    problems = [entry for entry in entries if isinstance(entry, _Fault)]
+    if problems:
+        raise report([Problem(each.cause, None, each.hint, REMEDY) for each in problems])
+    return tuple(entry for entry in entries if isinstance(entry, Dimension))
+
+
+def sample(space: Space, rng: Random) -> dict[str, Any]:
+    """One value for each dimension, by dotted path."""
+    return {dimension.path: dimension.distribution.draw(rng) for dimension in space}
+
+
+def apply(spec: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a spec's plain data with the values put at their dotted paths."""
+    for path, value in values.items():
+        spec = put(spec, tuple(path.split(".")), value)
+    return spec
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """An entry of the search section that cannot be read."""
+
+    at: KeyPath
+    cause: str
+    hint: str = ""
+
+
+def _entries(search: Mapping[str, Any], at: KeyPath = ()) -> Iterator[Dimension | _Fault]:
+    """The dimensions of a search section, looking into nested sections."""
+    for key, body in search.items():
+        here = (*at, key)
+        stem, _, suffix = str(key).partition("__")
+        path = dotted((*at, stem))
+        if suffix:
+            yield _dimension(here, path, suffix, body if isinstance(body, list) else [body])
+        elif isinstance(body, Mapping) and "dist" in body:
+            yield _from_mapping(here, path, body)
+        elif isinstance(body, Mapping) and body:
+            yield from _entries(body, here)
+        else:
+            yield _Fault(here, f"search.{path} names no distribution", f"write {path}__uniform: [low, high]")
+
+
+def _from_mapping(at: KeyPath, path: str, body: Mapping[str, Any]) -> Dimension | _Fault:
+    kind = str(body["dist"])
+    names = PARAMETERS.get(ALIASES.get(kind, kind))
+    if names is None:
+        return _dimension((*at, "dist"), path, kind, [])
+    unknown = [key for key in body if key not in ("dist", *names)]
+    missing = [name for name in names if name not in body]
+    if unknown:
+        hint = did_you_mean(unknown[0], names) or f"it takes {', '.join(names)}"
+        return _Fault((*at, unknown[0]), f"{unknown[0]} is not a parameter of {kind}", hint)
+    if missing:
+        return _Fault(at, f"{kind} lacks {', '.join(missing)}", f"it takes {', '.join(names)}")
+    if kind == "choice":
+        return _dimension(at, path, kind, body["values"] if isinstance(body["values"], list) else [])
+    return _dimension(at, path, kind, [body[name] for name in names])
+
+
+def _dimension(at: KeyPath, path: str, kind: str, parameters: list[Any]) -> Dimension | _Fault:
+    known = ALIASES.get(kind, kind)
+    if known not in PARAMETERS:
+        hint = did_you_mean(kind, [*PARAMETERS, *ALIASES]) or f"choose from {', '.join(PARAMETERS)}"
+        hint = "did you mean choice?" if kind.startswith("grid") else hint
+        return _Fault(at, f"{kind} is not a distribution", hint)
+    whole = [int(each) if isinstance(each, float) and each.is_integer() else each for each in parameters]
+    parameters = whole if "randint" in known else parameters
+    fault = fault_in(known, parameters)
+    if fault is not None:
+        return _Fault(at, f"search.{path}: {kind} {fault}")
+    return Dimension(path, Distribution(known, tuple(parameters)), at)
+
+
+def search_problems(document: Document) -> list[Problem]:
+    """What is wrong with the search section of a spec that is otherwise valid."""
+    search = document.data.get("search")
+    if search is None:
+        return []
+    base = replace(document, data={key: value for key, value in document.data.items() if key != "search"})
+    problems: list[Problem] = []
+    space: list[Dimension] = []
+    for entry in _entries(search):
+        if isinstance(entry, _Fault):
+            problems.append(Problem(entry.cause, key_span(("search", *entry.at), document), entry.hint, REMEDY))
+        elif any(entry.path == other.path for other in space):
+            problems.append(Problem(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
+        else:
+            space.append(entry)
+            problems += _misplaced(entry, base, document)
+    return problems or _unfitting(tuple(space), base, document)
+
+
+def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iterable[Problem]:
+    """A path that is no setting, or a value that the setting could never take."""
+    path = tuple(dimension.path.split("."))
+    slot, at = find(path, base.data), key_span(("search", *dimension.at), document)
+    if slot is None:
+        return [replace(unknown_setting(path, base), at=at)]
+    if path[0] in FIXED or slot.kind.words == "section":
+        return [Problem(f"{dimension.path} is not a single setting that can be searched", at, "", REMEDY)]
+    for value in dimension.distribution.probes():
+        tried, fault = _attempt(base, {dimension.path: value})
+        if fault is not None and not is_only_misfit(fault):
+            problem = problems_in(fault, tried)[0]
+            is_between = slot.kind.words == "whole number" and isinstance(value, float)
+            hint = "draw whole numbers with randint, lograndint or quniform" if is_between else problem.hint
+            return [replace(problem, at=at, hint=hint)]
+    return []
+
+
+def _unfitting(space: Space, base: Document, document: Document) -> list[Problem]:
+    """A space of which no draw at all makes a spec that fits together."""
+    rng = Random(0)
+    problem = Problem("")
+    for _ in range(TRIES):
+        tried, fault = _attempt(base, sample(space, rng))
+        if fault is None:
+            return []
+        problem = problems_in(fault, tried)[0]
+    at = key_span(("search", *space[0].at), document)
+    return [Problem(f"none of {TRIES} draws fits: {problem.cause}", at, problem.hint, REMEDY)]
+
+
+def _attempt(base: Document, values: Mapping[str, Any]) -> tuple[Document, ValidationError | None]:
+    """The spec with some values drawn, and what is wrong with it if anything."""
+    tried = replace(base, data=apply(base.data, values))
+    try:
+        Spec.model_validate(tried.data)
+    except ValidationError as fault:
+        return tried, fault
+    return tried, None

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from operant.spec.document import put
+from operant.spec.misfit import Misfit, closest, near_divisors, near_multiples
+from operant.spec.schema import Spec
+
+PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
+DQN: dict[str, Any] = {"agent": {"algorithm": {"name": "dqn"}}}
+
+
+def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
+    """What does not fit once the settings, by dotted path, are put into the base."""
+    for path, value in settings.items():
+        base = put(base, tuple(path.split(".")), value)
+    try:
+        Spec.model_validate(base)
+    except ValidationError as error:
+        return [fault["ctx"]["misfit"] for fault in error.errors() if "ctx" in fault]
+    return []
+
+
+CASES = [
+    (
+        PPO,
+        {"agent.algorithm.minibatch_size": 100},
+        "agent.algorithm.minibatch_size",
+        "does not divide num_envs x time_horizon = 4 x 128 = 512",
+        "nearest that fit: 64 or 128; or time_horizon 125 or 150",
+        128,
+    ),
+    (
+        PPO,
+        {"agent.algorithm.minibatch_size": 1000},
+        "agent.algorithm.minibatch_size",
+        "does not divide num_envs x time_horizon = 4 x 128 = 512",
+        "nearest that fit: 512; or time_horizon 250",
+        512,
+    ),
+    (
+        PPO,
+        {"agent.algorithm.minibatch_size": 1},
+        "agent.algorithm.minibatch_size",
+        "is too few to standardise advantages over",
+        "nearest that fit: 2; or normalize_advantages false",
+        2,
+    ),
+    (
+        PPO,
+        {"env.max_frame": 100},
+        "env.max_frame",
+        "ends before the first update of num_envs x time_horizon = 4 x 128 = 512 frames",
+        "nearest that fit: 512 or more",
+        512,
+    ),
+    (
+        PPO,
+        {"env.max_frame": 300},
+        "env.max_frame",
+        "ends before the first update of num_envs x time_horizon = 4 x 128 = 512 frames",
+        "nearest that fit: 512 or more; or time_horizon 64",
+        512,
+    ),
+    (PPO, {"agent.memory": {}}, "agent.memory", "has no effect: ppo learns on-policy", "leave it out", None),
+    (
+        PPO,
+        {"agent.net.duelling": True},
+        "agent.net.duelling",
+        "has no effect: ppo has no Q-network",
+        "leave it out",
+        None,
+    ),
+    (PPO, {"env.clip_obs": 5}, "env.clip_obs", "has no effect: env.normalize_obs is false", "leave it out", None),
+    (
+        PPO,
+        {"agent.net.optimizer": {"name": "sgd", "eps": 0.1}},
+        "agent.net.optimizer.eps",
+        "has no effect: sgd has no epsilon",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"clip_grad_norm": None, "clip_each": True}},
+        "agent.net.optimizer.clip_each",
+        "has no effect: clip_grad_norm is null",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"meta": {"seed": 2**31 - 1, "max_session": 2}},
+        "meta.seed",
+        "gives the last session the seed 2147483648, above 2147483647",
+        "2147483646 or less",
+        2147483646,
+    ),
+    (
+        DQN,
+        {"agent.algorithm.training_frequency": 6},
+        "agent.algorithm.training_frequency",
+        "is not a multiple of num_envs = 4",
+        "nearest that fit: 4 or 8; or env.num_envs 3 or 6",
+        4,
+    ),
+    (
+        DQN,
+        {"agent.memory": {"max_size": 32}},
+        "agent.memory.batch_size",
+        "is more than the memory holds: max_size = 32",
+        "32 or less; or max_size 64 or more",
+        32,
+    ),
+    (
+        DQN,
+        {"agent.memory": {"batch_size": 2000}},
+        "agent.algorithm.training_start",
+        "comes before the memory holds one batch: batch_size = 2000",
+        "2000 or more; or memory.batch_size 1000 or less",
+        2000,
+    ),
+    (
+        DQN,
+        {"agent.memory": {"batch_size": 1, "max_size": 2}},
+        "agent.memory.max_size",
+        "is less than one step adds: num_envs = 4",
+        "4 or more; or env.num_envs 2 or less",
+        4,
+    ),
+    (
+        DQN,
+        {"env.max_frame": 1000},
+        "agent.algorithm.training_start",
+        "leaves nothing to train on: env.max_frame = 1000",
+        "below 1000; or env.max_frame above 1000",
+        None,
+    ),
+    (DQN, {"agent.net.shared": True}, "agent.net.shared", "has no effect: dqn has no critic", "leave it out", None),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "polyak": 0.01, "target_update": 100}},
+        "agent.algorithm.target_update",
+        "has no effect: polyak is below 1",
+        "leave it out",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("base", "settings", "path", "problem", "fits", "mend"), CASES)
+def test_misfit(base: dict[str, Any], settings: dict[str, Any], path: str, problem: str, fits: str, mend: Any) -> None:
+    assert [(each.path, each.problem, each.fits, each.mend) for each in misfits(base, settings)] == [
+        (path, problem, fits, mend)
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_mend_mends(case: tuple[Any, ...]) -> None:
+    base, settings, path, _, _, mend = case
+    if mend is not None:
+        assert misfits(base, {**settings, path: mend}) == []
+
+
+def test_several_misfits_are_told_at_once() -> None:
+    found = misfits(DQN, {"env.max_frame": 500, "agent.net.shared": True, "agent.algorithm.training_frequency": 5})
+    assert [each.path for each in found] == [
+        "agent.net.shared",
+        "agent.algorithm.training_frequency",
+        "agent.algorithm.training_start",
+    ]
+
+
+@pytest.mark.parametrize("base", [PPO, DQN])
+def test_defaults_fit(base: dict[str, Any]) -> None:
+    assert misfits(base, {}) == []
+
+
+def test_one_environment_and_one_step_cannot_be_standardised() -> None:
+    found = misfits(PPO, {"env.num_envs": 1, "agent.algorithm": {"time_horizon": 1, "minibatch_size": 1}})
+    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages false"]
+
+
+@given(st.integers(1, 5000), st.integers(1, 6000))
+def test_near_divisors_are_the_nearest(total: int, wanted: int) -> None:
+    divisors = [n for n in range(1, total + 1) if total % n == 0 and n != wanted]
+    below, above = [n for n in divisors if n < wanted], [n for n in divisors if n > wanted]
+    assert near_divisors(total, wanted) == below[-1:] + above[:1]
+
+
+@given(st.integers(1, 50), st.integers(1, 500))
+def test_near_multiples_are_the_nearest(step: int, wanted: int) -> None:
+    multiples = [n for n in range(step, 600, step) if n != wanted]
+    below, above = [n for n in multiples if n < wanted], [n for n in multiples if n > wanted]
+    expected = below[-1:] + above[:1] if wanted % step else above[:1]
+    assert near_multiples(step, wanted, most=600) == expected
+
+
+def test_the_smaller_of_two_equally_near_values_is_closest() -> None:
+    assert closest([4, 8], 6) == 4
+    assert closest([], 6) is None
