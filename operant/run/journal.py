@@ -1,0 +1,50 @@
+"""What happened to a run, told twice: as rows for programs (events.jsonl) and as lines for people.
+
+Unlike metrics, events are never cut back: they are the history of the attempts themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from operant.run.layout import EVENTS_FILE, log_path, timestamp
+from operant.run.metrics import JsonLines
+from operant.run.redaction import redact
+
+
+class Journal:
+    """The events and the text log of one attempt. Secrets of the environment never reach either."""
+
+    def __init__(self, session: Path, attempt: int) -> None:
+        self._attempt = attempt
+        self._events = JsonLines(session / EVENTS_FILE)
+        path = log_path(session, attempt)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def event(self, kind: str, message: str) -> None:
+        """Record something a person should know, and print it."""
+        message = redact(message)
+        self._events.append({"time": timestamp(), "attempt": self._attempt, "kind": kind, "message": message})
+        self._events.flush()
+        self.write(f"{timestamp()} {kind}: {message}\n")
+        if not self._is_standard_error():
+            print(f"{kind}: {message}", file=sys.stderr, flush=True)
+
+    def write(self, text: str) -> None:
+        """Add text to the log only."""
+        os.write(self._log, redact(text).encode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Let go of both files."""
+        self._events.close()
+        os.close(self._log)
+
+    def _is_standard_error(self) -> bool:
+        """Whether a launcher already sends this process's errors to the very same log."""
+        try:
+            return os.path.sameopenfile(2, self._log)
+        except OSError:
+            return False

@@ -1,0 +1,276 @@
+"""The one object an engine talks to while it trains.
+
+    with run.session() as session:
+        ...load session.latest.path if there is one...
+        while not session.done(at):
+            ...one update; at = Progress(..., seconds=session.seconds())...
+            if session.due("log", at):
+                session.log(at, {...})
+            if session.due("save", at):
+                session.save(at, write)
+
+It holds the run's lock, answers Ctrl-C, and keeps logs and checkpoints so consistent that a kill at
+any moment loses nothing but time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from operant.errors import OperantError, RunError, StoppedError
+from operant.run.checkpoint import Checkpoint, link_newest_and_best, prune, publish
+from operant.run.disk import disk_full, disk_guard, is_full, write_json
+from operant.run.episode import Episode
+from operant.run.journal import Journal
+from operant.run.layout import (
+    ANCHORS_FILE,
+    EPISODES_FILE,
+    LOCK_FILE,
+    METRICS_FILE,
+    RESERVE_FILE,
+    shown,
+)
+from operant.run.lock import RunLock
+from operant.run.metrics import JsonLines
+from operant.run.progress import Progress
+from operant.run.provenance import capture
+from operant.run.recovery import recover
+from operant.run.redaction import redact
+from operant.run.seeding import Seeds
+from operant.run.stop import StopRequest
+
+if TYPE_CHECKING:
+    from operant.run.run import Run
+
+Kind = Literal["log", "eval", "save"]
+RESERVE_BYTES = 1 << 16
+
+
+class Session:
+    """One attempt at training a run, from the newest good checkpoint to `until` or the full budget.
+
+    `latest` is the checkpoint to load at the start, and then the last one saved. The loop calls
+    `due` once per kind and update, `save` last, so that a resumed run is due at the same frames.
+    """
+
+    def __init__(self, run: Run, until: int | None = None) -> None:
+        meta = run.spec["meta"]
+        # An environment may change the working directory under us.
+        self.run = replace(run, path=run.path.absolute())
+        self.seeds = Seeds(run.seed)
+        self.latest: Checkpoint | None = None
+        self.anchors: dict[str, float] = {}
+        self._budget = run.max_frame
+        self._until = self._budget if until is None else min(until, self._budget)
+        self._every = {kind: int(meta[f"{kind}_frequency"]) for kind in ("log", "eval", "save")}
+        self._keep = int(meta["keep_checkpoints"])
+        self._lock = RunLock(self.run.path / LOCK_FILE)
+        self._stop = StopRequest()
+        self._journal: Journal | None = None
+        self._logs: list[JsonLines] = []
+        self._frames = 0
+
+    def __enter__(self) -> Session:
+        with disk_guard(self.run.path, self.run.path):
+            self._lock.acquire()
+        self._stop.__enter__()
+        try:
+            with disk_guard(self.run.path, self.run.path):
+                self._begin()
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with ExitStack() as cleanup:
+            cleanup.callback(self._lock.release)
+            cleanup.callback(self._stop.__exit__, kind, error, trace)
+            for file in (*self._logs, self._journal):
+                if file is not None:
+                    cleanup.callback(file.close)
+            self._end(error)
+
+    def seconds(self) -> float:
+        """Time spent training, over all attempts as far as checkpoints kept them."""
+        return self._seconds_before + time.perf_counter() - self._started
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a person or the machine asked for an end."""
+        return self._stop.requested
+
+    def due(self, kind: Kind, at: Progress) -> bool:
+        """Whether it is time to log, evaluate or save. Depends on frames alone, save for a stop.
+
+        True when a multiple of `meta.<kind>_frequency` was passed since the last call, and once
+        when the full budget is reached. A save is also due, once, when the session is done.
+        """
+        frames, last, every = at.frames, self._asked[kind], self._every[kind]
+        self._asked[kind] = frames
+        if last < self._budget and (frames // every > last // every or frames >= self._budget):
+            return True
+        if kind != "save":
+            return False
+        is_due = frames != self._saved_at and (frames >= self._until or self._stop.requested)
+        if not is_due:
+            self._unsaved_at = frames
+        return is_due
+
+    def done(self, at: Progress) -> bool:
+        """Whether to leave the loop: the goal is reached or a stop was requested.
+
+        A stop that comes just after `due("save")` said no waits for the next update, so that no
+        update is lost to it.
+        """
+        self._frames = at.frames
+        return at.frames >= self._until or (self._stop.requested and at.frames != self._unsaved_at)
+
+    def log(self, at: Progress, values: Mapping[str, Any]) -> None:
+        """Write a metric row, visible to other processes at once. Leave out what has no value yet."""
+        self._frames = at.frames
+        if self._lock.lost:
+            raise self._lost_lock()
+        lost = self._metrics.append({**at.as_dict(), **values})
+        self._episodes.flush()
+        self._metrics.flush()
+        if lost:
+            self._tell_not_finite(at, lost)
+
+    def episode(self, episode: Episode) -> None:
+        """Keep an episode; it is written with the next metric row or checkpoint."""
+        lost = self._episodes.append(episode.as_dict())
+        if lost:
+            self._tell_not_finite(episode.at, lost)
+
+    def save(self, at: Progress, write: Callable[[Path], object], score: float | None = None) -> Checkpoint:
+        """Publish a checkpoint that `write` fills; the logs up to here belong to it.
+
+        Saving again at the same frames replaces the checkpoint, for instance to include the final
+        evaluation.
+        """
+        self._frames = at.frames
+        if not self._lock.is_mine():
+            raise self._lost_lock()
+        for log in self._logs:
+            log.sync()
+        offsets = {log.path.name: log.offset for log in self._logs}
+        self.latest = publish(self.run.checkpoints, at, write, score, offsets)
+        self._saved_at = at.frames
+        with disk_guard(self.run.checkpoints, self.run.path):
+            link_newest_and_best(self.run.checkpoints)
+            prune(self.run.checkpoints, self._keep)
+        return self.latest
+
+    def anchor(self, name: str, value: float) -> None:
+        """Keep a reference score, such as that of random actions, to normalise others by."""
+        self.anchors[name] = float(value)
+        file = self.run.path / ANCHORS_FILE
+        with disk_guard(file, self.run.path):
+            write_json(file, self.anchors)
+
+    def event(self, kind: str, message: str) -> None:
+        """Tell a person something: a row in the events, a line in the log and on the terminal."""
+        if self._journal is not None:
+            self._journal.event(kind, message)
+
+    def _begin(self) -> None:
+        """Take stock of what earlier attempts left, and open this one."""
+        run, attempt = self.run, self.run.attempts + 1
+        run.record(state="running", error=None, attempts=attempt)
+        (run.path / RESERVE_FILE).write_bytes(bytes(RESERVE_BYTES))
+        self._journal = Journal(run.path, attempt)
+        self._capture_provenance(attempt)
+        self._metrics = JsonLines(run.path / METRICS_FILE)
+        self._episodes = JsonLines(run.path / EPISODES_FILE)
+        self._logs = [self._metrics, self._episodes]
+        self.latest = recover(run.path, attempt, self._keep, self._logs, self.event)
+        self.anchors = self._read_anchors()
+        start = self.latest.at if self.latest else Progress()
+        self._frames = start.frames
+        self._asked = dict.fromkeys(self._every, start.frames)
+        self._saved_at = start.frames if self.latest else None
+        self._unsaved_at: int | None = None
+        self._not_finite: set[str] = set()
+        self._seconds_before = start.seconds
+        self._started = time.perf_counter()
+
+    def _capture_provenance(self, attempt: int) -> None:
+        """Training is worth more than its record: only a full disk stops it here."""
+        try:
+            capture(self.run.path, attempt, sys.orig_argv, {"session": self.run.seed})
+        except OSError as error:
+            if is_full(error):
+                raise
+            self.event("provenance", f"what ran could not be recorded in full: {error}")
+
+    def _end(self, error: BaseException | None) -> None:
+        """Say in run.json how it ended; a full disk is raised as what it is."""
+        if not self._lock.is_mine():
+            # The directory belongs to somebody else now, so not another byte.
+            if error is None:
+                raise self._lost_lock()
+            return
+        # Room kept for this moment: with a full disk even the last words would not fit.
+        (self.run.path / RESERVE_FILE).unlink(missing_ok=True)
+        failure = error
+        try:
+            for log in self._logs:
+                log.sync()
+            if failure is None or isinstance(failure, KeyboardInterrupt | StoppedError):
+                self.run.record(state="done" if failure is None and self._frames >= self._budget else "stopped")
+                return
+        except (OSError, OperantError) as unwritten:
+            failure = failure or unwritten
+        if is_full(failure):
+            place = getattr(failure, "filename", None) or self.run.path
+            failure = disk_full(Path(place), self.run.path)
+        self._record_failure(failure)
+        if failure is not error:
+            raise failure from error
+
+    def _record_failure(self, failure: BaseException) -> None:
+        """Keep the cause and the trace; the failure itself must reach the caller even if they cannot be kept."""
+        text = str(failure) if isinstance(failure, OperantError) else f"{type(failure).__name__}: {failure}"
+        with suppress(OSError, OperantError):
+            self.run.record(state="failed", error=redact(text))
+        with suppress(OSError, OperantError):
+            if self._journal is not None:
+                self._journal.write("".join(traceback.format_exception(failure)))
+                self._journal.event("failed", text)
+
+    def _lost_lock(self) -> RunError:
+        place = shown(self.run.path)
+        return RunError(
+            "the lock is no longer ours: the directory was moved, or another process took the run over",
+            place=place,
+            remedy=f"`operant show {place}`",
+        )
+
+    def _read_anchors(self) -> dict[str, float]:
+        file = self.run.path / ANCHORS_FILE
+        try:
+            return dict(json.loads(file.read_bytes()))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError):
+            self.event("damaged", f"{shown(file)} cannot be read; the reference scores are measured again")
+            return {}
+
+    def _tell_not_finite(self, at: Progress, keys: tuple[str, ...]) -> None:
+        """One alert per column and attempt: the first is news, the rest is in the rows as nulls."""
+        for key in keys:
+            if key not in self._not_finite:
+                self._not_finite.add(key)
+                self.event("not_finite", f"{key} is not a finite number at frame {at.frames:,}; written as null")
