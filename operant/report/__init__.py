@@ -1,0 +1,1 @@
+"""What was learnt: reads run directories only, never an engine and never a live process."""

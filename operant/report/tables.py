@@ -1,0 +1,144 @@
+"""The list of experiments: what was run, how far it came, what it scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from operant.errors import OperantError
+from operant.report.read import EVAL_SCORE, FINAL_SCORE
+from operant.report.stats import Estimate, mean_interval
+from operant.report.summary import overall_state
+from operant.report.tail import last_rows
+from operant.report.words import columns, compact, duration
+from operant.run.layout import METRICS_FILE, shown
+from operant.run.run import Experiment, Run, list_experiments
+
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class ExperimentRow:
+    """One experiment. `score` is over the seeds of its best trial; `score_is_final` says whether training was over.
+
+    An experiment whose files cannot be read has state "unreadable" and the reason in `error`.
+    """
+
+    name: str
+    stamp: str
+    path: Path
+    state: str
+    trials: int
+    sessions_done: int
+    sessions: int
+    frames: int
+    score: Estimate | None
+    score_is_final: bool
+    age: float | None
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row for `--json`; age in seconds."""
+        return {
+            **self.__dict__,
+            "path": str(self.path),
+            "score": None if self.score is None else self.score.as_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """What the end of a session's files says."""
+
+    state: str
+    frames: int
+    final: float | None
+    last: float | None
+
+
+def experiment_rows(root: Path, now: datetime | None = None) -> list[ExperimentRow]:
+    """Every experiment under a folder, newest first; only the ends of files are read."""
+    now = now or datetime.now(UTC)
+    return [_row(experiment, now) for experiment in reversed(list_experiments(Path(root)))]
+
+
+def render_experiments(rows: Sequence[ExperimentRow]) -> str:
+    """The list as aligned plain text, or a sentence when it is empty."""
+    if not rows:
+        return "no runs here yet; start one: `operant train ppo_cartpole`"
+    head = ["experiment", "state", "sessions", "frames", "score", "age"]
+    lines = columns([head, *(_cells(row) for row in rows)], right={2, 3})
+    notes = [f"{shown(row.path)}: {row.error}" for row in rows if row.error]
+    if any(row.score is not None and not row.score_is_final for row in rows):
+        notes.append("~ score of the last evaluation; training was not over")
+    return "\n".join([*lines, *notes])
+
+
+def _row(experiment: Experiment, now: datetime) -> ExperimentRow:
+    try:
+        return _readable_row(experiment, now)
+    except OperantError as error:
+        path = experiment.path
+        return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, error.cause)
+
+
+def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
+    document, spec = experiment.document, experiment.spec
+    trials = [[_standing(run) for run in trial.sessions()] for trial in experiment.trials()]
+    sessions = [standing for trial in trials for standing in trial]
+    score, is_final = _best_score(trials)
+    return ExperimentRow(
+        name=str(document.get("spec", experiment.path.parent.name)),
+        stamp=experiment.path.name,
+        path=experiment.path,
+        state=overall_state([standing.state for standing in sessions]),
+        trials=len(trials),
+        sessions_done=sum(standing.state == "done" for standing in sessions),
+        sessions=max(len(sessions), len(trials) * int(spec.get("meta", {}).get("max_session", 1))),
+        frames=sum(standing.frames for standing in sessions),
+        score=score,
+        score_is_final=is_final,
+        age=_age(document.get("created"), now),
+    )
+
+
+def _standing(run: Run) -> _Standing:
+    newest: dict[str, Any] = {}
+    for row in last_rows(run.path / METRICS_FILE):
+        newest.update({key: value for key, value in row.items() if value is not None})
+    return _Standing(run.state, int(newest.get("frames", 0)), newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
+
+
+def _best_score(trials: Sequence[Sequence[_Standing]]) -> tuple[Estimate | None, bool]:
+    """The highest final score of a trial, or of a last evaluation when no trial has a final one."""
+    for is_final in (True, False):
+        scores = [[s.final if is_final else s.last for s in trial] for trial in trials]
+        known = [[score for score in trial if score is not None] for trial in scores]
+        estimates = [mean_interval(trial) for trial in known if trial]
+        if estimates:
+            return max(estimates, key=lambda estimate: estimate.point), is_final
+    return None, False
+
+
+def _age(created: object, now: datetime) -> float | None:
+    try:
+        begun = datetime.fromisoformat(str(created))
+    except ValueError:
+        return None
+    return max(0.0, (now - (begun if begun.tzinfo else begun.replace(tzinfo=UTC))).total_seconds())
+
+
+def _cells(row: ExperimentRow) -> list[str]:
+    mark = "" if row.score_is_final else "~ "
+    best = f", best of {row.trials} trials" if row.trials > 1 else ""
+    return [
+        f"{row.name}/{row.stamp}",
+        row.state,
+        f"{row.sessions_done}/{row.sessions}",
+        compact(row.frames),
+        "-" if row.score is None else f"{mark}{row.score.text()}{best}",
+        "-" if row.age is None else duration(row.age),
+    ]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from operant.report.tail import FIRST_LOOK, Tail, last_rows
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "metrics.jsonl"
+
+
+def add(file: Path, text: str) -> None:
+    with file.open("a") as stream:
+        stream.write(text)
+
+
+def test_each_row_is_given_once(file: Path) -> None:
+    tail = Tail(file)
+    assert tail.read() == []
+    add(file, '{"frames": 1}\n{"frames": 2}\n')
+    assert [row["frames"] for row in tail.read()] == [1, 2]
+    assert tail.read() == []
+    add(file, '{"frames": 3}\n')
+    assert [row["frames"] for row in tail.read()] == [3]
+
+
+def test_a_line_in_the_making_waits(file: Path) -> None:
+    tail = Tail(file)
+    add(file, '{"frames": 1}\n{"fra')
+    assert [row["frames"] for row in tail.read()] == [1]
+    add(file, 'mes": 2}\n')
+    assert [row["frames"] for row in tail.read()] == [2]
+
+
+def test_a_cut_file_is_read_anew(file: Path) -> None:
+    tail = Tail(file)
+    add(file, '{"frames": 1}\n{"frames": 2}\n')
+    tail.read()
+    file.write_text('{"frames": 1}\n')
+    assert [row["frames"] for row in tail.read()] == [1]
+    assert tail.is_history
+    add(file, '{"frames": 2}\n')
+    assert [row["frames"] for row in tail.read()] == [2]
+    assert not tail.is_history
+
+
+def test_only_the_end_of_a_long_file_is_read(file: Path) -> None:
+    add(file, "".join(f'{{"frames": {number}, "pad": "{"x" * 80}"}}\n' for number in range(5000)))
+    rows = last_rows(file)
+    assert rows[-1]["frames"] == 4999
+    assert rows[0]["frames"] > 0
+    assert len(rows) * 100 <= FIRST_LOOK
+    assert [row["frames"] for row in rows] == list(range(rows[0]["frames"], 5000))
+
+
+def test_later_looks_read_only_what_is_new(file: Path) -> None:
+    tail = Tail(file)
+    add(file, '{"frames": 1}\n')
+    tail.read()
+    # Were the file reread, the damage done to its beginning would show.
+    data = file.read_bytes()
+    file.write_bytes(b"#" * (len(data) - 1) + b"\n" + b'{"frames": 2}\n')
+    assert [row["frames"] for row in tail.read()] == [2]
