@@ -1,0 +1,80 @@
+"""The deep engine: PyTorch learners on Gymnasium environments, one readable file per algorithm.
+
+This module is the engine's whole face. It imports nothing heavy: `validate` needs Gymnasium and
+the others need torch, each from inside its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from operant.engines.deep.cost import Estimate
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.episode import Episode
+    from operant.run.run import Run
+    from operant.spec.schema import Spec
+
+
+def validate(spec: Spec) -> None:
+    """Refuse, before any work, an environment that is unknown or does not fit the algorithm."""
+    from gymnasium.spaces import Box, Discrete
+
+    from operant.envs.gym import check_env
+
+    env = check_env(spec.env)
+    space, name = env.action_space, spec.agent.algorithm.name
+    env.close()
+    if not isinstance(space, Discrete | Box):
+        raise UsageError(f"env.name: {spec.env.name} has actions {space}, which no algorithm here supports")
+    if name == "dqn" and not isinstance(space, Discrete):
+        raise UsageError(
+            f"agent.algorithm: dqn chooses among discrete actions, but {spec.env.name} has actions {space}",
+            remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+
+
+def train(run: Run, until: int | None = None) -> None:
+    """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
+    from operant.engines.deep.learners import build_learner, prepare_torch
+    from operant.engines.deep.loop import run_session
+    from operant.spec.schema import Spec
+
+    spec = Spec.model_validate(run.spec)
+    device = prepare_torch(spec, run.threads)
+    with run.session(until) as session:
+        run_session(session, build_learner(spec, session.seeds, device))
+
+
+def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
+    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
+    from operant.engines.deep.learners import load_actor
+    from operant.engines.deep.loop import as_episode
+    from operant.engines.deep.playing import play
+    from operant.run.seeding import Seeds
+    from operant.spec.schema import Spec
+
+    spec = Spec.model_validate(run.spec)
+    actor = load_actor(spec, checkpoint.path)
+    rng = Seeds(seed).rng("sampled-play")
+    act = actor.greedy if greedy else lambda obs: actor.sample(obs, rng)
+    for ended in play(spec.env, act, episodes, seed):
+        yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
+
+
+def estimate(spec: Spec) -> Estimate:
+    """What a session would cost, measured by a second of real training in memory."""
+    from operant.engines.deep.cost import measure
+
+    return measure(spec)
+
+
+def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
+    from operant.engines.deep.film import show
+
+    return show(run, checkpoint, episodes, seed, sink)

@@ -1,0 +1,40 @@
+"""The acting half of a policy: what training, evaluation and `watch` all ask for actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from torch import Tensor
+
+from operant.engines.deep.normalise import ObservationNormaliser
+from operant.engines.deep.policies import Policy
+
+
+class Actor:
+    """Observations in, actions out; the observation statistics are applied but not changed."""
+
+    def __init__(
+        self,
+        forward: Callable[[np.ndarray], np.ndarray],
+        normaliser: ObservationNormaliser,
+        policy: Policy,
+        log_std: Tensor | None = None,
+    ) -> None:
+        self.forward = forward
+        self.normaliser = normaliser
+        self.policy = policy
+        self._log_std = log_std
+
+    def draw(self, seen: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """An action of each normalised observation, by noise drawn before."""
+        log_std = None if self._log_std is None else self._log_std.detach().cpu().numpy()
+        return self.policy.sample(self.forward(seen), noise, log_std)
+
+    def greedy(self, obs: np.ndarray) -> np.ndarray:
+        """The most probable action of each observation."""
+        return self.policy.greedy(self.forward(self.normaliser(obs)))
+
+    def sample(self, obs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """An action of each observation, drawn as in training."""
+        return self.draw(self.normaliser(obs), self.policy.noise(rng, (len(obs),)))

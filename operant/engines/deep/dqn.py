@@ -1,0 +1,159 @@
+"""Deep Q-learning (Mnih et al., 2015) with Double targets, duelling heads and prioritised replay.
+
+A round plays `training_frequency` frames epsilon-greedily, stores them, and takes
+`training_iter` gradient steps towards r + gamma Q'(s', a*).
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.deep import codec, losses
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.nets import QNet, forward_for_acting
+from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
+from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.policies import EpsilonGreedy
+from operant.engines.deep.replay import Batch, Replay
+from operant.engines.deep.tracker import Tracker
+from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.algorithms import DqnSpec
+from operant.spec.fields import value_at
+from operant.spec.memories import PrioritisedReplaySpec
+from operant.spec.schema import Spec
+
+
+class Dqn:
+    """The learner: environments, replay, two networks and everything that must survive a restart."""
+
+    def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
+        assert isinstance(spec.agent.algorithm, DqnSpec)
+        assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
+        self.spec = spec
+        self.algorithm = spec.agent.algorithm
+        self.memory = spec.agent.memory
+        self.device = device
+        self.tracker = Tracker()
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        torch.manual_seed(seeds.integer("init"))
+        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        self.target = copy.deepcopy(self.net).requires_grad_(False)
+        optimizer = spec.agent.net.optimizer
+        self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
+        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.exploration = EpsilonGreedy(self.vector.actions.size, self._epsilon())
+        self.rewards = RewardNormaliser(
+            spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
+        )
+        self.replay = Replay(self.memory, self.vector.obs_shape, np.zeros((), np.int64))
+        self.rng_act = seeds.rng("act")
+        self.rng_sample = seeds.rng("sample")
+        self.snapshot = codec.Snapshot(
+            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
+            learner={
+                "target": codec.Weights(self.target),
+                "optimiser": self.optimiser,
+                "env": self.vector,
+                "reward": self.rewards,
+                "replay": self.replay,
+            },
+            tracker=self.tracker,
+            streams={"act": self.rng_act, "sample": self.rng_sample},
+        )
+
+    def iterate(self) -> list[Ended]:
+        """One round of play and learning."""
+        ended = self.collect()
+        self.tracker.frames += self.algorithm.training_frequency
+        for over in ended:
+            self.tracker.ended(over.score, over.length)
+        if self.tracker.frames >= self.algorithm.training_start:
+            self.learn()
+        return ended
+
+    def collect(self) -> list[Ended]:
+        """Play `training_frequency` frames and store them."""
+        num = self.vector.num
+        steps = self.algorithm.training_frequency // num
+        noise = self.exploration.noise(self.rng_act, (steps, num))
+        self.exploration.epsilon = self._epsilon()
+        ended: list[Ended] = []
+        for t in range(steps):
+            obs = self.vector.obs
+            self.actor.normaliser.learn(obs)
+            scores = self.actor.forward(self.actor.normaliser(obs))
+            action = self.exploration.sample(scores, noise[t], None)
+            step = self.vector.step(action)
+            reward = self.rewards(step.reward, step.terminated | step.truncated)
+            self.replay.add(obs=obs, action=action, reward=reward, next_obs=step.next_obs, terminated=step.terminated)
+            ended += step.ended
+        return ended
+
+    def _epsilon(self) -> float:
+        return value_at(self.algorithm.epsilon, self.tracker.frames)
+
+    def learn(self) -> None:
+        """`training_iter` gradient steps, then the target network if it is due."""
+        frame = self.tracker.frames
+        lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
+        beta = value_at(self.memory.beta, frame) if isinstance(self.memory, PrioritisedReplaySpec) else 0.0
+        reports = [
+            self.gradient_step(self.replay.sample(self.rng_sample, beta)) for _ in range(self.algorithm.training_iter)
+        ]
+        self._update_target(frame)
+        loss, q, norm = torch.stack(reports).mean(0).tolist()
+        self.tracker.add(
+            {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr, "explore/epsilon": self._epsilon()}
+        )
+
+    def gradient_step(self, batch: Batch) -> Tensor:
+        """Descend the temporal-difference loss of one batch, and tell the replay the new errors."""
+        obs = self._tensor(self.actor.normaliser(batch.obs))
+        action = self._tensor(batch.action).unsqueeze(-1)
+        chosen = self.net(obs).gather(-1, action).squeeze(-1)
+        error = chosen - self.targets(batch)
+        weight = None if batch.weight is None else self._tensor(batch.weight)
+        loss = losses.weighted_td_loss(error, weight, self.algorithm.loss)
+        norm = self.optimiser.step(loss)
+        self.tracker.updates += 1
+        if self.replay.priorities is not None:
+            self.replay.priorities.update(batch.index, error.detach().cpu().numpy())
+        return torch.stack((loss.detach(), chosen.detach().mean(), norm))
+
+    @torch.no_grad()
+    def targets(self, batch: Batch) -> Tensor:
+        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own."""
+        next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
+        values = self.target(next_obs)
+        best = (self.net(next_obs) if self.algorithm.double else values).argmax(-1, keepdim=True)
+        next_q = values.gather(-1, best).squeeze(-1)
+        return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, self.algorithm.gamma)
+
+    @torch.no_grad()
+    def _update_target(self, frame: int) -> None:
+        every, blend = self.algorithm.target_update, self.algorithm.polyak
+        before = frame - self.algorithm.training_frequency
+        if blend < 1 or frame // every > before // every:
+            for old, new in zip(self.target.parameters(), self.net.parameters(), strict=True):
+                old.lerp_(new, blend)
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
+    """A fresh network for these observations and actions."""
+    return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
+
+
+def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`; sampled play explores as much as training does at its end."""
+    assert isinstance(spec.agent.algorithm, DqnSpec)
+    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    policy = EpsilonGreedy(actions.size, value_at(spec.agent.algorithm.epsilon, spec.env.max_frame))
+    return Actor(forward_for_acting(net.greedy_layers()), normaliser, policy)

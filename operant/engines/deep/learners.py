@@ -1,0 +1,51 @@
+"""From a spec to a learner or an actor: the one place that knows every algorithm of this engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from operant.engines.deep import codec, dqn, ppo
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.loop import Learner
+from operant.envs.gym import ActionMap, make_env, observation_shape
+from operant.errors import UsageError
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+
+ALGORITHMS: dict[str, ModuleType] = {"ppo": ppo, "dqn": dqn}
+LEARNERS: dict[str, type[ppo.Ppo] | type[dqn.Dqn]] = {"ppo": ppo.Ppo, "dqn": dqn.Dqn}
+
+
+def prepare_torch(spec: Spec, threads: int) -> torch.device:
+    """Set what decides torch's speed and its last bits, and choose the device."""
+    torch.set_num_threads(threads)
+    wanted = spec.meta.device
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise UsageError(
+            "meta.device: cuda is asked for, but torch sees no CUDA device here", remedy="-s meta.device=cpu"
+        )
+    use_cuda = wanted == "cuda" or (wanted == "auto" and torch.cuda.is_available())
+    if use_cuda:
+        # The CPU kernels used here are deterministic as they are, and this call loads torch's compiler.
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    return torch.device("cuda" if use_cuda else "cpu")
+
+
+def build_learner(spec: Spec, seeds: Seeds, device: torch.device) -> Learner:
+    """A fresh learner for the spec's algorithm."""
+    return LEARNERS[spec.agent.algorithm.name](spec, seeds, device)
+
+
+def load_actor(spec: Spec, checkpoint: Path) -> Actor:
+    """The policy of a checkpoint, on the CPU."""
+    algorithm = ALGORITHMS[spec.agent.algorithm.name]
+    env = make_env(spec.env)
+    shape, actions = observation_shape(env), ActionMap(env.action_space)
+    env.close()
+    net = algorithm.build_net(spec, shape, actions)
+    actor: Actor = algorithm.build_actor(spec, net, shape, actions)
+    codec.read_policy(checkpoint, {"net": codec.Weights(net), "obs": actor.normaliser})
+    return actor

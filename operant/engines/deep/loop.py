@@ -1,0 +1,93 @@
+"""The course of a session: iterate, log, evaluate, save, until the budget is spent or a stop is asked for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.codec import Snapshot
+from operant.engines.deep.playing import play, random_return
+from operant.engines.deep.tracker import Tracker
+from operant.envs.gym import Ended
+from operant.run.episode import Episode
+from operant.run.progress import Progress
+from operant.run.session import Session
+from operant.spec.schema import Spec
+
+
+class Learner(Protocol):
+    """What the loop needs of an algorithm; everything else about one is in its own file."""
+
+    spec: Spec
+    tracker: Tracker
+    actor: Actor
+    snapshot: Snapshot
+
+    def iterate(self) -> list[Ended]:
+        """Collect and learn once; returns the training episodes that ended."""
+        ...
+
+
+def run_session(session: Session, learner: Learner) -> None:
+    """Train `learner` to the end of the session."""
+    if session.latest is not None:
+        learner.snapshot.read(session.latest.path)
+    else:
+        session.anchor("random", random_return(learner.spec.env))
+    at = progress(session, learner)
+    while not session.done(at):
+        over = learner.iterate()
+        at = progress(session, learner)
+        for ended in over:
+            session.episode(as_episode(ended, learner.spec.env.name, "train", at))
+        keep_record(session, learner, at)
+    if at.frames >= learner.spec.env.max_frame:
+        final_evaluation(session, learner, at)
+
+
+def progress(session: Session, learner: Learner) -> Progress:
+    """Where the learner is."""
+    tracker = learner.tracker
+    return Progress(tracker.frames, tracker.updates, tracker.episodes, 0, session.seconds())
+
+
+def keep_record(session: Session, learner: Learner, at: Progress) -> None:
+    """Log, evaluate and save, each when it is due."""
+    row: dict[str, float | None] = {}
+    score = None
+    if session.due("log", at):
+        row |= learner.tracker.flush()
+        row["perf/frames_per_second"] = at.frames / at.seconds if at.seconds > 0 else None
+    if session.due("eval", at):
+        episodes = evaluate_now(session, learner, at, "eval", learner.spec.meta.eval_episodes)
+        score = float(np.mean([e.score for e in episodes]))
+        row |= {"eval/score": score, "eval/length": float(np.mean([e.length for e in episodes]))}
+    if row:
+        session.log(at, row)
+    if session.due("save", at):
+        session.save(at, learner.snapshot.write, score)
+
+
+def final_evaluation(session: Session, learner: Learner, at: Progress) -> None:
+    """The score of the run: the final policy, greedily, on the fixed seeds."""
+    episodes = evaluate_now(session, learner, at, "final", learner.spec.meta.final_episodes)
+    scores = [e.score for e in episodes]
+    row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
+    session.log(at, row | {"final/episodes": len(scores)})
+
+
+def evaluate_now(session: Session, learner: Learner, at: Progress, split: str, count: int) -> list[Ended]:
+    """Play greedily and record the episodes."""
+    spec = learner.spec
+    episodes = sorted(play(spec.env, learner.actor.greedy, count, spec.meta.eval_seed), key=lambda e: e.seed)
+    for ended in episodes:
+        session.episode(as_episode(ended, spec.env.name, split, at))
+    return episodes
+
+
+def as_episode(ended: Ended, env: str, split: str, at: Progress, media: str | None = None) -> Episode:
+    """The record of an episode that ended."""
+    how = "terminated" if ended.terminated else "truncated"
+    return Episode(env, split, ended.seed, at, ended.score, ended.length, how, media=media)

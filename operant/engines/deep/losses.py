@@ -1,0 +1,55 @@
+"""Losses as pure functions of tensors; each has a float64 numpy twin in tests/oracle."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def clipped_surrogate(logp: Tensor, old_logp: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """PPO's policy loss: -E[min(r A, clip(r, 1 - eps, 1 + eps) A)] (Schulman et al., 2017, eq. 7)."""
+    ratio = (logp - old_logp).exp()
+    return -torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+
+
+def value_loss(value: Tensor, target: Tensor) -> Tensor:
+    """Mean squared error, the PPO paper's L^VF."""
+    return (value - target).square().mean()
+
+
+def clipped_value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -> Tensor:
+    """The pessimistic value loss that keeps the new value within `clip` of the old one."""
+    near = old_value + (value - old_value).clamp(-clip, clip)
+    return torch.max((value - target).square(), (near - target).square()).mean()
+
+
+def approximate_kl(logp: Tensor, old_logp: Tensor) -> Tensor:
+    """The estimator E[(r - 1) - log r] of KL(old || new): unbiased, never negative, low variance."""
+    log_ratio = logp - old_logp
+    return (log_ratio.exp() - 1 - log_ratio).mean()
+
+
+def clip_fraction(logp: Tensor, old_logp: Tensor, clip: float) -> Tensor:
+    """Share of samples whose probability ratio lies outside the clip range."""
+    return (((logp - old_logp).exp() - 1).abs() > clip).float().mean()
+
+
+def standardise(advantage: Tensor) -> Tensor:
+    """Zero mean and unit deviation; a single sample is only centred, since it has no deviation."""
+    centred = advantage - advantage.mean()
+    return centred / (centred.square().mean().sqrt() + 1e-8) if advantage.numel() > 1 else centred
+
+
+def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float) -> Tensor:
+    """One-step target r + gamma (1 - terminated) Q'(s'); truncation does bootstrap."""
+    return reward + gamma * torch.where(terminated, torch.zeros_like(next_q), next_q)
+
+
+def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
+    """Mean of Huber (delta 1) or squared errors, each scaled by its importance weight."""
+    if kind == "huber":
+        size = error.abs()
+        each = torch.where(size < 1, 0.5 * error.square(), size - 0.5)
+    else:
+        each = error.square()
+    return (each if weight is None else each * weight).mean()

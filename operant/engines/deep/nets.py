@@ -1,0 +1,154 @@
+"""Networks: multilayer perceptrons for policies, values and action values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from operant.spec.nets import MlpSpec
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "elu": nn.ELU,
+    "selu": nn.SELU,
+    "leaky_relu": nn.LeakyReLU,
+}
+# What numpy computes exactly as torch does; other activations act through torch.
+NUMPY_ACTIVATIONS: dict[type[nn.Module], Callable[[np.ndarray], np.ndarray]] = {
+    nn.Tanh: np.tanh,
+    nn.ReLU: lambda x: np.maximum(x, 0),
+}
+HIDDEN_GAIN = 2**0.5
+
+
+class ActorCritic(nn.Module):
+    """A policy head and a value, on separate or shared hidden layers.
+
+    `policy` gives logits for discrete actions and means for continuous ones, whose deviation is
+    the state-independent parameter `log_std`.
+    """
+
+    def __init__(self, spec: MlpSpec, observation: int, outputs: int, discrete: bool) -> None:
+        super().__init__()
+        width = spec.hidden[-1] if spec.hidden else observation
+        if spec.shared:
+            self.trunk = hidden_layers(spec, observation)
+            self.actor = nn.Sequential(linear(spec, width, outputs, gain=0.01))
+            self.critic = nn.Sequential(linear(spec, width, 1, gain=1.0))
+        else:
+            self.trunk = nn.Sequential()
+            self.actor = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
+            self.critic = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, 1, gain=1.0))
+        self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy output and value of each observation."""
+        features = self.trunk(obs)
+        return self.actor(features), self.critic(features).squeeze(-1)
+
+    def value(self, obs: Tensor) -> Tensor:
+        """Value of each observation."""
+        return self.critic(self.trunk(obs)).squeeze(-1)
+
+    def policy_layers(self) -> nn.Sequential:
+        """The layers from observation to policy output."""
+        return nn.Sequential(*self.trunk, *self.actor)
+
+    def parameter_groups(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """Parameters that learn at the actor's rate, and those that learn at the critic's."""
+        critic = list(self.critic.parameters())
+        known = {id(p) for p in critic}
+        return [p for p in self.parameters() if id(p) not in known], critic
+
+
+class QNet(nn.Module):
+    """Action values; with `duelling`, Q = V + A - mean(A) (Wang et al., 2016, eq. 9)."""
+
+    def __init__(self, spec: MlpSpec, observation: int, actions: int) -> None:
+        super().__init__()
+        width = spec.hidden[-1] if spec.hidden else observation
+        self.trunk = hidden_layers(spec, observation)
+        self.advantage = linear(spec, width, actions, gain=1.0)
+        self.state_value = linear(spec, width, 1, gain=1.0) if spec.duelling else None
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Value of every action in each observation."""
+        features = self.trunk(obs)
+        advantage = self.advantage(features)
+        if self.state_value is None:
+            return advantage
+        return self.state_value(features) + advantage - advantage.mean(-1, keepdim=True)
+
+    def greedy_layers(self) -> nn.Sequential:
+        """Layers whose largest output is the greedy action; a state value would not change which."""
+        return nn.Sequential(*self.trunk, self.advantage)
+
+
+def hidden_layers(spec: MlpSpec, inputs: int) -> nn.Sequential:
+    """Linear and activation for each hidden width."""
+    layers: list[nn.Module] = []
+    for before, after in pairwise((inputs, *spec.hidden)):
+        layers += [linear(spec, before, after, gain=HIDDEN_GAIN), ACTIVATIONS[spec.activation]()]
+    return nn.Sequential(*layers)
+
+
+def linear(spec: MlpSpec, inputs: int, outputs: int, gain: float) -> nn.Linear:
+    """A linear layer initialised as the spec says; `gain` scales orthogonal and Xavier weights."""
+    layer = nn.Linear(inputs, outputs)
+    if spec.init == "torch":
+        return layer
+    if spec.init == "orthogonal":
+        nn.init.orthogonal_(layer.weight, gain)
+    elif spec.init == "xavier_uniform":
+        nn.init.xavier_uniform_(layer.weight, gain)
+    else:
+        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def forward_for_acting(layers: nn.Sequential) -> Callable[[np.ndarray], np.ndarray]:
+    """A quick forward pass for the few observations of one environment step.
+
+    On the CPU a small perceptron spends most of a torch call on overhead, so numpy views of the
+    same weights (never stale: they share memory with the parameters) are about five times faster.
+    Other networks and devices go through torch.
+    """
+    if _numpy_can(layers):
+        return _numpy_forward(list(layers))
+    device = next(layers.parameters()).device
+
+    def through_torch(obs: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            return layers(torch.from_numpy(obs).to(device)).cpu().numpy()
+
+    return through_torch
+
+
+def _numpy_can(layers: nn.Sequential) -> bool:
+    on_cpu = all(p.device.type == "cpu" for p in layers.parameters())
+    return on_cpu and all(isinstance(layer, nn.Linear) or type(layer) in NUMPY_ACTIVATIONS for layer in layers)
+
+
+def _numpy_forward(layers: Sequence[nn.Module]) -> Callable[[np.ndarray], np.ndarray]:
+    steps: list[tuple[np.ndarray, np.ndarray] | Callable[[np.ndarray], np.ndarray]] = []
+    for layer in layers:
+        if isinstance(layer, nn.Linear):
+            steps.append((layer.weight.detach().numpy().T, layer.bias.detach().numpy()))
+        else:
+            steps.append(NUMPY_ACTIVATIONS[type(layer)])
+
+    def through_numpy(obs: np.ndarray) -> np.ndarray:
+        x = obs
+        for step in steps:
+            x = x @ step[0] + step[1] if isinstance(step, tuple) else step(x)
+        return x
+
+    return through_numpy

@@ -1,0 +1,54 @@
+"""Evaluation apart from training: own environments, fixed seeds, no exploration unless asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from operant.envs.gym import Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.schema import EnvSpec
+
+MOST_TOGETHER = 16
+RANDOM_EPISODES = 100
+RANDOM_FRAMES = 20_000
+
+Act = Callable[[np.ndarray], np.ndarray]
+
+
+def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[Ended]:
+    """One episode for each of the seeds first_seed, first_seed + 1, ...
+
+    Which environment plays which seed is fixed, so the result does not depend on who ends first.
+    """
+    together = min(episodes, MOST_TOGETHER)
+    vector = VectorEnv(env, together, lambda i, k: first_seed + i + k * together)
+    owed = {first_seed + k for k in range(episodes)}
+    try:
+        while owed:
+            for over in vector.step(act(vector.obs)).ended:
+                if over.seed in owed:
+                    owed.remove(over.seed)
+                    yield over
+    finally:
+        vector.close()
+
+
+def random_return(env: EnvSpec) -> float:
+    """Mean return of uniformly random play: the zero of the strength metrics."""
+    seeds = Seeds(0)
+    rng = seeds.rng("random-play")
+    vector = VectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k))
+    scores: list[float] = []
+    frames = 0
+    while len(scores) < RANDOM_EPISODES and (frames < RANDOM_FRAMES or not scores):
+        action = (
+            rng.integers(vector.actions.size, size=1)
+            if vector.actions.discrete
+            else rng.uniform(-1, 1, (1, vector.actions.size))
+        )
+        scores += [over.score for over in vector.step(action).ended]
+        frames += 1
+    vector.close()
+    return float(np.mean(scores))

@@ -1,0 +1,113 @@
+"""Action distributions: how a network's output becomes actions and log-probabilities.
+
+Noise is drawn with numpy from the run's own seed stream, so a run's randomness is a few integers
+in its checkpoint. Probabilities are computed by torch, where the gradient is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from torch import Tensor
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Policy(ABC):
+    """Turns policy outputs [..., K] into actions and their log-probabilities."""
+
+    @abstractmethod
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """The randomness of `shape` actions, drawn in one go."""
+
+    @abstractmethod
+    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+        """Actions that these outputs and this noise give."""
+
+    @abstractmethod
+    def greedy(self, output: np.ndarray) -> np.ndarray:
+        """The most probable actions."""
+
+
+class Distribution(Policy):
+    """A policy whose log-probabilities have a gradient."""
+
+    @abstractmethod
+    def log_prob_and_entropy(self, output: Tensor, action: Tensor, log_std: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Log-probability of each action, and the entropy of each distribution."""
+
+
+class EpsilonGreedy(Policy):
+    """The best-valued action, or with probability `epsilon` a uniform one, decided per environment."""
+
+    def __init__(self, actions: int, epsilon: float) -> None:
+        self._actions = actions
+        self.epsilon = epsilon
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.random((*shape, 2))
+
+    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+        explore = noise[..., 0] < self.epsilon
+        return np.where(explore, (noise[..., 1] * self._actions).astype(np.int64), output.argmax(-1))
+
+    def greedy(self, output: np.ndarray) -> np.ndarray:
+        return output.argmax(-1)
+
+
+class Categorical(Distribution):
+    """Discrete actions, sampled by the Gumbel-max trick: argmax(logits + Gumbel noise)."""
+
+    def __init__(self, actions: int) -> None:
+        self._actions = actions
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.gumbel(size=(*shape, self._actions)).astype(np.float32)
+
+    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+        return (output + noise).argmax(-1)
+
+    def greedy(self, output: np.ndarray) -> np.ndarray:
+        return output.argmax(-1)
+
+    def log_prob_and_entropy(self, output: Tensor, action: Tensor, log_std: Tensor | None) -> tuple[Tensor, Tensor]:
+        return categorical_terms(output, action)
+
+
+class DiagonalGaussian(Distribution):
+    """Real actions, independent normals around the output with a learnt deviation."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.standard_normal((*shape, self._size), dtype=np.float32)
+
+    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+        assert log_std is not None, "a Gaussian policy has a deviation"
+        return output + np.exp(log_std) * noise
+
+    def greedy(self, output: np.ndarray) -> np.ndarray:
+        return output
+
+    def log_prob_and_entropy(self, output: Tensor, action: Tensor, log_std: Tensor | None) -> tuple[Tensor, Tensor]:
+        assert log_std is not None, "a Gaussian policy has a deviation"
+        return gaussian_terms(output, log_std, action)
+
+
+def categorical_terms(logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+    """log p(a) and H(p) of softmax(logits)."""
+    log_p = torch.log_softmax(logits, -1)
+    chosen = log_p.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    return chosen, -(log_p.exp() * log_p).sum(-1)
+
+
+def gaussian_terms(mean: Tensor, log_std: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+    """log N(a; mean, exp(log_std)^2) summed over dimensions, and the entropy."""
+    z = (action - mean) * (-log_std).exp()
+    log_p = (-0.5 * z.square() - log_std - 0.5 * LOG_2PI).sum(-1)
+    entropy = (log_std + 0.5 + 0.5 * LOG_2PI).sum(-1)
+    return log_p, entropy.expand(log_p.shape)

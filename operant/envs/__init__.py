@@ -1,0 +1,1 @@
+"""Problems, each in its native form. Problems know nothing of learners."""

@@ -1,0 +1,220 @@
+"""Gymnasium environments stepped together, with explicit autoreset and a replayable state.
+
+Three rules hold here, because each is a known source of silent faults elsewhere:
+
+* An ended environment restarts within the same step. `next_obs` is the true successor of the
+  transition and `obs` is what to act on next, so no transition spans two episodes.
+* Every episode is reset with its own seed, a pure function of (environment, episode number).
+  The state of any deterministic environment is therefore its seed and the actions since, which
+  is what a checkpoint holds; restoring plays them again and compares the observation.
+* `terminated` and `truncated` stay apart all the way to the learner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from operant.envs.probe import register_probes
+from operant.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from operant.spec.schema import EnvSpec
+
+register_probes()
+
+# Environment family (module prefix of its entry point) -> what must be installed for it.
+FAMILY_EXTRAS = {"ale_py": "deep", "gymnasium.envs.mujoco": "deep", "gymnasium.envs.box2d": "deep"}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An episode that ended in environment `index` at this step."""
+
+    index: int
+    seed: int
+    score: float
+    length: int
+    terminated: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transition of every environment. Arrays are fresh; the caller may keep them."""
+
+    obs: np.ndarray
+    next_obs: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    ended: list[Ended]
+
+
+class VectorEnv:
+    """`num` copies of one environment, stepped in this process."""
+
+    def __init__(self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int]) -> None:
+        self.num = num
+        self.envs = [make_env(spec) for _ in range(num)]
+        self.actions = ActionMap(self.envs[0].action_space)
+        self.obs_shape = observation_shape(self.envs[0])
+        self.name = spec.name
+        self._episode_seed = episode_seed
+        self._episode = [0] * num
+        self._played: list[list[Any]] = [[] for _ in range(num)]
+        self._score = [0.0] * num
+        self.obs = np.zeros((num, *self.obs_shape), np.float32)
+        for i in range(num):
+            self.obs[i] = self._restart(i)
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Play one action in every environment."""
+        obs = np.empty_like(self.obs)
+        reward = np.empty(self.num, np.float32)
+        terminated = np.zeros(self.num, bool)
+        truncated = np.zeros(self.num, bool)
+        for i, action in enumerate(self.actions.to_env(actions)):
+            self._played[i].append(action)
+            obs[i], gain, terminated[i], truncated[i], _ = self.envs[i].step(action)
+            reward[i] = gain
+            self._score[i] += float(gain)
+        ended: list[Ended] = []
+        self.obs = next_obs = obs
+        if terminated.any() or truncated.any():
+            self.obs = obs.copy()
+            for i in np.flatnonzero(terminated | truncated).tolist():
+                ended.append(self._end(i, bool(terminated[i])))
+        return Step(self.obs, next_obs, reward, terminated, truncated, ended)
+
+    def _end(self, i: int, terminated: bool) -> Ended:
+        seed = self._episode_seed(i, self._episode[i])
+        over = Ended(i, seed, self._score[i], len(self._played[i]), terminated)
+        self._episode[i] += 1
+        self.obs[i] = self._restart(i)
+        return over
+
+    def _restart(self, i: int) -> np.ndarray:
+        self._played[i] = []
+        self._score[i] = 0.0
+        obs, _ = self.envs[i].reset(seed=self._episode_seed(i, self._episode[i]))
+        return obs
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What reproduces every environment: episode numbers, actions since the reset, observations."""
+        state = {"episode": np.array(self._episode, np.int64), "obs": self.obs.copy()}
+        for i, played in enumerate(self._played):
+            state[f"actions/{i}"] = np.array(played, self.actions.log_dtype).reshape(
+                len(played), *self.actions.env_shape
+            )
+        return state
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Return to `state` by playing its actions again; an environment that differs is an error."""
+        self._episode = state["episode"].tolist()
+        for i in range(self.num):
+            self.obs[i] = self._restart(i)
+            for action in self.actions.from_log(state[f"actions/{i}"]):
+                self._played[i].append(action)
+                self.obs[i], gain, *_ = self.envs[i].step(action)
+                self._score[i] += float(gain)
+        if not np.array_equal(self.obs, state["obs"], equal_nan=True):
+            raise RunError(
+                f"{self.name} did not return to the checkpoint's state: the same seed and actions led elsewhere",
+                remedy="make the environment a function of reset(seed=...) and its actions; then start a new run",
+            )
+
+    def close(self) -> None:
+        """Release every environment."""
+        for env in self.envs:
+            env.close()
+
+
+class ActionMap:
+    """Between a policy's actions and an environment's.
+
+    Discrete actions are counted from 0. A bounded real action is a number in [-1, 1] to the
+    policy, clipped and stretched to the environment's bounds; an unbounded one passes as it is.
+    """
+
+    def __init__(self, space: gym.Space) -> None:
+        self.discrete = isinstance(space, Discrete)
+        if isinstance(space, Discrete):
+            self.size = int(space.n)
+            self._start = int(space.start)
+            self.env_shape: tuple[int, ...] = ()
+            self.log_dtype: Any = np.int64
+        elif isinstance(space, Box):
+            self.size = int(np.prod(space.shape))
+            self.env_shape = space.shape
+            self.log_dtype = space.dtype
+            self._bounded = np.isfinite(space.low) & np.isfinite(space.high)
+            low, high = np.where(self._bounded, space.low, -1.0), np.where(self._bounded, space.high, 1.0)
+            self._middle, self._half = (high + low) / 2, (high - low) / 2
+        else:
+            raise UsageError(f"action space {space} is not supported", remedy="use Discrete or Box actions")
+
+    def to_env(self, actions: np.ndarray) -> list[Any]:
+        """One action per environment, as its `step` takes it."""
+        if self.discrete:
+            return (actions + self._start).tolist() if self._start else actions.tolist()
+        shaped = actions.reshape(len(actions), *self.env_shape)
+        clipped = np.where(self._bounded, np.clip(shaped, -1.0, 1.0), shaped)
+        return list((clipped * self._half + self._middle).astype(self.log_dtype))
+
+    def from_log(self, logged: np.ndarray) -> list[Any]:
+        """Logged actions as they were passed to `step`."""
+        return logged.tolist() if self.discrete else list(logged)
+
+
+def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
+    """One environment by Gymnasium id, its observation flattened to one real vector where it is not one already."""
+    options = dict(spec.kwargs)
+    if render_mode is not None:
+        options["render_mode"] = render_mode
+    if spec.max_t is not None:
+        options["max_episode_steps"] = spec.max_t
+    env = gym.make(spec.name, disable_env_checker=True, **options)
+    is_vector = isinstance(env.observation_space, Box) and len(env.observation_space.shape) == 1
+    return env if is_vector else gym.wrappers.FlattenObservation(env)
+
+
+def observation_shape(env: gym.Env) -> tuple[int, ...]:
+    """Shape of one observation."""
+    shape = env.observation_space.shape
+    assert shape is not None, "make_env flattens every other space"
+    return shape
+
+
+def check_env(spec: EnvSpec) -> gym.Env:
+    """Build the environment once, or say in a person's words why it cannot be built."""
+    if ":" not in spec.name and spec.name not in gym.registry:
+        raise _unknown_env(spec.name)
+    try:
+        return make_env(spec)
+    except (ModuleNotFoundError, gym.error.DependencyNotInstalled) as missing:
+        raise _missing_family(spec.name, missing) from missing
+    except gym.error.Error as problem:
+        raise UsageError(f"env.name: {spec.name}: {problem}", remedy="operant help env") from problem
+    except TypeError as problem:
+        raise UsageError(
+            f"env.kwargs: {spec.name} does not accept {spec.kwargs}: {problem}", remedy="operant help env"
+        ) from problem
+
+
+def _unknown_env(name: str) -> UsageError:
+    if name.startswith("ALE/"):
+        return _missing_family(name, None)
+    near = get_close_matches(name, gym.registry, n=3, cutoff=0.5)
+    remedy = f"did you mean {' or '.join(near)}?" if near else "any Gymnasium id, such as CartPole-v1"
+    return UsageError(f"env.name: no environment is called {name!r}", remedy=remedy)
+
+
+def _missing_family(name: str, cause: Exception | None) -> UsageError:
+    reason = f" ({str(cause).splitlines()[0]})" if cause else ""
+    return UsageError(f"env.name: {name} needs a package that is not installed{reason}", remedy="uv sync --extra deep")

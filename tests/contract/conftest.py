@@ -1,0 +1,117 @@
+"""The cases that every algorithm of every engine must satisfy, and how to run one as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operant.run.layout import EPISODES_FILE, METRICS_FILE
+from operant.run.progress import is_timing
+from operant.run.run import Run
+from operant.spec.schema import Spec
+
+META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "eval_episodes": 3, "final_episodes": 5}
+SMALL_NET = {"hidden": [32, 32]}
+DQN = {"training_start": 500, "training_frequency": 4}
+
+CASES: dict[str, dict[str, Any]] = {
+    "ppo": {
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "ppo-continuous-normalised": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 2,
+            "max_frame": 12_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+            "clip_reward": 5.0,
+        },
+        "agent": {
+            "algorithm": {
+                "name": "ppo",
+                "time_horizon": 64,
+                "minibatch_size": 32,
+                "clip_eps": {"start": 0.3, "end": 0.1, "frames": 10_000},
+                "target_kl": 0.05,
+            },
+            "net": {**SMALL_NET, "shared": True, "optimizer": {"name": "rmsprop", "lr_end_fraction": 0.1}},
+        },
+    },
+    "dqn": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "target_update": 200},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
+    "dqn-duelling-prioritised": {
+        "env": {"name": "Acrobot-v1", "num_envs": 1, "max_frame": 8000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "polyak": 0.05},
+            "memory": {"name": "prioritised", "max_size": 3000, "beta": {"start": 0.4, "end": 1.0, "frames": 8000}},
+            "net": {**SMALL_NET, "duelling": True, "optimizer": {"name": "adamw", "weight_decay": 0.01}},
+        },
+    },
+}
+
+
+@pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES])
+def case(request: pytest.FixtureRequest) -> Spec:
+    """The spec of one case; all tests of a case run in one worker, so that they share `whole`."""
+    return Spec.model_validate({"name": request.param, "meta": META, **CASES[request.param]})
+
+
+@pytest.fixture(scope="session")
+def whole(case: Spec, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The case trained once from start to end, undisturbed: what every other way must equal."""
+    run = create(tmp_path_factory.mktemp(case.name) / "whole", case)
+    assert finish(run) == 0
+    return run
+
+
+def create(path: Path, spec: Spec, seed: int = 7) -> Run:
+    """A fresh session directory for `spec`."""
+    return Run.create(path, name=spec.name, spec=spec.model_dump(mode="json"), seed=seed, session=0, threads=1)
+
+
+def start(run: Run, *arguments: str) -> subprocess.Popen[bytes]:
+    """The session as a process of its own, as `operant train` starts it."""
+    argv = [sys.executable, "-m", "operant", "session", str(run.path), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(run: Run, *arguments: str) -> int:
+    """Run the session to its end and return the exit code."""
+    process = start(run, *arguments)
+    _, errors = process.communicate(timeout=240)
+    if process.returncode not in (0, 4):
+        raise AssertionError(errors.decode())
+    return process.returncode
+
+
+def result(run: Run) -> dict[str, Any]:
+    """Everything that must be equal bit for bit: rows and episodes without timing, and the final weights."""
+    newest = sorted(p for p in run.checkpoints.iterdir() if p.name.isdigit())[-1]
+    weights = {file.name: file.read_bytes() for file in newest.iterdir() if file.name != "manifest.json"}
+    return {
+        "metrics": untimed(run.path / METRICS_FILE),
+        "episodes": untimed(run.path / EPISODES_FILE),
+        "checkpoint": newest.name,
+        "weights": weights,
+    }
+
+
+def untimed(path: Path) -> bytes:
+    """The rows of a log as they are, less their timing columns."""
+    rows = (json.loads(line) for line in path.read_text().splitlines())
+    return "\n".join(json.dumps({k: v for k, v in row.items() if not is_timing(k)}) for row in rows).encode()

@@ -1,0 +1,78 @@
+"""What every run writes: rows, episodes, checkpoints; the same for one seed, different for two."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from operant.engines import engine_of
+from operant.run.checkpoint import list_checkpoints, verify
+from operant.run.layout import ANCHORS_FILE, EPISODES_FILE, METRICS_FILE
+from operant.run.run import Run
+from operant.spec.schema import Spec
+from tests.contract.conftest import META, create, finish, result
+
+
+def rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_same_seed_same_bytes_and_other_seed_other_weights(whole: Run, tmp_path: Path):
+    spec = Spec.model_validate(whole.spec)
+    again, other = create(tmp_path / "again", spec), create(tmp_path / "other", spec, seed=8)
+    finish(again)
+    finish(other)
+    assert result(again) == result(whole)
+    assert result(other)["weights"]["policy.safetensors"] != result(whole)["weights"]["policy.safetensors"]
+
+
+def test_rows_count_up_and_carry_the_shared_names(whole: Run):
+    table = rows(whole.path / METRICS_FILE)
+    frames = [row["frames"] for row in table]
+    assert frames == sorted(frames)
+    assert frames[-1] >= whole.max_frame
+    logged = [row for row in table if "train/return" in row]
+    assert len(logged) >= whole.max_frame // META["log_frequency"] * 0.9
+    evaluated = [row for row in table if "eval/score" in row]
+    assert len(evaluated) == whole.max_frame // META["eval_frequency"]
+    final = [row for row in table if "final/score" in row]
+    assert len(final) == 1
+    assert final[0]["final/episodes"] == META["final_episodes"]
+    assert all({"frames", "updates", "episodes", "seconds"} <= row.keys() for row in table)
+
+
+def test_episodes_are_recorded_by_split(whole: Run):
+    table = rows(whole.path / EPISODES_FILE)
+    by_split = {split: [row for row in table if row["split"] == split] for split in ("train", "eval", "final")}
+    assert by_split["train"]
+    assert len(by_split["final"]) == META["final_episodes"]
+    assert len({row["seed"] for row in by_split["final"]}) == META["final_episodes"]
+    assert all(row["ended"] in ("terminated", "truncated") for row in table)
+    final = next(row for row in rows(whole.path / METRICS_FILE) if "final/score" in row)
+    scores = [row["score"] for row in by_split["final"]]
+    assert final["final/score"] == pytest.approx(sum(scores) / len(scores))
+
+
+def test_checkpoints_verify_and_are_pruned(whole: Run):
+    found = list_checkpoints(whole.checkpoints)
+    assert 1 <= len(found) <= whole.spec["meta"]["keep_checkpoints"] + 1
+    assert [verify(checkpoint.path).at for checkpoint in found] == [checkpoint.at for checkpoint in found]
+    assert json.loads((whole.path / ANCHORS_FILE).read_text())["random"] is not None
+
+
+def test_evaluating_the_final_checkpoint_gives_the_recorded_score(whole: Run):
+    spec = Spec.model_validate(whole.spec)
+    newest = list_checkpoints(whole.checkpoints)[-1]
+    episodes = list(engine_of(spec).evaluate(whole, newest, META["final_episodes"], spec.meta.eval_seed))
+    final = next(row for row in rows(whole.path / METRICS_FILE) if "final/score" in row)
+    scores = [episode.score for episode in episodes]
+    assert sum(scores) / len(scores) == pytest.approx(final["final/score"])
+
+
+def test_sampled_play_repeats_with_its_seed(whole: Run):
+    spec = Spec.model_validate(whole.spec)
+    newest = list_checkpoints(whole.checkpoints)[-1]
+    first, second = ([e.score for e in engine_of(spec).evaluate(whole, newest, 6, 50, greedy=False)] for _ in range(2))
+    assert first == second

@@ -1,0 +1,68 @@
+"""Every loss of the deep engine against float64 numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from operant.engines.deep import losses
+
+
+@pytest.fixture(params=range(5))
+def rng(request):
+    return np.random.default_rng(request.param)
+
+
+def tensor(array):
+    return torch.from_numpy(np.asarray(array, np.float32))
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(float(actual), expected, rtol=2e-5, atol=1e-6)
+
+
+def test_clipped_surrogate(rng):
+    new, old, advantage = rng.normal(size=(3, 64)) * 0.5
+    ratio = np.exp(new - old)
+    expected = -np.minimum(ratio * advantage, np.clip(ratio, 0.8, 1.2) * advantage).mean()
+    close(losses.clipped_surrogate(tensor(new), tensor(old), tensor(advantage), 0.2), expected)
+
+
+def test_value_losses(rng):
+    value, old, target = rng.normal(size=(3, 64))
+    close(losses.value_loss(tensor(value), tensor(target)), ((value - target) ** 2).mean())
+    near = old + np.clip(value - old, -0.2, 0.2)
+    expected = np.maximum((value - target) ** 2, (near - target) ** 2).mean()
+    close(losses.clipped_value_loss(tensor(value), tensor(old), tensor(target), 0.2), expected)
+
+
+def test_kl_and_clip_fraction(rng):
+    new, old = rng.normal(size=(2, 64)) * 0.3
+    ratio = np.exp(new - old)
+    close(losses.approximate_kl(tensor(new), tensor(old)), (ratio - 1 - np.log(ratio)).mean())
+    close(losses.clip_fraction(tensor(new), tensor(old), 0.2), (np.abs(ratio - 1) > 0.2).mean())
+    close(losses.approximate_kl(tensor(old), tensor(old)), 0.0)
+
+
+def test_standardise(rng):
+    advantage = rng.normal(3, 2, 64)
+    actual = losses.standardise(tensor(advantage)).numpy()
+    np.testing.assert_allclose(actual, (advantage - advantage.mean()) / (advantage.std() + 1e-8), rtol=1e-4, atol=1e-5)
+    assert losses.standardise(tensor([7.0])).tolist() == [0.0]
+
+
+def test_q_target_bootstraps_unless_terminated(rng):
+    reward, next_q = rng.normal(size=(2, 64))
+    terminated = rng.random(64) < 0.5
+    actual = losses.q_target(tensor(reward), torch.from_numpy(terminated), tensor(next_q), 0.97).numpy()
+    np.testing.assert_allclose(actual, reward + 0.97 * np.where(terminated, 0, next_q), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["huber", "mse"])
+def test_weighted_td_loss(rng, kind):
+    error, weight = rng.normal(0, 2, 64), rng.random(64)
+    huber = np.where(np.abs(error) < 1, 0.5 * error**2, np.abs(error) - 0.5)
+    each = huber if kind == "huber" else error**2
+    close(losses.weighted_td_loss(tensor(error), tensor(weight), kind), (weight * each).mean())
+    close(losses.weighted_td_loss(tensor(error), None, kind), each.mean())
