@@ -53,9 +53,9 @@ class Weights:
         for name, parameter in self._net.named_parameters():
             found = state.get(name)
             if found is None or found.shape != tuple(parameter.shape):
-                had = "none" if found is None else f"shape {tuple(found.shape)}"
+                had = "nothing" if found is None else f"shape {found.shape}"
                 raise RunError(
-                    f"the checkpoint does not fit the network: {name} needs shape {tuple(parameter.shape)}, found {had}",
+                    f"the checkpoint does not fit: {name} needs shape {tuple(parameter.shape)}, but {had} was saved",
                     remedy="keep agent.net as it was when the checkpoint was written, or start a new run",
                 )
             parameter.copy_(torch.from_numpy(np.array(found)))

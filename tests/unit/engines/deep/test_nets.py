@@ -24,13 +24,15 @@ def test_acting_forward_sees_weights_changed_in_place():
     net = ActorCritic(MlpSpec(), 4, 2, discrete=True)
     forward = forward_for_acting(net.policy_layers())
     with torch.no_grad():
-        net.actor[-1].bias.add_(3.0)
+        for parameter in net.parameters():
+            parameter.add_(0.1)
     np.testing.assert_allclose(forward(OBS), net(torch.from_numpy(OBS))[0].detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_duelling_head_is_value_plus_centred_advantage():
     net = QNet(MlpSpec(duelling=True), 4, 3)
     features = net.trunk(torch.from_numpy(OBS))
+    assert net.state_value is not None
     value, advantage = net.state_value(features), net.advantage(features)
     expected = value + advantage - advantage.mean(-1, keepdim=True)
     torch.testing.assert_close(net(torch.from_numpy(OBS)), expected)
@@ -41,7 +43,7 @@ def test_duelling_head_is_value_plus_centred_advantage():
 def test_initial_policy_is_nearly_uniform_and_hidden_layers_are_orthogonal():
     net = ActorCritic(MlpSpec(hidden=(32, 32)), 4, 2, discrete=True)
     assert net(torch.from_numpy(OBS))[0].abs().max() < 0.1
-    weight = net.actor[2].weight
+    weight = dict(net.named_parameters())["actor.2.weight"]
     torch.testing.assert_close(weight @ weight.T, 2 * torch.eye(32), atol=1e-4, rtol=1e-4)
 
 
@@ -49,9 +51,10 @@ def test_initial_policy_is_nearly_uniform_and_hidden_layers_are_orthogonal():
 def test_other_initialisations_differ_from_orthogonal(init):
     torch.manual_seed(0)
     net = QNet(MlpSpec(init=init, hidden=(32, 32)), 4, 2)
-    weight = net.trunk[2].weight
+    found = dict(net.named_parameters())
+    weight = found["trunk.2.weight"]
     assert not torch.allclose(weight @ weight.T, 2 * torch.eye(32), atol=1e-2)
-    assert (net.trunk[2].bias == 0).all() == (init != "torch")
+    assert bool((found["trunk.2.bias"] == 0).all()) == (init != "torch")
 
 
 def test_no_hidden_layers_is_a_linear_policy():

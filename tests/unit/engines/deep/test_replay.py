@@ -90,4 +90,6 @@ def test_state_continues_exactly(spec):
     a, b = (m.sample(np.random.default_rng(4), 0.5) for m in (replay, twin))
     assert np.array_equal(a.index, b.index)
     assert np.array_equal(a.reward, b.reward)
-    assert (a.weight is None and b.weight is None) or np.array_equal(a.weight, b.weight)
+    assert [batch.weight is None for batch in (a, b)] == [replay.priorities is None] * 2
+    if a.weight is not None and b.weight is not None:
+        assert np.array_equal(a.weight, b.weight)

@@ -1,0 +1,73 @@
+"""Five probe problems, each of which fails for its own reason when a part of a learner is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from operant.engines.deep.dqn import Dqn
+from operant.engines.deep.learners import build_learner
+from operant.engines.deep.playing import play
+from operant.engines.deep.ppo import Ppo
+from operant.envs.probe import PROBES
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+
+GAMMA = 0.9
+FRAMES = {"ppo": 12_000, "ppo-continuous": 16_000, "dqn": 4_000, "dqn-duelling-prioritised": 4_000}
+PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
+DQN = {
+    "name": "dqn",
+    "gamma": GAMMA,
+    "training_start": 100,
+    "target_update": 50,
+    "epsilon": {"start": 1.0, "end": 0.1, "frames": 2000},
+}
+FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
+LEARNERS = {
+    "ppo": {"algorithm": PPO, "net": FAST},
+    "ppo-continuous": {"algorithm": PPO, "net": {**FAST, "log_std_init": -0.5}},
+    "dqn": {"algorithm": DQN, "net": FAST},
+    "dqn-duelling-prioritised": {
+        "algorithm": DQN,
+        "memory": {"name": "prioritised", "max_size": 2000},
+        "net": {**FAST, "duelling": True},
+    },
+}
+
+
+def train(learner: str, probe: str, seed: int) -> Ppo | Dqn:
+    kwargs = {"continuous": True} if learner.endswith("continuous") else {}
+    name = f"operant/Probe{probe.capitalize()}-v0"
+    env = {"name": name, "num_envs": 4, "max_frame": FRAMES[learner], "kwargs": kwargs}
+    spec = Spec.model_validate({"env": env, "agent": LEARNERS[learner]})
+    built = build_learner(spec, Seeds(seed), torch.device("cpu"))
+    while built.tracker.frames < FRAMES[learner]:
+        built.iterate()
+    assert isinstance(built, Ppo | Dqn)
+    return built
+
+
+def values(learner: Ppo | Dqn, *observations: float) -> np.ndarray:
+    """State values of these observations: of the critic, or of the best action."""
+    obs = torch.tensor(observations).unsqueeze(-1)
+    with torch.no_grad():
+        return (learner.net.value(obs) if isinstance(learner, Ppo) else learner.net(obs).max(-1).values).numpy()
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_probe(learner: str, probe: str):
+    torch.set_num_threads(1)
+    built = train(learner, probe, seed=1)
+    if probe == "constant":
+        np.testing.assert_allclose(values(built, 0.0), [1.0], atol=0.1)
+    elif probe == "observation":
+        np.testing.assert_allclose(values(built, -1.0, 1.0), [-1.0, 1.0], atol=0.1)
+    elif probe == "discount":
+        np.testing.assert_allclose(values(built, 0.0, 1.0), [GAMMA, 1.0], atol=0.1)
+    else:
+        best = 0.0 if learner.endswith("continuous") else 1.0
+        scores = [over.score for over in play(built.spec.env, built.actor.greedy, 20, 500)]
+        assert np.mean(scores) == pytest.approx(best, abs=0.06)
