@@ -1,0 +1,1 @@
+"""What the user typed: words to calls, and results to words. No logic lives here."""

@@ -1,0 +1,110 @@
+"""The command tree, and the one place where an error becomes words and an exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from operant import __version__
+from operant.cli import check, doctor, guide, look, play, train
+from operant.cli.mistakes import defect, lacking, mistyped
+from operant.cli.speak import aside, document, say
+from operant.errors import EXIT_DONE, OperantError, StoppedError
+
+_INTERRUPTED = 130  # what Typer returns for a KeyboardInterrupt
+
+COMMANDS = (
+    ("train", train.train, "Train a spec: every seed, then the score with its interval."),
+    ("resume", train.resume, "Continue a run exactly, or with -s as a child run."),
+    ("check", check.check, "Validate a spec and estimate its time and disk."),
+    ("eval", play.evaluate, "Score a run's policies on fixed seeds."),
+    ("watch", play.watch, "Watch the agent play, in a window or as a film."),
+    ("specs", look.specs, "List the built-in specs, or print one."),
+    ("runs", look.runs, "List the runs with state and score."),
+    ("show", look.show, "Show a run: curve, score, sessions, origin."),
+    ("plot", look.plot, "Draw learning curves to SVG, PNG and CSV."),
+    ("help", guide.help_, "Explain every setting of a section or algorithm."),
+    ("schema", guide.schema, "Print the JSON Schema of spec files."),
+    ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
+)
+
+app = typer.Typer(
+    name="operant",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        say(f"operant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _operant(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """One lab for reinforcement learning: one spec, one command line, one run directory.
+
+    \b
+      operant train ppo_cartpole        train 4 seeds of a built-in spec
+      operant show ppo_cartpole         what came of it
+      operant resume ppo_cartpole       continue after a stop, exactly
+      operant help algorithm ppo        every setting, with default and range
+    """
+
+
+for _name, _command, _short in COMMANDS:
+    app.command(_name, short_help=_short)(_command)
+app.command("session", hidden=True)(train.session)
+
+
+def command_names() -> list[str]:
+    """The commands a person may type."""
+    return [name for name, _, _ in COMMANDS]
+
+
+def main() -> NoReturn:
+    """The entry point of `operant` and of `python -m operant`."""
+    code = run(sys.argv[1:])
+    # All is said and done: a late Ctrl-C changes neither the exit code nor the last words.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
+
+
+def run(argv: list[str]) -> int:
+    """Carry out one command line and return its exit code; an error is told, never thrown."""
+    try:
+        code = app(argv or ["--help"], prog_name="operant", standalone_mode=False)
+    except Exception as error:
+        return _tell(_known(error, argv), as_json="--json" in argv)
+    if code == _INTERRUPTED:
+        return _tell(StoppedError("stopped by the user"), as_json="--json" in argv)
+    return code if isinstance(code, int) else EXIT_DONE
+
+
+def _tell(error: OperantError, as_json: bool) -> int:
+    if as_json:
+        document(error.as_dict())
+    else:
+        aside(str(error))
+    return error.exit_code
+
+
+def _known(error: Exception, argv: list[str]) -> OperantError:
+    """Every exception as one that can be told: a typing mistake is the user's, anything else ours."""
+    if isinstance(error, OperantError):
+        return error
+    if isinstance(error, TyperException):
+        return mistyped(error, argv)
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("operant"):
+        return lacking(error)
+    return defect(error, argv)

@@ -1,0 +1,82 @@
+"""`operant check`: is the spec right, what does it add up to, and what will it cost?"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from operant.cli.options import AsJson, Overrides, SpecName, Target
+from operant.cli.speak import document, plural, say, size
+from operant.errors import EXIT_DONE
+
+if TYPE_CHECKING:
+    from operant.launch.budget import Budget
+    from operant.spec.schema import Spec
+
+
+def check(
+    target: Target,
+    name: SpecName = None,
+    overrides: Overrides = None,
+    measure: Annotated[
+        bool, typer.Option("--estimate/--no-estimate", help="Train for a second in memory to estimate time and disk.")
+    ] = True,
+    as_json: AsJson = False,
+) -> int:
+    """Validate a spec, show what its numbers add up to, and estimate time and disk. Writes nothing.
+
+    \b
+      operant check ppo_cartpole
+      operant check my_spec.yaml -s env.num_envs=16
+    """
+    from operant.cli.plan import plan, validate
+    from operant.engines import engine_of
+    from operant.launch.budget import share
+    from operant.spec.load import load
+
+    spec = load(target, name, overrides or []).spec
+    validate(spec, target)
+    if not as_json:
+        say(f"ok  {plan(spec)}")
+    budget = share(spec.meta.max_session, spec.meta.threads)
+    costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}
+    if as_json:
+        document({"ok": True, "spec": spec.model_dump(mode="json"), "estimate": costs or None, "exit": EXIT_DONE})
+    elif costs:
+        say(*(f"    {line}" for line in _cost_lines(costs, budget)))
+    return EXIT_DONE
+
+
+def _costs(estimate: Any, spec: Spec, budget: Budget) -> dict[str, Any]:
+    """The engine's estimate of one session, scaled to the whole trial."""
+    rounds = math.ceil(spec.meta.max_session / budget.workers)
+    return {
+        "parameters": estimate.parameters,
+        "arithmetic": estimate.lines,
+        "updates": estimate.updates,
+        "frames_per_second": estimate.frames_per_second,
+        "workers": budget.workers,
+        "threads": budget.threads,
+        "seconds": estimate.seconds_per_session * rounds,
+        "disk_bytes": estimate.disk_bytes * spec.meta.max_session,
+        "disk_free_bytes": shutil.disk_usage(Path.cwd()).free,
+    }
+
+
+def _cost_lines(costs: dict[str, Any], budget: Budget) -> list[str]:
+    from operant.launch.budget import usable_cores
+    from operant.report.words import compact, duration
+
+    short = costs["disk_bytes"] > costs["disk_free_bytes"]
+    return [
+        *costs["arithmetic"],
+        f"{costs['parameters']:,} parameters; {compact(costs['frames_per_second'])} frames/s per session",
+        f"about {duration(costs['seconds'])} on this machine ({plural(usable_cores(), 'core')}: "
+        f"{plural(budget.workers, 'session')} at a time, {plural(budget.threads, 'thread')} each), "
+        f"{size(costs['disk_bytes'])} of disk",
+        *([f"warning: only {size(costs['disk_free_bytes'])} of disk are free here"] if short else []),
+    ]

@@ -1,0 +1,80 @@
+"""A trial from its start to its last word: sessions run, a view watches, and the end is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from operant.cli.speak import aside, document, plural, say
+
+if TYPE_CHECKING:
+    from operant.launch.presses import StopPresses
+    from operant.report.live import View
+    from operant.run.run import Run
+
+STOPPING = (
+    "stopping: each session finishes its update and saves; Ctrl-C again to stop now",
+    "stopping now; the last checkpoints stay good",
+)
+
+
+def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: bool) -> int:
+    """Train `runs` within the machine's cores, show their progress, tell how it ended; returns the exit code."""
+    from operant.cli.ending import ending, ending_document
+    from operant.launch.budget import share
+    from operant.launch.local import LocalLauncher
+    from operant.launch.presses import StopPresses
+    from operant.launch.trial import exit_code, run_sessions
+    from operant.run.layout import shown
+
+    workers, threads = share(len(runs), runs[0].threads).workers, runs[0].threads
+    tell = aside if as_json else say
+    place = shown(runs[0].path.parent.parent)
+    tell(f"{place}: {plural(workers, 'session')} at a time, {plural(threads, 'thread')} each")
+    # Requests to stop are counted to the last word: an impatient second Ctrl-C must not cut off how to go on.
+    with StopPresses() as presses:
+        watch = _Watch(runs, presses, until, as_json=as_json, plain=plain)
+        with watch.view:
+            outcomes = run_sessions(runs, LocalLauncher(), workers, presses, until=until, tick=watch.tick)
+        code = exit_code(outcomes)
+        if as_json:
+            document(ending_document(outcomes, code))
+        else:
+            say(*ending(outcomes, until))
+    return code
+
+
+class _Watch:
+    """Refreshes the view, and tells of alerts and requests to stop as they come."""
+
+    def __init__(
+        self, runs: Sequence[Run], presses: StopPresses, until: int | None, *, as_json: bool, plain: bool
+    ) -> None:
+        from operant.report.tail import Tail
+        from operant.run.layout import EVENTS_FILE
+
+        self.view = _view([run.path for run in runs], until, as_json=as_json, plain=plain)
+        self._presses = presses
+        self._told = 0
+        self._events = [(run.path.name, Tail(run.path / EVENTS_FILE)) for run in runs]
+        for _, tail in self._events:
+            tail.read()
+
+    def tick(self) -> None:
+        for name, tail in self._events:
+            for event in tail.read():
+                if event.get("kind") not in ("resume", "failed"):
+                    aside(f"{name} {event.get('kind')}: {event.get('message')}")
+        while self._told < min(self._presses.count, len(STOPPING)):
+            aside(STOPPING[self._told])
+            self._told += 1
+        self.view.refresh()
+
+
+def _view(paths: Sequence[Path], until: int | None, *, as_json: bool, plain: bool) -> View:
+    from operant.report.live import PlainView, live_view
+
+    stream = sys.stderr if as_json else sys.stdout
+    return PlainView(paths, until, stream) if plain or as_json else live_view(paths, until, stream)

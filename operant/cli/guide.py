@@ -1,0 +1,113 @@
+"""`operant help TOPIC` and `operant schema`: what may be written in a spec."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from operant.cli.options import AsJson
+from operant.cli.speak import document, say
+from operant.errors import EXIT_DONE, UsageError
+
+if TYPE_CHECKING:
+    from operant.spec.describe import Topic
+
+
+def complete_topic(incomplete: str) -> list[str]:
+    """The first words of every topic."""
+    from operant.spec.describe import topics
+
+    return sorted({words.split()[0] for words, _ in topics() if words.startswith(incomplete)})
+
+
+def help_(
+    topic: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="A section, an algorithm, net or memory, or a command.",
+            autocompletion=complete_topic,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Explain every setting of a section or algorithm: type, default, range and meaning.
+
+    \b
+      operant help                      the topics
+      operant help algorithm ppo        (or just: operant help ppo)
+      operant help env
+    """
+    from operant.cli.app import app, command_names
+    from operant.spec.describe import describe
+
+    words = topic or []
+    if len(words) == 1 and words[0] in command_names():
+        return app([*words, "--help"], prog_name="operant", standalone_mode=False) or EXIT_DONE
+    found = describe(words)
+    if as_json:
+        rows = [vars(row) for row in found.rows]
+        document({"topic": found.title, "summary": found.summary, "rows": rows, "exit": EXIT_DONE})
+    else:
+        say(*_lines(found))
+    return EXIT_DONE
+
+
+def schema(
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write it to a new file instead of printing it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print the JSON Schema of spec files, for completion and checks in editors.
+
+    \b
+      operant schema --out operant.schema.json
+    then begin a spec with
+      # yaml-language-server: $schema=operant.schema.json
+    """
+    from operant.run.layout import shown
+    from operant.spec.json_schema import json_schema
+
+    if out is None:
+        document(json_schema())
+        return EXIT_DONE
+    _write_new(out, json.dumps(json_schema(), indent=2) + "\n")
+    if as_json:
+        document({"file": shown(out), "exit": EXIT_DONE})
+    else:
+        say(shown(out))
+    return EXIT_DONE
+
+
+def _lines(topic: Topic) -> list[str]:
+    """The topic as an aligned table; columns that no row fills are left out."""
+    from operant.report.words import columns
+
+    head = {"name": "", "type": "takes", "default": "default", "range": "range", "description": ""}
+    used = [key for key in head if any(getattr(row, key) for row in topic.rows)]
+    table = [[getattr(row, key) for key in used] for row in topic.rows]
+    headings = [[head[key] for key in used]] if "type" in used else []
+    return [f"{topic.title}: {topic.summary}", "", *(f"  {line}".rstrip() for line in columns([*headings, *table]))]
+
+
+def _write_new(path: Path, text: str) -> None:
+    from operant.run.layout import shown
+
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(
+            "the file exists already, and nothing is ever overwritten",
+            place=shown(path),
+            remedy=f"another name, or remove it first: rm {shown(path)}",
+        ) from None
+    except OSError as fault:
+        raise UsageError(
+            f"the file cannot be written: {fault.strerror}", place=shown(path), remedy="operant schema"
+        ) from None

@@ -1,0 +1,170 @@
+"""`operant specs`, `runs`, `show` and `plot`: looking at what there is. Nothing here changes a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from operant.cli.options import DEFAULT_ROOT, AsJson, Root, RunName, complete_run, complete_spec
+from operant.cli.speak import document, plural, say
+from operant.errors import EXIT_DONE
+
+if TYPE_CHECKING:
+    from operant.report.plots import Axis
+    from operant.run.run import Run
+
+
+def specs(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="Print this spec's file.", autocompletion=complete_spec, show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the built-in specs, or print one as a file to start from.
+
+    \b
+      operant specs
+      operant specs ppo_cartpole > my_spec.yaml
+    """
+    from operant.report.words import columns
+    from operant.spec.load import builtin_names, load
+
+    if name is not None:
+        loaded = load(name, None, [])
+        document({"spec": loaded.spec.model_dump(mode="json")}) if as_json else print(loaded.source, end="")
+        return EXIT_DONE
+    rows = builtin_names()
+    if as_json:
+        document({"specs": [{"name": row[0], "description": row[1]} for row in rows], "exit": EXIT_DONE})
+    else:
+        say(*columns([[row[0], row[1]] for row in rows]))
+    return EXIT_DONE
+
+
+def runs(root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
+    """List the runs, newest first, with state and score.
+
+    \b
+      operant runs
+      operant runs --root elsewhere
+    """
+    from operant.report.tables import experiment_rows, render_experiments
+
+    rows = experiment_rows(root)
+    if as_json:
+        document({"runs": [row.as_dict() for row in rows], "exit": EXIT_DONE})
+    else:
+        say(render_experiments(rows))
+    return EXIT_DONE
+
+
+def show(run: RunName, root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
+    """Show a run: curve, score with interval, every session, checkpoints, parent and provenance.
+
+    \b
+      operant show ppo_cartpole
+      operant show latest --json
+    """
+    from operant.cli.ending import result, summary_document
+    from operant.report.read import trials_of
+    from operant.run.run import find_sessions, resolve
+
+    place = resolve(run, root).resolve()
+    sessions = find_sessions(place)
+    trials = trials_of(place)
+    if as_json:
+        summaries = [summary_document(trial) for trial in trials]
+        facts = [_session_facts(each) for each in sessions]
+        document({"trials": summaries, "sessions": facts, "exit": EXIT_DONE})
+        return EXIT_DONE
+    for trial in trials:
+        say(*result(trial), "")
+    say(*_origin_lines(sessions), *_next_lines(place, sessions))
+    return EXIT_DONE
+
+
+def plot(
+    chosen: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN", help="Runs to draw, one line each.", autocompletion=complete_run, show_default=False
+        ),
+    ],
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="Column of metrics.jsonl.")] = "train/return",
+    x: Annotated[str, typer.Option("--x", metavar="AXIS", help="frames, seconds, updates or episodes.")] = "frames",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the files; the run's report folder by default."),
+    ] = None,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+) -> int:
+    """Draw learning curves with intervals over seeds, as SVG and PNG, with the numbers as CSV.
+
+    Several runs share one figure, which goes to the folder `plots` unless --out names another.
+
+    \b
+      operant plot ppo_cartpole
+      operant plot ppo_cartpole dqn_cartpole --metric eval/score --x seconds
+    """
+    from operant.report.plots import plot_trials
+    from operant.report.read import trials_of
+    from operant.run.layout import REPORT_FOLDER, shown
+    from operant.run.run import find_sessions, resolve
+
+    places = [resolve(run, root).resolve() for run in chosen]
+    home = find_sessions(places[0])[0].path.parent.parent / REPORT_FOLDER if len(places) == 1 else Path("plots")
+    trials = [trial for place in places for trial in trials_of(place)]
+    files = plot_trials(trials, out or home, metric, cast("Axis", x))
+    if as_json:
+        document({"files": [shown(path) for path in files], "exit": EXIT_DONE})
+    else:
+        say(*(shown(path) for path in files))
+    return EXIT_DONE
+
+
+def _origin_lines(sessions: list[Run]) -> list[str]:
+    """Checkpoints, provenance and parent of each session."""
+    from operant.run.layout import shown
+
+    lines = []
+    for run in sessions:
+        facts = _session_facts(run)
+        frames = ", ".join(f"{each['frames']:,}" for each in facts["checkpoints"])
+        saved = f"checkpoints at frames {frames}" if frames else "no checkpoint"
+        lines.append(f"{run.path.name}: {saved}; {plural(run.threads, 'thread')}; {shown(run.path)}")
+        if facts["provenance"] is not None:
+            lines.append(f"  provenance {facts['provenance']}")
+        if run.parent is not None:
+            lines.append(f"  child of {run.parent['run']}, begun at its frame {run.parent['frames']:,}")
+    return lines
+
+
+def _session_facts(run: Run) -> dict[str, Any]:
+    from operant.run.checkpoint import list_checkpoints
+    from operant.run.layout import provenance_path, shown
+
+    saved = list_checkpoints(run.checkpoints)
+    provenance = provenance_path(run.path, run.attempts)
+    return {
+        "session": shown(run.path),
+        "state": run.state,
+        "error": run.error,
+        "threads": run.threads,
+        "parent": run.parent,
+        "checkpoints": [{"path": shown(each.path), "frames": each.at.frames, "score": each.score} for each in saved],
+        "provenance": shown(provenance) if provenance.is_file() else None,
+    }
+
+
+def _next_lines(place: Path, sessions: list[Run]) -> list[str]:
+    from operant.run.layout import shown
+
+    states = {run.state for run in sessions}
+    verb = "watch" if states == {"done"} else "resume"
+    return [] if "running" in states else ["", "next:", f"  operant {verb} {shown(place)}"]

@@ -1,0 +1,85 @@
+"""Exceptions that are not ours yet, put into our words: a mistyped command line, or a defect."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+import time
+import traceback
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from typer.exceptions import TyperException
+
+from operant.errors import EXIT_FAILED, OperantError, UsageError
+
+DEBUG_VARIABLE = "OPERANT_DEBUG"
+
+
+class Defect(OperantError):
+    """Something we did not foresee; the traceback is in a file."""
+
+    exit_code = EXIT_FAILED
+    kind = "defect"
+
+
+def mistyped(error: TyperException, argv: list[str]) -> UsageError:
+    """An unknown command or option, a missing argument, a value of the wrong type."""
+    context: Any = getattr(error, "ctx", None)
+    message = error.format_message().strip().rstrip(".")
+    option = getattr(error, "option_name", None)
+    if context is not None and message.startswith("No such command"):
+        return _unknown("command", message.split("'")[1], list(context.command.commands), argv, "operant --help")
+    path = context.command_path if context is not None else "operant"
+    if context is not None and option is not None and message.startswith("No such option"):
+        known = [name for param in context.command.params for name in param.opts]
+        return _unknown("option", option, known, argv, f"{path} --help")
+    return UsageError(message[:1].lower() + message[1:], remedy=f"{path} --help")
+
+
+def _unknown(kind: str, typed: str, known: list[str], argv: list[str], help_command: str) -> UsageError:
+    """The nearest word, and the same command line with it in place."""
+    near = get_close_matches(typed, known, n=1)
+    if not near:
+        return UsageError(f"there is no {kind} {typed}", remedy=help_command)
+    mended = shlex.join(["operant", *(near[0] if word == typed else word for word in argv)])
+    return UsageError(f"there is no {kind} {typed}; did you mean {near[0]}?", remedy=mended)
+
+
+def lacking(error: ModuleNotFoundError) -> UsageError:
+    """A package that some command needs and that is not installed."""
+    from operant.engines import missing_package
+
+    return missing_package((error.name or "?").partition(".")[0], "this command")
+
+
+def defect(error: Exception, argv: list[str]) -> Defect:
+    """Keep the traceback in a file and say in one line what happened."""
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exception(error, file=sys.stderr)
+        return Defect(_headline(error))
+    kept = _keep_traceback(error, argv)
+    return Defect(_headline(error), remedy=f"the traceback is in {kept}; {DEBUG_VARIABLE}=1 prints it")
+
+
+def _headline(error: Exception) -> str:
+    message = str(error).strip().splitlines()
+    what = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
+    return f"unexpected {what} (a defect of Operant, please report it)"
+
+
+def _keep_traceback(error: Exception, argv: list[str]) -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "operant"
+    text = shlex.join(["operant", *argv]) + "\n\n" + "".join(traceback.format_exception(error))
+    name = f"error-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    for folder in (state, Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+            return folder / name
+        except OSError:
+            continue
+    return Path(os.devnull)

@@ -1,0 +1,32 @@
+"""What a spec is about to do, in one line, and whether its engine agrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from operant.cli.speak import plural
+from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from operant.spec.schema import Spec
+
+
+def plan(spec: Spec) -> str:
+    """ppo_cartpole: ppo on CartPole-v1, 4 sessions (seeds 0 to 3) of 50,000 frames"""
+    last = spec.meta.seed + spec.meta.max_session - 1
+    seeds = f"seed {last}" if spec.meta.max_session == 1 else f"seeds {spec.meta.seed} to {last}"
+    return (
+        f"{spec.name}: {spec.agent.algorithm.name} on {spec.env.name}, "
+        f"{plural(spec.meta.max_session, 'session')} ({seeds}) of {spec.env.max_frame:,} frames"
+    )
+
+
+def validate(spec: Spec, target: str) -> None:
+    """Let the engine refuse what it cannot run, naming `target` as the place."""
+    from operant.engines import engine_of
+
+    try:
+        engine_of(spec).validate(spec)
+    except UsageError as refusal:
+        refusal.place = refusal.place or target
+        raise

@@ -1,0 +1,244 @@
+"""`operant eval` and `operant watch`: a trained policy at play."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
+from operant.cli.speak import aside, document, plural, say
+from operant.errors import EXIT_DONE, RunError, UsageError
+
+if TYPE_CHECKING:
+    from operant.report.stats import Estimate
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.episode import Episode
+    from operant.run.run import Run
+
+EVALUATIONS_FILE = "eval.jsonl"
+LATEST, BEST = "latest", "best"
+
+
+def evaluate(
+    run: RunName,
+    episodes: Annotated[
+        int | None,
+        typer.Option(
+            "--episodes", metavar="N", min=1, help="Episodes per session; the spec's final_episodes by default."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="First episode seed; the spec's eval_seed by default."),
+    ] = None,
+    checkpoint: CheckpointName = LATEST,
+    sampled: Annotated[bool, typer.Option("--sampled", help="Sample actions instead of taking the best.")] = False,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+) -> int:
+    """Play every session's policy on fixed seeds, and report the score with its interval over sessions.
+
+    The episodes are appended to eval.jsonl in each session's directory.
+
+    \b
+      operant eval ppo_cartpole
+      operant eval ppo_cartpole --checkpoint best --episodes 20 --seed 7
+    """
+    from operant.report.stats import mean_interval
+    from operant.run.run import find_sessions, resolve
+
+    runs = find_sessions(resolve(run, root).resolve())
+    chosen = [(each, choose_checkpoint(each, checkpoint)) for each in runs]
+    rows = []
+    for each, saved in chosen:
+        rows.append(_evaluate_session(each, saved, episodes, seed, greedy=not sampled))
+        if not as_json:
+            say(_row_line(rows[-1]))
+    scores = [row["score"] for row in rows if row["score"] is not None]
+    estimate = mean_interval(scores) if scores else None
+    if as_json:
+        score = estimate.as_dict() if estimate else None
+        document({"score": score, "greedy": not sampled, "sessions": rows, "exit": EXIT_DONE})
+    else:
+        say(_score_line(estimate, rows, sampled))
+    return EXIT_DONE
+
+
+def watch(
+    run: RunName,
+    episodes: Annotated[int, typer.Option("--episodes", metavar="N", min=1, help="Episodes to play.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="First episode seed; the spec's eval_seed by default."),
+    ] = None,
+    checkpoint: CheckpointName = BEST,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write a film (.gif or .mp4) instead of a window.")
+    ] = None,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+) -> int:
+    """Watch the agent play: in a window, or as a film in the run's media folder where there is no screen.
+
+    Of several sessions the one with the best evaluation plays, by default with its best checkpoint.
+
+    \b
+      operant watch ppo_cartpole
+      operant watch ppo_cartpole --episodes 3 --out cartpole.mp4
+    """
+    from operant.run.layout import shown
+    from operant.run.run import find_sessions, resolve
+
+    best = max(find_sessions(resolve(run, root).resolve()), key=_best_score)
+    saved = choose_checkpoint(best, checkpoint)
+    first = best.spec["meta"]["eval_seed"] if seed is None else seed
+    sink = _new_file(out) if out else "window" if _has_screen() else _film_path(best, saved, first, episodes)
+    if not as_json:
+        say(f"{shown(best.path)} at frame {saved.at.frames:,}, {plural(episodes, 'episode')} from seed {first}")
+    if sink != "window":
+        # Without a screen SDL complains about one it does not need.
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    played = _engine(best).watch(best, saved, episodes, first, sink)
+    film = None if sink == "window" else shown(sink)
+    if as_json:
+        rows = [episode.as_dict() for episode in played]
+        document({"session": shown(best.path), "film": film, "episodes": rows, "exit": EXIT_DONE})
+    else:
+        say(*(f"  seed {each.seed}: score {each.score:g} in {plural(each.length, 'step')}" for each in played))
+        if film:
+            say(f"film: {film}")
+    return EXIT_DONE
+
+
+def choose_checkpoint(run: Run, which: str) -> Checkpoint:
+    """The checkpoint a person means, every byte of it verified; `best` is the newest while none has a score."""
+    from operant.run.checkpoint import best, list_checkpoints, verify
+    from operant.run.layout import shown
+
+    top = best(run.checkpoints) if which == BEST else None
+    if top is not None:
+        return verify(top.path)
+    if which in (BEST, LATEST):
+        return _newest(run)
+    saved = list_checkpoints(run.checkpoints)
+    found = next((each for each in saved if str(each.at.frames) == which), None)
+    if found is None:
+        there = ", ".join(str(each.at.frames) for each in saved) or "none"
+        raise UsageError(
+            f"there is no checkpoint at {which!r}; frames with one: {there}",
+            place=shown(run.path),
+            remedy=f"--checkpoint {LATEST}, --checkpoint {BEST}, or one of these numbers",
+        )
+    return verify(found.path)
+
+
+def _newest(run: Run) -> Checkpoint:
+    from operant.run.checkpoint import newest_good
+    from operant.run.layout import shown
+
+    good, problems = newest_good(run.checkpoints)
+    if good is None and problems:
+        raise RunError(
+            f"no checkpoint of this session is good; the newest: {problems[0]}",
+            place=shown(run.path),
+            remedy=f"operant resume {shown(run.path)}    (trains it again from the beginning)",
+        )
+    if good is None:
+        raise RunError(
+            f"this session has no checkpoint yet (its state is {run.state})",
+            place=shown(run.path),
+            remedy=f"operant resume {shown(run.path)}",
+        )
+    if problems:
+        aside(f"warning: {problems[0]}; using {shown(good.path)} instead")
+    return good
+
+
+def _evaluate_session(
+    run: Run, checkpoint: Checkpoint, episodes: int | None, seed: int | None, *, greedy: bool
+) -> dict[str, Any]:
+    """Play one session's policy, keep the episodes, and return its row of the table."""
+    from operant.run.layout import shown
+    from operant.run.metrics import JsonLines
+
+    meta = run.spec["meta"]
+    count = episodes or meta["final_episodes"]
+    first = meta["eval_seed"] if seed is None else seed
+    played: list[Episode] = list(_engine(run).evaluate(run, checkpoint, count, first, greedy))
+    log = JsonLines(run.path / EVALUATIONS_FILE)
+    for episode in played:
+        log.append(episode.as_dict())
+    log.sync()
+    log.close()
+    scores = [episode.score for episode in played if episode.score is not None]
+    return {
+        "session": shown(run.path),
+        "frames": checkpoint.at.frames,
+        "score": sum(scores) / len(scores) if scores else None,
+        "low": min(scores, default=None),
+        "high": max(scores, default=None),
+        "episodes": len(scores),
+        "errors": len(played) - len(scores),
+        "first_seed": first,
+    }
+
+
+def _row_line(row: dict[str, Any]) -> str:
+    from operant.report.words import score
+
+    errors = f", {plural(row['errors'], 'error')} left out" if row["errors"] else ""
+    return (
+        f"{Path(row['session']).name} at frame {row['frames']:,}: {score(row['score'])}  "
+        f"over episodes [{score(row['low'])}, {score(row['high'])}]{errors}"
+    )
+
+
+def _score_line(estimate: Estimate | None, rows: list[dict[str, Any]], sampled: bool) -> str:
+    if estimate is None:
+        return "score: none, every episode ended in an error"
+    kind = "sampled" if sampled else "greedy"
+    return (
+        f"score {estimate.text()} mean {kind} return over {plural(len(rows), 'session')}, "
+        f"{plural(rows[0]['episodes'], 'episode')} each from seed {rows[0]['first_seed']}"
+    )
+
+
+def _engine(run: Run) -> Any:
+    from operant.engines import engine_of
+    from operant.spec.schema import Spec
+
+    return engine_of(Spec.model_validate(run.spec))
+
+
+def _best_score(run: Run) -> float:
+    from operant.run.checkpoint import best
+
+    top = best(run.checkpoints)
+    return float("-inf") if top is None or top.score is None else top.score
+
+
+def _has_screen() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _new_file(path: Path) -> Path:
+    from operant.run.layout import shown
+
+    if path.exists():
+        raise UsageError(
+            "the file exists already, and nothing is ever overwritten",
+            place=shown(path),
+            remedy=f"another name, or remove it first: rm {shown(path)}",
+        )
+    return path
+
+
+def _film_path(run: Run, checkpoint: Checkpoint, seed: int, episodes: int) -> Path:
+    """Named after all that decides its content, so that only the same film is ever written over."""
+    from operant.run.layout import MEDIA_FOLDER
+
+    return run.path / MEDIA_FOLDER / f"frame_{checkpoint.at.frames}_seed_{seed}_episodes_{episodes}.gif"

@@ -1,0 +1,185 @@
+"""`operant train`, `operant resume`, and the hidden `operant session` that each seed's process runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from operant.cli.mistakes import DEBUG_VARIABLE
+from operant.cli.options import DEFAULT_ROOT, AsJson, Overrides, Plain, Root, RunName, SpecName, Target, Until
+from operant.cli.speak import aside, document, say
+from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError
+
+if TYPE_CHECKING:
+    from operant.run.run import Run
+
+
+def train(
+    target: Target,
+    name: SpecName = None,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Run directory, instead of RUNS/NAME/STAMP.")
+    ] = None,
+    sessions: Annotated[
+        int | None, typer.Option("--sessions", metavar="N", min=1, help="Seeds to train; sets meta.max_session.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")
+    ] = None,
+    until: Until = None,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+    plain: Plain = False,
+) -> int:
+    """Train every session (seed) of a spec, and report the score with its interval.
+
+    \b
+      operant train ppo_cartpole
+      operant train my_specs.yaml dqn_small -s agent.algorithm.gamma=0.98 --sessions 8
+    """
+    tell = aside if as_json else say
+    tell(f"operant train {target}")
+    from operant.cli.conduct import conduct
+    from operant.cli.plan import plan, validate
+    from operant.launch.prepare import create_trial
+    from operant.spec.load import load
+
+    loaded = load(target, name, [*(overrides or []), *_shortcuts(sessions, seed)])
+    tell(plan(loaded.spec))
+    validate(loaded.spec, target)
+    if loaded.spec.search is not None:
+        tell("the spec has a search block: `train` runs its base setting only")
+    runs = create_trial(
+        loaded.spec.model_dump(mode="json"),
+        root=root,
+        out=out,
+        source_text=loaded.source,
+        source_suffix=loaded.suffix,
+        command=["operant", *sys.argv[1:]],
+    )
+    return conduct(runs, until=until, as_json=as_json, plain=plain)
+
+
+def resume(
+    run: RunName,
+    overrides: Overrides = None,
+    until: Until = None,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+    plain: Plain = False,
+) -> int:
+    """Continue every session that is not done, exactly where its newest good checkpoint left off.
+
+    With -s the run itself stays as it is: a child run is made, which names its parent and starts
+    from the parent's newest good checkpoint under the changed setting.
+
+    \b
+      operant resume ppo_cartpole
+      operant resume ppo_cartpole -s env.max_frame=200000
+    """
+    tell = aside if as_json else say
+    tell(f"operant resume {run}")
+    from operant.cli.conduct import conduct
+    from operant.launch.prepare import unfinished
+    from operant.run.run import find_sessions, resolve
+
+    place = resolve(run, root).resolve()
+    if overrides:
+        place, todo = _child(find_sessions(place), overrides, root, tell)
+    else:
+        todo = unfinished(find_sessions(place), until)
+    if not todo:
+        return _nothing_to_do(place, until, as_json)
+    for each in todo:
+        tell(_continuing(each))
+    return conduct(todo, until=until, as_json=as_json, plain=plain)
+
+
+def session(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="One session's directory.")],
+    until: Until = None,
+) -> int:
+    """Train one session in this process. `train` and `resume` start this for every seed."""
+    from operant.launch.budget import thread_environment
+    from operant.launch.orphan import exit_when_signalled, stop_with_parent
+
+    exit_when_signalled()
+    stop_with_parent()
+    # Standard error is the attempt's log here, and that is where a traceback belongs.
+    os.environ.setdefault(DEBUG_VARIABLE, "1")
+    from operant.run.run import Run
+
+    run = Run.open(run_dir)
+    # Numerical libraries read these when they are loaded, which the engine does next.
+    os.environ.update(thread_environment(run.threads))
+    from operant.engines import engine_of
+    from operant.launch.prepare import reached
+    from operant.spec.schema import Spec
+
+    attempts_before = run.attempts
+    try:
+        engine_of(Spec.model_validate(run.spec)).train(run, until)
+    except OperantError:
+        raise
+    except Exception:
+        # A session that had begun has recorded the cause, and its traceback in the log, already.
+        if run.attempts == attempts_before:
+            raise
+        return EXIT_FAILED
+    return EXIT_DONE if reached(run, until) else EXIT_STOPPED
+
+
+def _shortcuts(sessions: int | None, seed: int | None) -> list[str]:
+    """`--sessions` and `--seed` as the overrides that they stand for."""
+    chosen = {"meta.max_session": sessions, "meta.seed": seed}
+    return [f"{path}={value}" for path, value in chosen.items() if value is not None]
+
+
+def _child(parents: list[Run], overrides: list[str], root: Path, tell: Callable[..., None]) -> tuple[Path, list[Run]]:
+    from operant.cli.plan import validate
+    from operant.launch.child import create_child, experiment_of
+    from operant.run.layout import RESOLVED_FILE, shown
+    from operant.spec.load import load
+
+    parent = experiment_of(parents)
+    loaded = load(str(parent.path / RESOLVED_FILE), None, overrides)
+    validate(loaded.spec, shown(parent.path))
+    child, runs = create_child(
+        parents,
+        loaded.spec.model_dump(mode="json"),
+        root=root,
+        command=["operant", *sys.argv[1:]],
+        source_text=loaded.source,
+    )
+    tell(f"child run {shown(child.path)} of {shown(parent.path)} with {', '.join(overrides)}")
+    return child.path, runs
+
+
+def _nothing_to_do(place: Path, until: int | None, as_json: bool) -> int:
+    from operant.run.layout import shown
+
+    goal = "is done" if until is None else f"has reached {until:,} frames"
+    if as_json:
+        content: dict[str, Any] = {"run": shown(place), "state": "done", "resumed": 0, "exit": EXIT_DONE}
+        document(content)
+    else:
+        say(
+            f"{shown(place)}: every session {goal}; nothing to resume",
+            f"  look:     operant show {shown(place)}",
+            f"  go on:    operant resume {shown(place)} -s env.max_frame=...    (a child run with a larger budget)",
+        )
+    return EXIT_DONE
+
+
+def _continuing(run: Run) -> str:
+    from operant.run.checkpoint import list_checkpoints
+
+    saved = list_checkpoints(run.checkpoints)
+    start = f"from frame {saved[-1].at.frames:,}" if saved else "from the beginning"
+    return f"  {run.path.name} goes on {start} of {run.max_frame:,}"

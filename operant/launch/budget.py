@@ -1,0 +1,57 @@
+"""How the machine's cores are shared out among the sessions of a trial."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+# One thread unless `meta.threads` asks for more. Small networks gain nothing from a second thread and lose a
+# factor of ten and more on a busy machine; and a number that does not depend on the cores gives the same
+# results on machines of every size.
+UNASKED_THREADS = 1
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many sessions run at once, and how many threads each may use."""
+
+    workers: int
+    threads: int
+
+
+def usable_cores() -> int:
+    """Cores this process may use: its affinity, and the container's quota where there is one."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(allowed, _container_quota() or allowed))
+
+
+def share(sessions: int, threads: int | None = None, cores: int | None = None) -> Budget:
+    """Share `cores` among `sessions`; `threads` is what a person asked for (`meta.threads`) or a run recorded."""
+    threads = threads or UNASKED_THREADS
+    at_once = max(1, (cores or usable_cores()) // threads)
+    return Budget(workers=min(max(1, sessions), at_once), threads=threads)
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """The variables that numerical libraries read, once, when they are first loaded."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads))
+
+
+def _container_quota(path: Path = _CGROUP_QUOTA) -> int | None:
+    """Whole cores granted by the control group, rounded up; None when there is no limit."""
+    try:
+        quota, period = path.read_text(encoding="ascii").split()
+        return None if quota == "max" else math.ceil(int(quota) / int(period))
+    except (OSError, ValueError):
+        return None

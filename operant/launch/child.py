@@ -1,0 +1,140 @@
+"""A child run: the same sessions, a changed setting, begun from the parent's newest good checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from operant.errors import RunError, UsageError
+from operant.run.checkpoint import Checkpoint, adopt, newest_good
+from operant.run.layout import ANCHORS_FILE, RESOLVED_FILE, session_path, shown, trial_path
+from operant.run.run import Experiment, Run, create_experiment
+
+# What a checkpoint holds was built from these settings; with others it could not be loaded, or would lie.
+FIXED = (
+    "env.name",
+    "env.num_envs",
+    "env.max_t",
+    "env.kwargs",
+    "env.normalize_obs",
+    "env.normalize_reward",
+    "agent.algorithm.name",
+    "agent.net.type",
+    "agent.net.hidden",
+    "agent.net.activation",
+    "agent.net.shared",
+    "agent.net.duelling",
+    "agent.net.optimizer.name",
+    "agent.memory.name",
+    "agent.memory.max_size",
+    "meta.max_session",
+    "meta.seed",
+)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where one child session begins."""
+
+    parent: Run
+    checkpoint: Checkpoint
+
+
+def experiment_of(runs: Sequence[Run]) -> Experiment:
+    """The experiment that holds these sessions, which must be of one trial."""
+    trials = {run.path.absolute().parent for run in runs}
+    if len(trials) > 1:
+        raise UsageError(
+            f"a child run continues one trial, and there are {len(trials)} here",
+            place=shown(trials.pop().parent),
+            remedy=f"name one of them: operant resume {shown(runs[0].path.parent)} -s ...",
+        )
+    return Experiment(trials.pop().parent)
+
+
+def create_child(
+    parents: Sequence[Run], spec: dict[str, Any], *, root: Path, command: Sequence[str], source_text: str
+) -> tuple[Experiment, list[Run]]:
+    """A new experiment in which every session of `parents` goes on under `spec`.
+
+    Everything that could be wrong is checked before the first directory is made.
+    """
+    experiment = experiment_of(parents)
+    _refuse_unfit(experiment, parents[0].spec, spec)
+    starts = [_Start(run, _start_of(run)) for run in parents]
+    _refuse_without_budget(experiment, starts, int(spec["env"]["max_frame"]))
+    child = create_experiment(
+        root,
+        spec,
+        source_text=source_text,
+        source_suffix=".json",
+        command=command,
+        parent={"run": shown(experiment.path), "frames": min(start.checkpoint.at.frames for start in starts)},
+    )
+    return child, [_create_session(child, start, spec) for start in starts]
+
+
+def _create_session(child: Experiment, start: _Start, spec: dict[str, Any]) -> Run:
+    parent = start.parent
+    run = Run.create(
+        session_path(trial_path(child.path, 0), parent.index),
+        name=spec["name"],
+        spec=spec,
+        seed=parent.seed,
+        session=parent.index,
+        threads=spec["meta"]["threads"] or parent.threads,
+        parent={
+            "run": shown(parent.path),
+            "checkpoint": shown(start.checkpoint.path),
+            "frames": start.checkpoint.at.frames,
+        },
+    )
+    adopt(start.checkpoint, run.checkpoints)
+    # The random score belongs to the environment, which is the same; engines measure it only at frame 0.
+    if (parent.path / ANCHORS_FILE).is_file():
+        shutil.copyfile(parent.path / ANCHORS_FILE, run.path / ANCHORS_FILE)
+    return run
+
+
+def _start_of(run: Run) -> Checkpoint:
+    good, problems = newest_good(run.checkpoints)
+    if good is None:
+        why = f"none of its checkpoints is good ({problems[0]})" if problems else "it has no checkpoint yet"
+        raise RunError(
+            f"a child run cannot start from this session: {why}",
+            place=shown(run.path),
+            remedy=f"operant resume {shown(run.path)}    (without -s, to train it first)",
+        )
+    return good
+
+
+def _refuse_unfit(experiment: Experiment, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    for path in FIXED:
+        old, new = _at(before, path), _at(after, path)
+        if old != new:
+            raise UsageError(
+                f"{path} cannot change in a child run: the parent's checkpoint was made with {old!r}",
+                place=shown(experiment.path),
+                remedy=f"start afresh: operant train {shown(experiment.path / RESOLVED_FILE)} -s {path}={new}",
+            )
+
+
+def _refuse_without_budget(experiment: Experiment, starts: Sequence[_Start], max_frame: int) -> None:
+    reached = max(start.checkpoint.at.frames for start in starts)
+    if reached >= max_frame:
+        raise UsageError(
+            f"the parent has trained for {reached:,} frames already, and the child's budget is {max_frame:,}",
+            place=shown(experiment.path),
+            remedy=f"give the child more: -s env.max_frame={2 * reached}",
+        )
+
+
+def _at(spec: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path; None where a section is absent."""
+    value: Any = spec
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,45 @@
+"""The seam between a trial and the place its jobs run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one job may use, and the file its output goes to."""
+
+    threads: int
+    log: Path
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A submitted job. `ident` means something to the launcher that gave it, and to nobody else."""
+
+    name: str
+    ident: int
+    log: Path
+
+
+class Launcher(Protocol):
+    """Starts jobs somewhere and says how they fare."""
+
+    def submit(self, argv: list[str], resources: Resources, name: str) -> Ticket:
+        """Start `argv`; its output is appended to `resources.log`."""
+        ...
+
+    def poll(self, ticket: Ticket) -> int | None:
+        """The exit code; negative for the signal that killed it; None while it runs."""
+        ...
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Ask the job to save and end; asked again, end it now."""
+        ...
+
+    def logs(self, ticket: Ticket) -> Iterator[str]:
+        """The lines the job has written so far."""
+        ...

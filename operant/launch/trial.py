@@ -1,0 +1,130 @@
+"""The sessions of a trial as parallel jobs, within a budget of workers."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED
+from operant.launch.launcher import Launcher, Resources, Ticket
+from operant.launch.presses import StopPresses
+from operant.run.layout import log_path
+from operant.run.run import Run
+
+_POLL_SECONDS = 0.2
+Verdict = Literal["done", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one session's job ended. `code` is None for a session that was never started."""
+
+    run: Run
+    code: int | None
+    log: Path | None
+    stop_asked: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """Done means that the job did what it was asked, up to `until` where one was given."""
+        if self.code == EXIT_DONE:
+            return "done"
+        killed_on_request = self.stop_asked and self.code is not None and self.code < 0
+        return "stopped" if self.code in (None, EXIT_STOPPED) or killed_on_request else "failed"
+
+    @property
+    def signal_name(self) -> str | None:
+        """The signal that ended the job, if one did."""
+        return signal.Signals(-self.code).name if self.code is not None and self.code < 0 else None
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """One code for the whole trial: a failure outweighs a stop, and a stop outweighs success."""
+    verdicts = {outcome.verdict for outcome in outcomes}
+    if "failed" in verdicts:
+        return EXIT_FAILED
+    return EXIT_STOPPED if "stopped" in verdicts else EXIT_DONE
+
+
+def session_argv(run: Run, until: int | None) -> list[str]:
+    """The job that trains one session; it needs nothing but the run directory."""
+    limit = [] if until is None else ["--until", str(until)]
+    return [sys.executable, "-m", "operant", "session", str(run.path), *limit]
+
+
+def run_sessions(
+    runs: Sequence[Run],
+    launcher: Launcher,
+    workers: int,
+    presses: StopPresses,
+    *,
+    until: int | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> list[Outcome]:
+    """Train `runs`, at most `workers` at once, and return their outcomes in the same order.
+
+    A failed session does not stop the others. The first request to stop that `presses` counts
+    (Ctrl-C, SIGTERM, a closed terminal) is passed on to every session, and no more are started; the
+    second ends them now. `tick` is called several times a second.
+    """
+    crew = _Crew(launcher, workers, until, deque(runs))
+    while crew.busy:
+        crew.pass_on(presses.count)
+        crew.advance()
+        tick()
+        if crew.busy:
+            time.sleep(_POLL_SECONDS)
+    return [crew.outcome(run) for run in runs]
+
+
+class _Crew:
+    """The jobs that wait, run and have ended."""
+
+    def __init__(self, launcher: Launcher, workers: int, until: int | None, waiting: deque[Run]) -> None:
+        self._launcher = launcher
+        self._workers = workers
+        self._until = until
+        self._waiting = waiting
+        self._active: dict[Path, Ticket] = {}
+        self._ended: dict[Path, tuple[int, Path]] = {}
+        self._passed_on = 0
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._active or self._waiting)
+
+    def pass_on(self, presses: int) -> None:
+        """Forward requests that have not been forwarded yet; after one, nothing new is started."""
+        for _ in range(presses - self._passed_on):
+            for ticket in self._active.values():
+                self._launcher.cancel(ticket)
+        self._passed_on = presses
+        if presses:
+            self._waiting.clear()
+
+    def advance(self) -> None:
+        """Collect the jobs that ended and fill the free places."""
+        for path, ticket in list(self._active.items()):
+            code = self._launcher.poll(ticket)
+            if code is not None:
+                del self._active[path]
+                self._ended[path] = (code, ticket.log)
+        while self._waiting and len(self._active) < self._workers:
+            run = self._waiting.popleft()
+            self._active[run.path] = self._start(run)
+
+    def outcome(self, run: Run) -> Outcome:
+        code, log = self._ended.get(run.path, (None, None))
+        return Outcome(run=run, code=code, log=log, stop_asked=self._passed_on > 0)
+
+    def _start(self, run: Run) -> Ticket:
+        log = log_path(run.path, run.attempts + 1)
+        return self._launcher.submit(
+            session_argv(run, self._until), Resources(threads=run.threads, log=log), name=run.path.name
+        )

@@ -1,0 +1,85 @@
+"""Writes docs/reference from the spec classes and the command line, so that it cannot disagree with them.
+
+Run `scripts/uv run scripts/reference.py` after a field or a command has changed; a test fails until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+
+import typer.core
+import typer.main
+from typer.testing import CliRunner
+
+from operant.cli.app import app
+from operant.spec.describe import Row, Topic, describe, topics
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+COLUMNS = {"name": "setting", "type": "takes", "default": "default", "range": "range", "description": "meaning"}
+AS_CODE = ("name", "default")
+TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference: file name and content."""
+    words = [words for words, _ in topics()]
+    settings = {f"{head}.md": settings_page(group) for head, group in groupby(words, lambda each: each.split()[0])}
+    return {"index.md": index_page(), "commands.md": commands_page(), **settings}
+
+
+def index_page() -> str:
+    """The list of all topics."""
+    lines = ["# Reference", "", "| settings | |", "|---|---|"]
+    for words, about in topics():
+        lines.append(f"| [{words}]({words.split()[0]}.md#{words.replace(' ', '-')}) | {about} |")
+    return "\n".join([*lines, "", "The commands are [here](commands.md). In the terminal: `operant help`.", ""])
+
+
+def settings_page(words: Iterable[str]) -> str:
+    """The settings of the topics that share a first word."""
+    found = [describe(each.split()) for each in words]
+    first = found[0].title.split()[0]
+    head = f"# {first}\n\n" if len(found) > 1 else ""
+    return head + "\n".join(section(topic, level=2 if head else 1) for topic in found)
+
+
+def section(topic: Topic, level: int) -> str:
+    """One topic as a heading and a table; columns that no row fills are left out."""
+    used = [key for key in COLUMNS if any(getattr(row, key) for row in topic.rows)]
+    head = " | ".join(COLUMNS[key] for key in used)
+    rows = (" | ".join(cell(row, key) for key in used) for row in topic.rows)
+    table = [f"| {head} |", "|" + "---|" * len(used), *(f"| {row} |" for row in rows)]
+    return "\n".join([f"{'#' * level} {topic.title}", "", topic.summary, "", *table, ""])
+
+
+def cell(row: Row, key: str) -> str:
+    """One cell; names and defaults as code."""
+    text = getattr(row, key).replace("|", "\\|")
+    return f"`{text}`" if text and key in AS_CODE else text
+
+
+def commands_page() -> str:
+    """The help of every command that is not hidden."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    names = [name for name, command in group.commands.items() if not command.hidden]
+    lines = ["# Commands", "", "Exit codes: 0 done, 2 usage or spec, 3 failed, 4 stopped."]
+    for name in names:
+        shown = CliRunner(env=TERMINAL).invoke(app, [name, "--help"], prog_name="operant").output.strip()
+        lines += ["", f"## {name}", "", "```text", shown, "```"]
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    """Replace the folder's pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.glob("*.md"):
+        old.unlink()
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Ctrl-C, a killed session and a killed parent, on real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Toy
+
+PATIENCE = 60.0
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(toy: Toy) -> Iterator[Start]:
+    """Starts a command in the background, and ends it with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "operant", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.05)
+
+
+def training(toy: Toy) -> int:
+    """How many sessions run and have written a metric row."""
+    running = [run.path / "metrics.jsonl" for run in toy.sessions() if run.state == "running"]
+    return sum(rows.exists() and rows.stat().st_size > 0 for rows in running)
+
+
+def rows_of(toy: Toy) -> list[str]:
+    """The metric rows of the only session."""
+    files = [run.path / "metrics.jsonl" for run in toy.sessions()]
+    return files[0].read_text().splitlines() if files and files[0].exists() else []
+
+
+def test_first_words_come_within_a_second_of_work(start: Start) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = start("train", "toy.yaml")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "operant train toy.yaml\n"
+    process.kill()
+    process.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
+
+
+def test_ctrl_c_once_saves_and_says_how_to_go_on(toy: Toy, start: Start) -> None:
+    toy.write(frames=100_000, pause=0.02)
+    process = start("train", "toy.yaml")
+    wait_until(lambda: training(toy) == 2, "two sessions training")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 4
+    assert "stopping: each session finishes its update and saves; Ctrl-C again to stop now" in err
+    assert "Continue: operant resume runs/toy/" in out
+    assert "Traceback" not in out + err
+    for run in toy.sessions():
+        assert run.state == "stopped"
+        rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+        newest = sorted(path.name for path in run.checkpoints.iterdir() if path.name.isdigit())[-1]
+        assert int(newest) == rows[-1]["frames"]
+
+
+def test_ctrl_c_twice_stops_now(toy: Toy, start: Start) -> None:
+    toy.write(frames=100_000, sessions=1, pause=60.0, pause_from=20)
+    process = start("train", "toy.yaml")
+    wait_until(lambda: len(rows_of(toy)) == 2, "a session in its long third update")
+    time.sleep(0.5)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 4
+    assert time.monotonic() - begun < 30.0
+    assert "stopping now; the last checkpoints stay good" in err
+    assert toy.states() == ["stopped"]
+
+
+def test_a_session_that_waits_for_its_turn_is_not_started_after_ctrl_c(toy: Toy, start: Start) -> None:
+    toy.write(frames=100_000, sessions=4, pause=0.02)
+    process = start("train", "toy.yaml", "-s", "meta.threads=1000")
+    wait_until(lambda: training(toy) == 1, "the first session training")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 4
+    assert toy.states() == ["stopped", "new", "new", "new"]
+
+
+def test_a_killed_session_is_named_with_its_signal(toy: Toy, start: Start) -> None:
+    toy.write(frames=100_000, sessions=1, pause=0.02)
+    process = start("train", "toy.yaml", "--json")
+    wait_until(lambda: training(toy) == 1, "a session training")
+    os.kill(json.loads((toy.sessions()[0].path / "lock").read_text())["pid"], signal.SIGKILL)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 3
+    (outcome,) = json.loads(out)["outcomes"]
+    assert outcome["verdict"] == "failed"
+    assert outcome["cause"].startswith("killed by SIGKILL")
+
+
+def test_sessions_save_and_end_when_their_parent_is_killed(toy: Toy, start: Start) -> None:
+    toy.write(frames=100_000, pause=0.02)
+    process = start("train", "toy.yaml")
+    wait_until(lambda: training(toy) == 2, "two sessions training")
+    process.kill()
+    wait_until(lambda: all(run.document["state"] == "stopped" for run in toy.sessions()), "both sessions stopped")

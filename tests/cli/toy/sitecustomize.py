@@ -1,0 +1,5 @@
+"""Every Python process with this folder on its path trains with the toy engine."""
+
+import operant.engines
+
+operant.engines.ENGINES["deep"] = "toy_engine"
