@@ -77,4 +77,6 @@ def _view(paths: Sequence[Path], until: int | None, *, as_json: bool, plain: boo
     from operant.report.live import PlainView, live_view
 
     stream = sys.stderr if as_json else sys.stdout
-    return PlainView(paths, until, stream) if plain or as_json else live_view(paths, until, stream)
+    if plain or as_json:
+        return PlainView(paths, until, stream, launched=True)
+    return live_view(paths, until, stream, launched=True)

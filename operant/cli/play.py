@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from operant.run.episode import Episode
     from operant.run.run import Run
 
-EVALUATIONS_FILE = "eval.jsonl"
 LATEST, BEST = "latest", "best"
 
 
@@ -162,7 +161,7 @@ def _evaluate_session(
     run: Run, checkpoint: Checkpoint, episodes: int | None, seed: int | None, *, greedy: bool
 ) -> dict[str, Any]:
     """Play one session's policy, keep the episodes, and return its row of the table."""
-    from operant.run.layout import shown
+    from operant.run.layout import EVALUATIONS_FILE, shown
     from operant.run.metrics import JsonLines
 
     meta = run.spec["meta"]

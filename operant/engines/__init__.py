@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 ENGINES = {"deep": "operant.engines.deep"}
 
-# Import name -> what to install; named in the error when an engine's package is absent.
-INSTALLS = {"torch": "uv sync", "gymnasium": "uv sync", "safetensors": "uv sync"}
-
 
 def load(name: str) -> ModuleType:
     """The engine module called `name`."""
@@ -34,5 +31,6 @@ def engine_of(spec: Spec) -> ModuleType:
 
 def missing_package(package: str, wanted_by: str) -> UsageError:
     """The one clear line for an optional package that is absent."""
-    command = INSTALLS.get(package.partition(".")[0], f"uv pip install {package}")
-    return UsageError(f"{wanted_by} needs the package {package}, which is not installed", remedy=command)
+    name = package.partition(".")[0]
+    remedy = f"scripts/uv sync    (in a clone; elsewhere: pip install {name})"
+    return UsageError(f"{wanted_by} needs the package {name}, which is not installed", remedy=remedy)

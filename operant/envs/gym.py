@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 register_probes()
 
-# Environment family (module prefix of its entry point) -> what must be installed for it.
-FAMILY_EXTRAS = {"ale_py": "deep", "gymnasium.envs.mujoco": "deep", "gymnasium.envs.box2d": "deep"}
+INSTALL_FAMILY = "scripts/uv sync --extra deep    (in a clone; elsewhere: pip install 'operant[deep]')"
 
 
 @dataclass(frozen=True)
@@ -202,8 +201,10 @@ def check_env(spec: EnvSpec) -> gym.Env:
     except gym.error.Error as problem:
         raise UsageError(f"env.name: {spec.name}: {problem}", remedy="operant help env") from problem
     except TypeError as problem:
+        reason = str(problem).partition(" was raised from")[0]
         raise UsageError(
-            f"env.kwargs: {spec.name} does not accept {spec.kwargs}: {problem}", remedy="operant help env"
+            f"env.kwargs: {spec.name} does not accept {spec.kwargs}: {reason}",
+            remedy=f"see what it takes: python -c \"import gymnasium as g; help(g.make('{spec.name}').unwrapped)\"",
         ) from problem
 
 
@@ -217,4 +218,4 @@ def _unknown_env(name: str) -> UsageError:
 
 def _missing_family(name: str, cause: Exception | None) -> UsageError:
     reason = f" ({str(cause).splitlines()[0]})" if cause else ""
-    return UsageError(f"env.name: {name} needs a package that is not installed{reason}", remedy="uv sync --extra deep")
+    return UsageError(f"env.name: {name} needs a package that is not installed{reason}", remedy=INSTALL_FAMILY)

@@ -180,7 +180,7 @@ def _tenths(status: SessionStatus) -> int:
 def status_text(status: SessionStatus) -> str:
     """One line without its name: `40 %  20,480/51,200 frames  5.1k/s  6 s to go  return 123.4  running`."""
     if status.state == STARTING and not status.frames:
-        return "starting ..."
+        return "waiting to start ..."
     total = "" if status.total is None else f"/{status.total:,}"
     parts = [_percent(status), f"{status.frames:,}{total} frames"]
     if status.rate:

@@ -81,7 +81,9 @@ class _Scan:
             name, key_end = json.loads(found.group()), found.end()
             key = self.source.span(at, key_end)
             if name in seen:
-                self.problems.append(Problem(f"{name} is given twice", key, f"first given on line {seen[name]}"))
+                self.problems.append(
+                    Problem(f"{name} is given twice", key, f"first given on line {seen[name]}; keep one of them")
+                )
             seen.setdefault(name, key.line)
             colon = self.skip(key_end)
             at = self.skip(self.value(self.skip(colon + 1), (*path, name), (at, key_end)))
@@ -104,7 +106,7 @@ def _syntax_problem(source: Source, fault: json.JSONDecodeError) -> Problem:
     before, here = text[:at].rstrip(), text[at : at + 1]
     if here in CLOSING and before.endswith(","):
         comma = source.span(len(before) - 1, len(before))
-        return Problem("a comma before the end", comma, f"JSON {CLOSING[here]}s end without one")
+        return Problem("a comma before the end", comma, f"JSON {CLOSING[here]}s end without one: remove it")
     if not here:
         last = source.span(max(len(before) - 1, 0), len(before))
         return Problem("the JSON text ends too early", last, "a bracket or brace is still open")

@@ -136,7 +136,8 @@ def _syntax_problem(source: Source, fault: tomllib.TOMLDecodeError) -> Problem:
         at = sum(len(line) + 1 for line in lines) + int(found["column"]) - 1
     if TWICE.match(said):
         key = KEY_OF_LINE.match(source.text, source.text.rfind("\n", 0, at) + 1)
-        return Problem("this key is given twice", source.span(*key.span("key")) if key else source.span(at, at + 1))
+        span = source.span(*key.span("key")) if key else source.span(at, at + 1)
+        return Problem("this key is given twice", span, "keep one of them")
     return Problem(f"TOML cannot read this: {said}", source.span(at, at + 1), _hint(source.text[at:]))
 
 
@@ -145,4 +146,6 @@ def _hint(rest: str) -> str:
         return "TOML has no null; leave the line out"
     if rest.startswith(":"):
         return "TOML writes key = value"
-    return 'write "${...}" in quotes' if rest.startswith("${") else ""
+    if rest.startswith("${"):
+        return 'write "${...}" in quotes'
+    return "text needs quotes" if rest[:1].isalpha() else ""

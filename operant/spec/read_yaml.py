@@ -21,6 +21,7 @@ PLAIN_WORDS = (
     (r"unexpected end of stream", "the text ends inside a quoted value", "close the quote"),
     (r"but got '<stream end>'", "the text ends inside a bracket or brace", "close it"),
     (r"<document start>", "this line is indented less than the first one", "align it with the first line"),
+    (r"<block end>", "this line does not line up with the lines above it", "indent it as much as its neighbours"),
     (r"another document", "a second YAML document starts here", "keep all specs in one document, each under its name"),
     (
         r"undefined alias '(.*)'",
@@ -109,7 +110,7 @@ class _Walk:
                 merged.append(value)
             elif name in data:
                 first = self.marks[(*path, name)].key
-                hint = f"first given on line {first.line}" if first else ""
+                hint = f"first given on line {first.line}; keep one of them" if first else "keep one of them"
                 self.problems.append(Problem(f"{name} is given twice", self.span(key), hint))
             else:
                 data[name] = self.value(value, (*path, name), key)

@@ -92,7 +92,7 @@ class MetaSpec(Closed):
         default=2, ge=1, le=100_000, description="Newest checkpoints kept, beside the best one."
     )
     threads: int | None = Field(
-        default=None, ge=1, le=1024, description="CPU threads per session; null shares the cores out."
+        default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
 

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 
 def validate(spec: Spec) -> None:
-    """Refuse, before any work, an environment that is unknown or does not fit the algorithm."""
+    """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
     from gymnasium.spaces import Box, Discrete
 
     from operant.envs.gym import check_env
 
+    if spec.meta.device == "cuda":
+        from operant.engines.deep.learners import choose_device
+
+        choose_device(spec)
     env = check_env(spec.env)
     space, name = env.action_space, spec.agent.algorithm.name
     env.close()

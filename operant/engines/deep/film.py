@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import gymnasium as gym
@@ -25,6 +26,9 @@ def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str |
     """Play greedily; frames go to the window, or to the file `sink`."""
     spec = Spec.model_validate(run.spec)
     in_window = sink == "window"
+    if not in_window:
+        # pygame draws to memory then, and does not look for a screen.
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     if not in_window and Path(sink).suffix not in SUFFIXES:
         raise UsageError(f"cannot write a film as {sink}", remedy="--out FILE.gif or --out FILE.mp4")
     env = _drawing_env(spec, "human" if in_window else "rgb_array")

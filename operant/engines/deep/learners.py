@@ -22,16 +22,19 @@ LEARNERS: dict[str, type[ppo.Ppo] | type[dqn.Dqn]] = {"ppo": ppo.Ppo, "dqn": dqn
 def prepare_torch(spec: Spec, threads: int) -> torch.device:
     """Set what decides torch's speed and its last bits, and choose the device."""
     torch.set_num_threads(threads)
-    wanted = spec.meta.device
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise UsageError(
-            "meta.device: cuda is asked for, but torch sees no CUDA device here", remedy="-s meta.device=cpu"
-        )
-    use_cuda = wanted == "cuda" or (wanted == "auto" and torch.cuda.is_available())
-    if use_cuda:
+    device = choose_device(spec)
+    if device.type == "cuda":
         # The CPU kernels used here are deterministic as they are, and this call loads torch's compiler.
         torch.use_deterministic_algorithms(True, warn_only=True)
-    return torch.device("cuda" if use_cuda else "cpu")
+    return device
+
+
+def choose_device(spec: Spec) -> torch.device:
+    """The device that the spec asks for; refused if it is not there."""
+    wanted, has_cuda = spec.meta.device, torch.cuda.is_available()
+    if wanted == "cuda" and not has_cuda:
+        raise UsageError("meta.device: cuda is asked for, but torch sees no CUDA device", remedy="-s meta.device=cpu")
+    return torch.device("cuda" if wanted != "cpu" and has_cuda else "cpu")
 
 
 def build_learner(spec: Spec, seeds: Seeds, device: torch.device) -> Learner:

@@ -51,7 +51,7 @@ def running(tmp_path: Path, write_session: Write):
 def test_the_first_line_comes_within_a_second_and_before_any_file(tmp_path: Path) -> None:
     begun, stream = time.monotonic(), io.StringIO()
     with PlainView([tmp_path / "session_0", tmp_path / "session_1"], None, stream):
-        assert stream.getvalue() == "session_0 starting ...\nsession_1 starting ...\n"
+        assert stream.getvalue() == "session_0 waiting to start ...\nsession_1 waiting to start ...\n"
     assert time.monotonic() - begun < 1
 
 

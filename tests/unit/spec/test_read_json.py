@@ -49,8 +49,8 @@ def test_an_empty_text_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"a": 1,}', "a.json:1:8: a comma before the end | JSON objects end without one"),
-        ("[1,\n]", "a.json:1:3: a comma before the end | JSON lists end without one"),
+        ('{"a": 1,}', "a.json:1:8: a comma before the end | JSON objects end without one: remove it"),
+        ("[1,\n]", "a.json:1:3: a comma before the end | JSON lists end without one: remove it"),
         ("{'a': 1}", 'a.json:1:2: a single quote | JSON text stands in double quotes: "..."'),
         ('{"a": 1 "b": 2}', "a.json:1:9: a comma or a closing bracket is expected here | "),
         ('{"a" 1}', "a.json:1:6: a colon is expected here | "),
@@ -64,7 +64,7 @@ def test_an_empty_text_is_none(text: str) -> None:
         ('{"a": "\\q"}', "a.json:1:8: JSON has no such escape | "),
         ('{\n  // note\n  "a": 1}', "a.json:2:3: a comment | JSON has none; YAML and TOML do"),
         ('{"a": 1} x', "a.json:1:10: there is more text after the end of the JSON value | "),
-        ('{"a": 1,\n "a": 2}', "a.json:2:2: a is given twice | first given on line 1"),
+        ('{"a": 1,\n "a": 2}', "a.json:2:2: a is given twice | first given on line 1; keep one of them"),
         ("[" * 100_000, "a.json:1:1: the text is nested too deeply to be a spec | "),
     ],
 )

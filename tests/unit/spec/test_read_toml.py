@@ -82,8 +82,8 @@ def test_an_empty_text_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a = 1\na = 2\n", "a.toml:2:1: this key is given twice | "),
-        ("[env]\nx = 1\n[env]\n", "a.toml:3:2: this key is given twice | "),
+        ("a = 1\na = 2\n", "a.toml:2:1: this key is given twice | keep one of them"),
+        ("[env]\nx = 1\n[env]\n", "a.toml:3:2: this key is given twice | keep one of them"),
         ("a = null", "a.toml:1:5: TOML cannot read this: Invalid value | TOML has no null; leave the line out"),
         ("a = ${x}", 'a.toml:1:5: TOML cannot read this: Invalid value | write "${...}" in quotes'),
         (
