@@ -138,14 +138,16 @@ def _syntax_problem(source: Source, fault: tomllib.TOMLDecodeError) -> Problem:
         key = KEY_OF_LINE.match(source.text, source.text.rfind("\n", 0, at) + 1)
         span = source.span(*key.span("key")) if key else source.span(at, at + 1)
         return Problem("this key is given twice", span, "keep one of them")
-    return Problem(f"TOML cannot read this: {said}", source.span(at, at + 1), _hint(source.text[at:]))
+    return Problem(f"TOML cannot read this: {said}", source.span(at, at + 1), _hint(said, source.text[at:]))
 
 
-def _hint(rest: str) -> str:
+def _hint(said: str, rest: str) -> str:
     if rest.startswith("null"):
         return "TOML has no null; leave the line out"
     if rest.startswith(":"):
         return "TOML writes key = value"
     if rest.startswith("${"):
         return 'write "${...}" in quotes'
-    return "text needs quotes" if rest[:1].isalpha() else ""
+    if said.startswith("Unterminated"):
+        return "close the quote"
+    return "text needs quotes" if said.startswith("Invalid value") and rest[:1].isalpha() else ""

@@ -90,7 +90,7 @@ def test_an_empty_text_is_none(text: str) -> None:
             "a: 1",
             "a.toml:1:2: TOML cannot read this: Expected '=' after a key in a key/value pair | TOML writes key = value",
         ),
-        ('a = "x', "a.toml:1:6: TOML cannot read this: Unterminated string | "),
+        ('a = "x', "a.toml:1:6: TOML cannot read this: Unterminated string | close the quote"),
     ],
 )
 def test_broken_toml_is_told_with_its_place(text: str, told: str) -> None:

@@ -77,10 +77,10 @@ def test_duplicate_keys_are_all_told() -> None:
     assert complaint("env: 1\nmeta: {a: 1, a: 2}\nenv: 3\n") == (
         "a.yaml:2:14: a is given twice\n"
         "  2 | meta: {a: 1, a: 2}\n"
-        "    |              ^ first given on line 2\n"
+        "    |              ^ first given on line 2; keep one of them\n"
         "a.yaml:3:1: env is given twice\n"
         "  3 | env: 3\n"
-        "    | ^^^ first given on line 1"
+        "    | ^^^ first given on line 1; keep one of them"
     )
 
 
