@@ -17,6 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from operant.report.stats import Estimate, mean_interval
+
 RESULTS = Path(__file__).parent / "results" / "versus_sb3.json"
 BARS = {"ppo": 2.0, "dqn": 1.5}
 LIBRARIES = ("operant", "sb3")
@@ -29,19 +31,21 @@ def measure(library: str, algorithm: str, seed: int) -> dict[str, Any]:
     return json.loads(printed.splitlines()[-1])
 
 
-def summarise(rows: list[dict[str, Any]], library: str, algorithm: str) -> dict[str, float]:
-    """Median rate and mean returns of one library's runs."""
+def summarise(rows: list[dict[str, Any]], library: str, algorithm: str) -> dict[str, Any]:
+    """Median rate, and mean returns with their intervals over seeds, of one library's runs."""
     mine = [row for row in rows if (row["library"], row["algorithm"]) == (library, algorithm)]
     return {
         "steps_per_cpu_second": statistics.median(row["steps"] / row["cpu_seconds"] for row in mine),
-        "greedy": statistics.fmean(row["greedy"] for row in mine),
-        "sampled": statistics.fmean(row["sampled"] for row in mine),
+        "greedy": mean_interval([row["greedy"] for row in mine]).as_dict(),
+        "sampled": mean_interval([row["sampled"] for row in mine]).as_dict(),
     }
 
 
-def table(summary: dict[str, dict[str, dict[str, float]]]) -> str:
+def table(summary: dict[str, dict[str, dict[str, Any]]]) -> str:
     """The result in words."""
-    lines = [f"{'':6}{'library':10}{'steps/CPU-s':>12}{'ratio':>8}{'bar':>6}{'greedy':>9}{'sampled':>9}"]
+    lines = [
+        f"{'':6}{'library':10}{'steps/CPU-s':>12}{'ratio':>8}{'bar':>6}{'greedy return':>24}{'sampled return':>24}"
+    ]
     for algorithm, by_library in summary.items():
         base = by_library["sb3"]["steps_per_cpu_second"]
         for library, found in by_library.items():
@@ -49,9 +53,13 @@ def table(summary: dict[str, dict[str, dict[str, float]]]) -> str:
             bar = f"{BARS[algorithm]:.1f}" if library == "operant" else ""
             lines.append(
                 f"{algorithm:6}{library:10}{found['steps_per_cpu_second']:12,.0f}{ratio:8.2f}{bar:>6}"
-                f"{found['greedy']:9.1f}{found['sampled']:9.1f}"
+                f"{_interval(found['greedy']):>24}{_interval(found['sampled']):>24}"
             )
     return "\n".join(lines)
+
+
+def _interval(estimate: dict[str, Any]) -> str:
+    return Estimate(**estimate).text(1)
 
 
 def main() -> None:
