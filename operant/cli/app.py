@@ -26,6 +26,7 @@ COMMANDS = (
     ("specs", look.specs, "List the built-in specs, or print one."),
     ("runs", look.runs, "List the runs with state and score."),
     ("show", look.show, "Show a run: curve, score, sessions, origin."),
+    ("compare", look.compare, "Say which of two runs is better, if that can be said."),
     ("plot", look.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("help", guide.help_, "Explain every setting of a section or algorithm."),
     ("schema", guide.schema, "Print the JSON Schema of spec files."),

@@ -88,6 +88,25 @@ def show(run: RunName, root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False)
     return EXIT_DONE
 
 
+def compare(first: RunName, second: RunName, root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
+    """Compare two runs by their seeds' scores: a winner is named only where the interval allows it.
+
+    \b
+      operant compare ppo_cartpole dqn_cartpole
+    """
+    from operant.report.compare import compare, render
+    from operant.report.read import trials_of
+    from operant.run.run import resolve
+
+    trials = [trials_of(resolve(run, root).resolve())[0] for run in (first, second)]
+    verdict = compare(*trials)
+    if as_json:
+        document({**verdict.as_dict(), "exit": EXIT_DONE})
+    else:
+        say(render(verdict))
+    return EXIT_DONE
+
+
 def plot(
     chosen: Annotated[
         list[str],

@@ -24,6 +24,7 @@ from operant.report.words import digits_for
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
+NO_DIFFERENCE = "no clear difference"
 RESAMPLES = 10_000
 MOST_CHANCE = 0.05
 NO_INTERVAL = "one seed, no interval"
@@ -156,7 +157,7 @@ def _verdict(low: float, high: float, seeds_a: int, seeds_b: int, tasks: int) ->
         return "A better"
     if high < 0.5:
         return "B better"
-    return "no clear difference"
+    return NO_DIFFERENCE
 
 
 def _wins(a: Floats, b: Floats) -> Floats:
