@@ -2,7 +2,7 @@
 
     scripts/uv run --group bench python -m benchmarks.versus_sb3
 
-Prints steps per CPU-second and returns of both, and their ratio; writes benchmarks/results/versus_sb3.json.
+Prints steps per CPU-second and returns of both, and their ratio; writes the numbers to --out.
 A ratio of the same minute on the same machine is worth more than any absolute rate.
 """
 
@@ -67,6 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algorithms", nargs="+", default=["ppo", "dqn"], choices=list(BARS))
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the numbers go")
     asked = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for algorithm in asked.algorithms:
@@ -76,9 +77,9 @@ def main() -> None:
                 print(json.dumps(rows[-1]), flush=True)
     summary = {a: {name: summarise(rows, name, a) for name in LIBRARIES} for a in asked.algorithms}
     print(table(summary))
-    RESULTS.parent.mkdir(exist_ok=True)
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
     machine = {"processor": platform.machine(), "python": platform.python_version()}
-    RESULTS.write_text(json.dumps({"machine": machine, "summary": summary, "runs": rows}, indent=2) + "\n")
+    asked.out.write_text(json.dumps({"machine": machine, "summary": summary, "runs": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
