@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import codec, dqn, ppo
+from operant.engines.deep import actor_critic, codec, dqn, ppo
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -16,7 +16,7 @@ from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
-ALGORITHMS: dict[str, ModuleType] = {"ppo": ppo, "dqn": dqn}
+ALGORITHMS: dict[str, ModuleType] = {"ppo": actor_critic, "dqn": dqn}
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {"ppo": ppo.Ppo, "dqn": dqn.Dqn}
 
 
