@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import actor_critic, codec, dqn, ppo
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -16,8 +16,13 @@ from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
-ALGORITHMS: dict[str, ModuleType] = {"ppo": actor_critic, "dqn": dqn}
-LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {"ppo": ppo.Ppo, "dqn": dqn.Dqn}
+ALGORITHMS: dict[str, ModuleType] = {"ppo": actor_critic, "dqn": dqn, "a2c": actor_critic, "reinforce": reinforce}
+LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
+    "ppo": ppo.Ppo,
+    "dqn": dqn.Dqn,
+    "a2c": a2c.A2c,
+    "reinforce": reinforce.Reinforce,
+}
 
 
 def prepare_torch(spec: Spec, threads: int) -> torch.device:
