@@ -72,13 +72,16 @@ class VectorEnv:
         for i in range(num):
             self.obs[i] = self._restart(i)
 
-    def step(self, actions: np.ndarray) -> Step:
-        """Play one action in every environment."""
+    def step(self, actions: np.ndarray, playing: np.ndarray | None = None) -> Step:
+        """Play one action in every environment, or only where `playing`; the others stay as they are."""
         obs = np.empty_like(self.obs)
-        reward = np.empty(self.num, np.float32)
+        reward = np.zeros(self.num, np.float32)
         terminated = np.zeros(self.num, bool)
         truncated = np.zeros(self.num, bool)
         for i, action in enumerate(self.actions.to_env(actions)):
+            if playing is not None and not playing[i]:
+                obs[i] = self.obs[i]
+                continue
             self._played[i].append(action)
             obs[i], gain, terminated[i], truncated[i], _ = self.envs[i].step(action)
             reward[i] = gain

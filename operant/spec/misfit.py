@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
+    from operant.spec.on_policy import A2cSpec, ReinforceSpec
     from operant.spec.schema import Spec
 
 MAX_SEED = 2**31 - 1
@@ -83,24 +84,69 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
         )
 
 
-def round_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
-    """Training rounds fall on whole steps of all environments, and begin within the budget."""
-    envs, frequency = spec.env.num_envs, dqn.training_frequency
-    if frequency % envs:
-        rounds = near_multiples(envs, frequency, most=10**12)
+def rollout_misfits(spec: Spec, steps: int, least: int = 1) -> Iterable[Misfit]:
+    """The budget holds one update of `steps` steps of each environment, with at least `least` samples."""
+    envs, samples = spec.env.num_envs, spec.env.num_envs * steps
+    arithmetic = f"num_envs x training_frequency = {envs} x {steps} = {samples}"
+    if samples < least:
         yield Misfit(
             "agent.algorithm.training_frequency",
-            f"is not a multiple of num_envs = {envs}",
-            _nearest(rounds, "env.num_envs", near_divisors(frequency, envs)),
-            closest(rounds, frequency),
-            ("env.num_envs",),
+            f"is too few to standardise advantages over: {arithmetic}",
+            _nearest([f"{least} or more"], "normalize_advantages", ["false"]),
+            least,
+            ("agent.algorithm.normalize_advantages", "env.num_envs"),
         )
+    if samples > spec.env.max_frame:
+        longest = spec.env.max_frame // envs
+        yield Misfit(
+            "env.max_frame",
+            f"ends before the first update of {arithmetic} frames",
+            _nearest([f"{samples} or more"], "training_frequency", [longest] if longest else []),
+            samples,
+            ("agent.algorithm.training_frequency", "env.num_envs"),
+        )
+
+
+def step_return_misfits(a2c: A2cSpec) -> Iterable[Misfit]:
+    """A rollout holds all the rewards that a return is to sum."""
+    wanted, steps = a2c.num_step_returns, a2c.training_frequency
+    if wanted is not None and wanted > steps:
+        yield Misfit(
+            "agent.algorithm.num_step_returns",
+            f"is more than a rollout holds: training_frequency = {steps}",
+            f"{steps} or less; or training_frequency {wanted} or more",
+            steps,
+            ("agent.algorithm.training_frequency",),
+        )
+
+
+def episode_misfits(spec: Spec, reinforce: ReinforceSpec) -> Iterable[Misfit]:
+    """The episodes of one update are shared equally among the environments."""
+    yield from _whole_shares(spec, reinforce.training_frequency, most=1_000_000)
+
+
+def round_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+    """Training rounds fall on whole steps of all environments, and begin within the budget."""
+    yield from _whole_shares(spec, dqn.training_frequency, most=10**12)
     if dqn.training_start >= spec.env.max_frame:
         yield Misfit(
             "agent.algorithm.training_start",
             f"leaves nothing to train on: env.max_frame = {spec.env.max_frame}",
             f"below {spec.env.max_frame}; or env.max_frame above {dqn.training_start}",
             others=("env.max_frame",),
+        )
+
+
+def _whole_shares(spec: Spec, frequency: int, most: int) -> Iterable[Misfit]:
+    envs = spec.env.num_envs
+    if frequency % envs:
+        rounds = near_multiples(envs, frequency, most)
+        yield Misfit(
+            "agent.algorithm.training_frequency",
+            f"is not a multiple of num_envs = {envs}",
+            _nearest(rounds, "env.num_envs", near_divisors(frequency, envs)),
+            closest(rounds, frequency),
+            ("env.num_envs",),
         )
 
 

@@ -57,6 +57,11 @@ IN_A_FILE: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "  name: Pendulum-v1\n",
         (*CHECK, "-s", "agent.algorithm={name: dqn}", "-s", "env.max_frame=9000"),
     ),
+    "episodes_without_end": (
+        "  name: CartPole-v1\n",
+        "  name: CliffWalking-v1\n",
+        (*CHECK, "-s", "agent.algorithm={name: reinforce}"),
+    ),
     "environment_arguments": ("max_frame: 1000", "max_frame: 1000\n  kwargs: {gravty: 9.8}", CHECK),
     "duplicate_key": ("    gamma: 0.99\n", "    gamma: 0.99\n    gamma: 0.95\n", CHECK),
     "bad_indentation": ("    gamma: 0.99", "   gamma: 0.99", CHECK),

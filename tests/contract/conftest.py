@@ -61,6 +61,42 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "duelling": True, "optimizer": {"name": "adamw", "weight_decay": 0.01}},
         },
     },
+    "a2c": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000},
+        "agent": {
+            "algorithm": {"name": "a2c", "training_frequency": 8, "normalize_advantages": True},
+            "net": {**SMALL_NET, "optimizer": {"name": "rmsprop", "lr": 7e-4, "lr_end_fraction": 0.0}},
+        },
+    },
+    "a2c-continuous-normalised": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 2,
+            "max_frame": 20_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {
+            "algorithm": {
+                "name": "a2c",
+                "training_frequency": 8,
+                "num_step_returns": 5,
+                "entropy_coef": {"start": 0.01, "end": 0.0, "frames": 10_000},
+            },
+            "net": {**SMALL_NET, "shared": True},
+        },
+    },
+    "reinforce": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000, "max_t": 100},
+        "agent": {"algorithm": {"name": "reinforce", "training_frequency": 2}, "net": SMALL_NET},
+    },
+    "reinforce-continuous-normalised": {
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 20_000, "max_t": 50, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "reinforce", "training_frequency": 4, "normalize_returns": "centre"},
+            "net": {**SMALL_NET, "optimizer": {"name": "rmsprop"}},
+        },
+    },
 }
 
 

@@ -29,6 +29,11 @@ def test_clipped_surrogate(rng):
     close(losses.clipped_surrogate(tensor(new), tensor(old), tensor(advantage), 0.2), expected)
 
 
+def test_policy_gradient_loss(rng):
+    logp, advantage = rng.normal(size=(2, 64))
+    close(losses.policy_gradient_loss(tensor(logp), tensor(advantage)), -(logp * advantage).mean())
+
+
 def test_value_losses(rng):
     value, old, target = rng.normal(size=(3, 64))
     close(losses.value_loss(tensor(value), tensor(target)), ((value - target) ** 2).mean())

@@ -32,6 +32,7 @@ def validate(spec: Spec) -> None:
         choose_device(spec)
     env = check_env(spec.env)
     space, name = env.action_space, spec.agent.algorithm.name
+    is_limited = env.spec is not None and env.spec.max_episode_steps is not None
     env.close()
     if not isinstance(space, Discrete | Box):
         raise UsageError(f"env.name: {spec.env.name} has actions {space}, which no algorithm here supports")
@@ -39,6 +40,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"agent.algorithm: dqn chooses among discrete actions, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+    if name == "reinforce" and not is_limited:
+        raise UsageError(
+            f"env.max_t: reinforce learns from whole episodes, but those of {spec.env.name} may never end",
+            remedy="-s env.max_t=1000",
         )
 
 

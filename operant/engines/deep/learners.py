@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
-from operant.engines.deep import codec, dqn, ppo
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -15,8 +16,13 @@ from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
-ALGORITHMS: dict[str, ModuleType] = {"ppo": ppo, "dqn": dqn}
-LEARNERS: dict[str, type[ppo.Ppo] | type[dqn.Dqn]] = {"ppo": ppo.Ppo, "dqn": dqn.Dqn}
+ALGORITHMS: dict[str, ModuleType] = {"ppo": actor_critic, "dqn": dqn, "a2c": actor_critic, "reinforce": reinforce}
+LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
+    "ppo": ppo.Ppo,
+    "dqn": dqn.Dqn,
+    "a2c": a2c.A2c,
+    "reinforce": reinforce.Reinforce,
+}
 
 
 def prepare_torch(spec: Spec, threads: int) -> torch.device:

@@ -12,6 +12,11 @@ def clipped_surrogate(logp: Tensor, old_logp: Tensor, advantage: Tensor, clip: f
     return -torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
 
 
+def policy_gradient_loss(logp: Tensor, advantage: Tensor) -> Tensor:
+    """-E[log p(a) A], whose gradient is the policy gradient (Sutton et al., 2000)."""
+    return -(logp * advantage).mean()
+
+
 def value_loss(value: Tensor, target: Tensor) -> Tensor:
     """Mean squared error, the PPO paper's L^VF."""
     return (value - target).square().mean()

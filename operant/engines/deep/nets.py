@@ -68,6 +68,20 @@ class ActorCritic(nn.Module):
         return [p for p in self.parameters() if id(p) not in known], critic
 
 
+class PolicyNet(nn.Module):
+    """A policy alone: logits of discrete actions, or means of continuous ones beside their `log_std`."""
+
+    def __init__(self, spec: MlpSpec, observation: int, outputs: int, discrete: bool) -> None:
+        super().__init__()
+        width = spec.hidden[-1] if spec.hidden else observation
+        self.layers = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
+        self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Policy output of each observation."""
+        return self.layers(obs)
+
+
 class QNet(nn.Module):
     """Action values; with `duelling`, Q = V + A - mean(A) (Wang et al., 2016, eq. 9)."""
 

@@ -39,6 +39,18 @@ def test_transitions_never_span_two_episodes():
     assert seen > 20
 
 
+def test_an_environment_that_waits_stays_as_it_is():
+    env, rng = vector(), np.random.default_rng(4)
+    playing = np.array([True, False, True])
+    waiting = env.obs[1].copy()
+    for _ in range(60):
+        step = env.step(random_actions(env, rng), playing)
+        assert step.reward.tolist() == [1.0, 0.0, 1.0]
+        assert not (step.terminated | step.truncated)[1]
+        assert np.array_equal(step.obs[1], waiting)
+    assert env.state()["actions/1"].shape == (0,)
+
+
 def test_episode_scores_match_gymnasium_alone():
     """Each recorded episode is what Gymnasium gives for that seed and those actions."""
     env, rng = vector(num=1), np.random.default_rng(1)

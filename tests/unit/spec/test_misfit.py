@@ -13,6 +13,8 @@ from operant.spec.schema import Spec
 
 PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
 DQN: dict[str, Any] = {"agent": {"algorithm": {"name": "dqn"}}}
+REINFORCE: dict[str, Any] = {"agent": {"algorithm": {"name": "reinforce"}}}
+A2C: dict[str, Any] = {"agent": {"algorithm": {"name": "a2c"}}}
 
 
 def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
@@ -147,6 +149,62 @@ CASES = [
         {"agent.algorithm": {"name": "dqn", "polyak": 0.01, "target_update": 100}},
         "agent.algorithm.target_update",
         "has no effect: polyak is below 1",
+        "leave it out",
+        None,
+    ),
+    (
+        A2C,
+        {"env.max_frame": 100},
+        "env.max_frame",
+        "ends before the first update of num_envs x training_frequency = 4 x 32 = 128 frames",
+        "nearest that fit: 128 or more; or training_frequency 25",
+        128,
+    ),
+    (
+        A2C,
+        {"agent.algorithm": {"name": "a2c", "training_frequency": 1, "normalize_advantages": True}, "env.num_envs": 1},
+        "agent.algorithm.training_frequency",
+        "is too few to standardise advantages over: num_envs x training_frequency = 1 x 1 = 1",
+        "nearest that fit: 2 or more; or normalize_advantages false",
+        2,
+    ),
+    (
+        A2C,
+        {"agent.algorithm.num_step_returns": 40},
+        "agent.algorithm.num_step_returns",
+        "is more than a rollout holds: training_frequency = 32",
+        "32 or less; or training_frequency 40 or more",
+        32,
+    ),
+    (
+        A2C,
+        {"agent.algorithm.num_step_returns": 5, "agent.algorithm.lam": 0.9},
+        "agent.algorithm.lam",
+        "has no effect: num_step_returns is set",
+        "leave it out",
+        None,
+    ),
+    (
+        REINFORCE,
+        {"agent.algorithm.training_frequency": 6},
+        "agent.algorithm.training_frequency",
+        "is not a multiple of num_envs = 4",
+        "nearest that fit: 4 or 8; or env.num_envs 3 or 6",
+        4,
+    ),
+    (
+        REINFORCE,
+        {"env.normalize_reward": True},
+        "env.normalize_reward",
+        "has no effect: reinforce scales whole returns: normalize_returns",
+        "leave it out",
+        None,
+    ),
+    (
+        REINFORCE,
+        {"agent.net.shared": True},
+        "agent.net.shared",
+        "has no effect: reinforce has no critic",
         "leave it out",
         None,
     ),

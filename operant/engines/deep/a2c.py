@@ -1,0 +1,68 @@
+"""Advantage actor-critic (Mnih et al., 2016), synchronous: one gradient step per rollout.
+
+Each update plays `training_frequency` steps in every environment, estimates how much better each
+action was than the critic expected, and makes the better ones more probable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from operant.engines.deep import losses
+from operant.engines.deep.actor_critic import ActorCriticLearner
+from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.returns import gae, n_step_returns
+from operant.engines.deep.rollout import Rollout
+from operant.run.seeding import Seeds
+from operant.spec.fields import value_at
+from operant.spec.on_policy import A2cSpec
+from operant.spec.schema import Spec
+
+
+class A2c(ActorCriticLearner):
+    """The learner; how it plays and what survives a restart is in its base."""
+
+    def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
+        assert isinstance(spec.agent.algorithm, A2cSpec)
+        self.algorithm = spec.agent.algorithm
+        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.training_frequency, streams={})
+
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
+        settings, frame = self.algorithm, self.tracker.frames
+        lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
+        output, value = self.net(self.tensor(rollout.obs).flatten(0, 1))
+        action = self.tensor(rollout.action).flatten(0, 1)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
+        estimated = self.advantages(rollout, value.detach().cpu().numpy().reshape(rollout.reward.shape))
+        advantage = self.tensor(estimated).flatten()
+        value_loss = losses.value_loss(value, value.detach() + advantage)
+        if settings.normalize_advantages:
+            advantage = losses.standardise(advantage)
+        policy_loss = losses.policy_gradient_loss(logp, advantage)
+        bonus = entropy.mean()
+        entropy_coef = value_at(settings.entropy_coef, frame)
+        norm = self.optimiser.step(policy_loss + settings.val_loss_coef * value_loss - entropy_coef * bonus)
+        self.tracker.updates += 1
+        names = ("loss/policy", "loss/value", "policy/entropy", "optim/grad_norm")
+        found = torch.stack((policy_loss, value_loss, bonus, norm)).tolist()
+        return dict(zip(names, found, strict=True)) | {"optim/lr": lr}
+
+    def advantages(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:
+        """By generalised advantage estimation, or by returns of `num_step_returns` steps."""
+        settings = self.algorithm
+        ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
+        if settings.num_step_returns is None:
+            return gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
+        return n_step_returns(rollout.reward, ahead, *ends, settings.gamma, settings.num_step_returns) - value
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become updates, of one gradient step each."""
+        envs, steps = self.spec.env.num_envs, self.horizon
+        updates = -(-self.spec.env.max_frame // (envs * steps))
+        line = (
+            f"{updates:,} updates x {envs * steps:,} samples ({envs} envs x {steps} steps)"
+            f" = {updates * envs * steps:,} frames, one gradient step each"
+        )
+        return Arithmetic([line], updates=updates)

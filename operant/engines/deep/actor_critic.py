@@ -1,0 +1,110 @@
+"""What PPO and A2C have in common: one network with a policy and a value, and rollouts to learn from.
+
+Acting needs only the policy head; values and log-probabilities of a whole rollout are computed
+afterwards in one batch, with the very weights that acted.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.deep import codec
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.nets import ActorCritic, forward_for_acting
+from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
+from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.policies import Categorical, DiagonalGaussian, Distribution
+from operant.engines.deep.rollout import Rollout, collect, next_values
+from operant.engines.deep.tracker import Tracker
+from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+
+
+class ActorCriticLearner(ABC):
+    """Environments, network, optimiser and all that must survive a restart; a subclass adds the learning.
+
+    `horizon` is the length of a rollout in steps of each environment, and `streams` is the
+    randomness that the subclass uses beside that of acting.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        seeds: Seeds,
+        device: torch.device,
+        gamma: float,
+        horizon: int,
+        streams: Mapping[str, np.random.Generator],
+    ) -> None:
+        self.spec = spec
+        self.device = device
+        self.horizon = horizon
+        self.tracker = Tracker()
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        torch.manual_seed(seeds.integer("init"))
+        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        optimizer = spec.agent.net.optimizer
+        rates = (optimizer.lr, optimizer.critic_lr or optimizer.lr)
+        self.optimiser = FlatOptimiser(optimizer, self.net.parameter_groups(), rates)
+        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.distribution = distribution_for(self.vector.actions)
+        self.rewards = RewardNormaliser(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
+        self.rng_act = seeds.rng("act")
+        self.snapshot = codec.Snapshot(
+            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
+            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards},
+            tracker=self.tracker,
+            streams={"act": self.rng_act, **streams},
+        )
+
+    @abstractmethod
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        """Learn from a rollout of the current policy; returns what to log."""
+
+    @abstractmethod
+    def arithmetic(self) -> Arithmetic:
+        """What a whole session adds up to."""
+
+    def iterate(self) -> list[Ended]:
+        """One rollout and the update that it pays for."""
+        rollout = collect(self.vector, self.actor, self.rewards, self.rng_act, self.horizon)
+        self.tracker.frames += rollout.reward.size
+        self.tracker.add(self.update(rollout))
+        for over in rollout.ended:
+            self.tracker.ended(over.score, over.length)
+        return rollout.ended
+
+    def next_values(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:
+        """The critic's value of each step's true successor, given those of the steps themselves."""
+        return next_values(rollout, value, self._value_of, self.actor)
+
+    @torch.no_grad()
+    def _value_of(self, obs: np.ndarray) -> np.ndarray:
+        return self.net.value(self.tensor(obs)).cpu().numpy()
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array on the learner's device."""
+        return torch.from_numpy(array).to(self.device)
+
+
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic:
+    """A fresh network for these observations and actions."""
+    return ActorCritic(spec.agent.net, int(np.prod(obs_shape)), actions.size, actions.discrete)
+
+
+def build_actor(spec: Spec, net: ActorCritic, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`, seeing its weights as they are at each call."""
+    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    return Actor(forward_for_acting(net.policy_layers()), normaliser, distribution_for(actions), net.log_std)
+
+
+def distribution_for(actions: ActionMap) -> Distribution:
+    """The distribution that fits an action space."""
+    return Categorical(actions.size) if actions.discrete else DiagonalGaussian(actions.size)

@@ -1,0 +1,76 @@
+"""What a person may say about the on-policy algorithms that take one gradient step per batch of play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from operant.spec.algorithm import Algorithm
+from operant.spec.fields import Schedule, Scheduled
+from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits
+
+if TYPE_CHECKING:
+    from operant.spec.schema import Spec
+
+
+class A2cSpec(Algorithm):
+    """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = False
+
+    name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
+    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
+    num_step_returns: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="Rewards summed before the bootstrap, instead of `lam`."
+    )
+    training_frequency: int = Field(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+        default=0.01, description="Weight of the entropy bonus."
+    )
+    val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    normalize_advantages: bool = Field(default=False, description="Standardise advantages within each update.")
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        least = 2 if self.normalize_advantages else 1
+        return [*rollout_misfits(spec, self.training_frequency, least), *step_return_misfits(self)]
+
+    def inert(self) -> Mapping[str, str]:
+        n_step = {} if self.num_step_returns is None else {"agent.algorithm.lam": "num_step_returns is set"}
+        return {"agent.net.duelling": "a2c has no Q-network", **n_step}
+
+
+class ReinforceSpec(Algorithm):
+    """Monte-Carlo policy gradient from whole episodes, without a critic (Williams, 1992)."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = False
+
+    name: Literal["reinforce"] = Field(default="reinforce", description="Algorithm.")
+    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    training_frequency: int = Field(
+        default=4, ge=1, le=1_000_000, description="Whole episodes per update; a multiple of num_envs."
+    )
+    normalize_returns: Literal["none", "centre", "standardise"] = Field(
+        default="standardise", description="Returns of an update less their mean, also over their deviation, or as is."
+    )
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+        default=0.01, description="Weight of the entropy bonus."
+    )
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return episode_misfits(spec, self)
+
+    def inert(self) -> Mapping[str, str]:
+        return {
+            "env.normalize_reward": "reinforce scales whole returns: normalize_returns",
+            "agent.net.shared": "reinforce has no critic",
+            "agent.net.duelling": "reinforce has no Q-network",
+            "agent.net.optimizer.critic_lr": "reinforce has no critic",
+            "agent.net.optimizer.clip_each": "reinforce has no critic",
+        }
