@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from operant.envs.families import behaved, calm_mujoco
+from operant.envs.find import find, is_own
 from operant.envs.probe import register_probes
 from operant.errors import RunError, UsageError
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
 
 register_probes()
-
-INSTALL_FAMILY = "scripts/uv sync --extra deep    (in a clone; elsewhere: pip install 'operant[deep]')"
 
 
 @dataclass(frozen=True)
@@ -175,13 +174,15 @@ class ActionMap:
 
 
 def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
-    """One environment by Gymnasium id, its observation flattened to one real vector where it is not one already."""
+    """One environment by its name, its observation flattened to one real vector where it is not one already."""
     options = dict(spec.kwargs)
     if render_mode is not None:
         options["render_mode"] = render_mode
     if spec.max_t is not None:
         options["max_episode_steps"] = spec.max_t
-    env = gym.make(spec.name, disable_env_checker=True, **options)
+    recipe = find(spec.name)
+    calm_mujoco(recipe.entry_point)
+    env = behaved(gym.make(recipe if is_own(spec.name) else spec.name, disable_env_checker=True, **options))
     is_vector = isinstance(env.observation_space, Box) and len(env.observation_space.shape) == 1
     return env if is_vector else gym.wrappers.FlattenObservation(env)
 
@@ -191,34 +192,3 @@ def observation_shape(env: gym.Env) -> tuple[int, ...]:
     shape = env.observation_space.shape
     assert shape is not None, "make_env flattens every other space"
     return shape
-
-
-def check_env(spec: EnvSpec) -> gym.Env:
-    """Build the environment once, or say in a person's words why it cannot be built."""
-    if ":" not in spec.name and spec.name not in gym.registry:
-        raise _unknown_env(spec.name)
-    try:
-        return make_env(spec)
-    except (ModuleNotFoundError, gym.error.DependencyNotInstalled) as missing:
-        raise _missing_family(spec.name, missing) from missing
-    except gym.error.Error as problem:
-        raise UsageError(f"env.name: {spec.name}: {problem}", remedy="operant help env") from problem
-    except TypeError as problem:
-        reason = str(problem).partition(" was raised from")[0]
-        raise UsageError(
-            f"env.kwargs: {spec.name} does not accept {spec.kwargs}: {reason}",
-            remedy=f"see what it takes: python -c \"import gymnasium as g; help(g.make('{spec.name}').unwrapped)\"",
-        ) from problem
-
-
-def _unknown_env(name: str) -> UsageError:
-    if name.startswith("ALE/"):
-        return _missing_family(name, None)
-    near = get_close_matches(name, gym.registry, n=3, cutoff=0.5)
-    remedy = f"did you mean {' or '.join(near)}?" if near else "any Gymnasium id, such as CartPole-v1"
-    return UsageError(f"env.name: no environment is called {name!r}", remedy=remedy)
-
-
-def _missing_family(name: str, cause: Exception | None) -> UsageError:
-    reason = f" ({str(cause).splitlines()[0]})" if cause else ""
-    return UsageError(f"env.name: {name} needs a package that is not installed{reason}", remedy=INSTALL_FAMILY)

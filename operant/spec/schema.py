@@ -27,7 +27,12 @@ MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
 class EnvSpec(Closed):
     """The problem and how much of it to play."""
 
-    name: str = Field(default="CartPole-v1", min_length=1, max_length=200, description="Gymnasium id.")
+    name: str = Field(
+        default="CartPole-v1",
+        min_length=1,
+        max_length=200,
+        description="Gymnasium id, `module:id`, or the import path of a class.",
+    )
     num_envs: int = Field(default=4, ge=1, le=65_536, description="Environments stepped together.")
     max_frame: int = Field(
         default=100_000, ge=1, le=10**12, description="Budget: environment steps summed over all environments."

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +98,44 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "optimizer": {"name": "rmsprop"}},
         },
     },
+    "ppo-box2d": {
+        "env": {"name": "LunarLander-v3", "num_envs": 4, "max_frame": 12_000},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "ppo-box2d-continuous": {
+        "env": {"name": "BipedalWalker-v3", "num_envs": 2, "max_frame": 8000, "max_t": 400, "normalize_obs": True},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 32}, "net": SMALL_NET},
+    },
+    "dqn-box2d": {
+        "env": {"name": "LunarLander-v3", "num_envs": 2, "max_frame": 8000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
+    "ppo-mujoco": {
+        "env": {
+            "name": "HalfCheetah-v5",
+            "num_envs": 4,
+            "max_frame": 12_000,
+            "max_t": 300,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
 }
+# The module that a case's environment needs, and the reason given when it is not installed.
+NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
 
 
 @pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES])
 def case(request: pytest.FixtureRequest) -> Spec:
     """The spec of one case; all tests of a case run in one worker, so that they share `whole`."""
+    for family, module in NEEDS.items():
+        if family in request.param and find_spec(module) is None:
+            pytest.skip(f"{module} is not installed: scripts/uv sync --extra deep")
     return Spec.model_validate({"name": request.param, "meta": META, **CASES[request.param]})
 
 

@@ -24,7 +24,7 @@ def validate(spec: Spec) -> None:
     """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
     from gymnasium.spaces import Box, Discrete
 
-    from operant.envs.gym import check_env
+    from operant.envs.check import check_env
 
     if spec.meta.device == "cuda":
         from operant.engines.deep.learners import choose_device

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from operant.envs.gym import ActionMap, VectorEnv, check_env
+from operant.envs.check import check_env
+from operant.envs.gym import ActionMap, VectorEnv
 from operant.errors import RunError, UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import EnvSpec

@@ -1,0 +1,133 @@
+"""A user's own environment, in files of the working directory, through the real command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ROOT
+
+MAZE = """\
+import gymnasium as gym
+import numpy as np
+
+
+class Corridor(gym.Env):
+    observation_space = gym.spaces.Box(-10, 10, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, length=3, render_mode=None):
+        self.length = length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = int(self.np_random.integers(-1, 2))
+        return np.array([self.at], np.float32), {}
+
+    def step(self, action):
+        self.at += 1 if action == 1 else -1
+        done = abs(self.at) >= self.length
+        return np.array([self.at], np.float32), float(self.at >= self.length), done, False, {}
+
+
+class Forgetful(Corridor):
+    def reset(self, *, seed=None, options=None):
+        return np.random.random(1).astype(np.float32), {}
+
+
+class Crooked(Corridor):
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(3, np.float32), {}
+
+
+class OldStyle(Corridor):
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, False, {}
+
+
+NOT_AN_ENVIRONMENT = 3
+gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=40)
+"""
+SPEC = """\
+name: own
+env: {{name: "{name}", num_envs: 2, max_frame: 512, max_t: 40, kwargs: {{length: 4}}}}
+agent:
+  algorithm: {{name: ppo, time_horizon: 64, minibatch_size: 64}}
+meta: {{max_session: 1, eval_frequency: 256, save_frequency: 256, eval_episodes: 2, final_episodes: 2}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working directory with a module and a package that hold environments."""
+    (tmp_path / "mazes.py").write_text(MAZE)
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("")
+    (tmp_path / "pack" / "mazes.py").write_text(MAZE.replace("Corridor-v0", "pack/Corridor-v0"))
+    (tmp_path / "broken.py").write_text("import no_such_thing")
+    return tmp_path
+
+
+def operant(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line as its own process, to which Python gives no working directory to import from."""
+    (folder / "own.yaml").write_text(SPEC.format(name=name))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    argv = [sys.executable, "-m", "operant", *words]
+    return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", ["mazes:Corridor-v0", "pack.mazes.Corridor"])
+def test_trains_and_evaluates_without_a_change_to_the_package(folder: Path, name: str):
+    trained = operant(folder, name, "train", "own.yaml", "--json")
+    assert trained.returncode == 0, trained.stderr
+    session = next((folder / "runs").rglob("session_0"))
+    assert json.loads((session / "run.json").read_text())["spec"]["env"]["name"] == name
+    episodes = [json.loads(line) for line in (session / "episodes.jsonl").read_text().splitlines()]
+    assert {episode["env"] for episode in episodes} == {name}
+    evaluated = operant(folder, name, "eval", "own", "--episodes", "2", "--json")
+    assert evaluated.returncode == 0, evaluated.stderr
+
+
+def test_an_installed_package_offers_one_by_entry_point(folder: Path):
+    facts = folder / "mazes-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: mazes\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[operant.envs]\ncorridor = mazes:Corridor\n")
+    (folder / "own.yaml").write_text(SPEC.format(name="corridor"))
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    argv = [sys.executable, "-m", "operant", "check", "own.yaml"]
+    checked = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("labyrinths.Corridor", "there is no module 'labyrinths', neither installed nor in"),
+        ("pack.halls.Corridor", "there is no module 'pack.halls'"),
+        ("mazes.Coridor", "mazes has no class Coridor\n  try: it has Corridor"),
+        ("mazes.NOT_AN_ENVIRONMENT", "is not a gymnasium.Env"),
+        ("mazes:Corridor-v1", "mazes registers no environment called 'Corridor-v1'\n  try: it registers Corridor-v0"),
+        ("broken.Corridor", "broken cannot be imported: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("mazes.Forgetful", "mazes.Forgetful ignores its seed"),
+        ("mazes.Crooked", "gave an observation of shape (3,), but its observation_space is"),
+        ("mazes.OldStyle", "mazes.OldStyle cannot be played"),
+    ],
+)
+def test_a_mistake_is_told_before_any_work(folder: Path, name: str, words: str):
+    refused = operant(folder, name, "train", "own.yaml")
+    assert refused.returncode == 2
+    assert words in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (folder / "runs").exists()
+
+
+def test_an_argument_that_its_class_does_not_take(folder: Path):
+    refused = operant(folder, "mazes.Corridor", "train", "own.yaml", "-s", "env.kwargs={width: 3}")
+    assert refused.returncode == 2
+    assert "env.kwargs: mazes.Corridor does not accept {'width': 3}" in refused.stderr
