@@ -39,19 +39,17 @@ def one_optimiser(net: Section, budget: Budget) -> None:
 
 def actor_and_critic(net: Section, budget: Budget) -> None:
     """The optimisers of actor and critic: `optim_spec`, or one each, as `shared` and `use_same_optim` decide."""
-    ledger, shared = net.ledger, bool(net.get("shared"))
-    together = shared or bool(net.get("use_same_optim"))
+    ledger, shared, same = net.ledger, bool(net.get("shared")), bool(net.get("use_same_optim"))
     actor = "actor_optim_spec" if net.get("actor_optim_spec") is not None else "optim_spec"
     critic = "critic_optim_spec" if net.get("critic_optim_spec") is not None else "optim_spec"
     given = _optimiser(net.below(actor))
-    if together or actor == critic:
+    if shared or same or actor == critic:
         why = "shared" if shared else "use_same_optim"
         if critic != actor and critic == "critic_optim_spec":
             ledger.remark(net.at(critic), f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
     else:
         _critic(net.below(critic), given)
-    if actor == "actor_optim_spec" and critic == "critic_optim_spec":
-        net.drop({"optim_spec": "left out: actor_optim_spec and critic_optim_spec come before it"})
+    net.drop({"optim_spec": "left out: the optimisers of actor and critic come before it"})
     _limit_and_scheduler(net, budget)
     if not shared and net.get("clip_grad_val") is not None:
         ledger.set(f"{NATIVE}.clip_each", True, net.at("clip_grad_val"))
