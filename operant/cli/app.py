@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-from operant.cli import check, doctor, guide, look, play, train
+from operant.cli import check, convert, doctor, guide, look, play, train
 from operant.cli.mistakes import defect, lacking, mistyped
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
@@ -29,6 +29,7 @@ COMMANDS = (
     ("compare", look.compare, "Say which of two runs is better, if that can be said."),
     ("plot", look.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("help", guide.help_, "Explain every setting of a section or algorithm."),
+    ("convert", convert.convert, "Write an SLM-Lab spec as a native one."),
     ("schema", guide.schema, "Print the JSON Schema of spec files."),
     ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
 )

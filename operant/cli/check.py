@@ -33,15 +33,16 @@ def check(
       operant check ppo_cartpole
       operant check my_spec.yaml -s env.num_envs=16
     """
-    from operant.cli.plan import plan, validate
+    from operant.cli.plan import plan, translation_lines, validate
     from operant.engines import engine_of
     from operant.launch.budget import share
     from operant.spec.load import load
 
-    spec = load(target, name, overrides or []).spec
+    loaded = load(target, name, overrides or [])
+    spec = loaded.spec
     validate(spec, target)
     if not as_json:
-        say(f"ok  {plan(spec)}")
+        say(f"ok  {plan(spec)}", *translation_lines(loaded))
     budget = share(spec.meta.max_session, spec.meta.threads)
     costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}
     if as_json:

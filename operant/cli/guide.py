@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from operant.cli.files import write_new
 from operant.cli.options import AsJson
 from operant.cli.speak import document, say
-from operant.errors import EXIT_DONE, UsageError
+from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
     from operant.spec.describe import Topic
@@ -76,7 +77,7 @@ def schema(
     if out is None:
         document(json_schema())
         return EXIT_DONE
-    _write_new(out, json.dumps(json_schema(), indent=2) + "\n")
+    write_new(out, json.dumps(json_schema(), indent=2) + "\n", "operant schema")
     if as_json:
         document({"file": shown(out), "exit": EXIT_DONE})
     else:
@@ -93,21 +94,3 @@ def _lines(topic: Topic) -> list[str]:
     table = [[getattr(row, key) for key in used] for row in topic.rows]
     headings = [[head[key] for key in used]] if "type" in used else []
     return [f"{topic.title}: {topic.summary}", "", *(f"  {line}".rstrip() for line in columns([*headings, *table]))]
-
-
-def _write_new(path: Path, text: str) -> None:
-    from operant.run.layout import shown
-
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(
-            "the file exists already, and nothing is ever overwritten",
-            place=shown(path),
-            remedy=f"another name, or remove it first: rm {shown(path)}",
-        ) from None
-    except OSError as fault:
-        raise UsageError(
-            f"the file cannot be written: {fault.strerror}", place=shown(path), remedy="operant schema"
-        ) from None

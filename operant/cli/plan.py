@@ -8,6 +8,7 @@ from operant.cli.speak import plural
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
+    from operant.spec.load import Loaded
     from operant.spec.schema import Spec
 
 
@@ -19,6 +20,15 @@ def plan(spec: Spec) -> str:
         f"{spec.name}: {spec.agent.algorithm.name} on {spec.env.name}, "
         f"{plural(spec.meta.max_session, 'session')} ({seeds}) of {spec.env.max_frame:,} frames"
     )
+
+
+def translation_lines(loaded: Loaded) -> list[str]:
+    """Which keys of another lab's spec were changed or left out; nothing for a native spec."""
+    if not loaded.translated:
+        return []
+    keys = list(dict.fromkeys(remark.key for remark in loaded.remarks))
+    said = f"; {plural(len(keys), 'key')} changed or left out: {', '.join(keys)}" if keys else ""
+    return [f"an SLM-Lab spec{said}", f"  why:      operant convert {loaded.path} {loaded.spec.name}"]
 
 
 def validate(spec: Spec, target: str) -> None:

@@ -46,12 +46,12 @@ def train(
     tell = aside if as_json else say
     tell(f"operant train {target}")
     from operant.cli.conduct import conduct
-    from operant.cli.plan import plan, validate
+    from operant.cli.plan import plan, translation_lines, validate
     from operant.launch.prepare import create_trial
     from operant.spec.load import load
 
     loaded = load(target, name, [*(overrides or []), *_shortcuts(sessions, seed)])
-    tell(plan(loaded.spec))
+    tell(plan(loaded.spec), *translation_lines(loaded))
     validate(loaded.spec, target)
     if loaded.spec.search is not None:
         tell("the spec has a search block: `train` runs its base setting only")

@@ -2,14 +2,14 @@
 
 A file (YAML 1.2, JSON or TOML) holds one spec, or several under their names. In a file of
 several, a name that starts with `_` is no spec but a place for YAML anchors to live. A spec
-without a `name` is called after its file.
+without a `name` is called after its file. A spec in SLM-Lab's shape is translated first.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,12 @@ from pydantic import ValidationError
 
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
+from operant.spec.dialects.slm.ledger import Remark
+from operant.spec.dialects.slm.shape import is_slm
+from operant.spec.dialects.slm.translate import translate
 from operant.spec.document import Document, Mark, Reader, Source
 from operant.spec.errors import span_of, spec_error
-from operant.spec.overrides import apply
+from operant.spec.overrides import apply, fill
 from operant.spec.problems import Problem, nearest, report, shown
 from operant.spec.read_json import read_json
 from operant.spec.read_toml import read_toml
@@ -34,13 +37,20 @@ REMEDY = "operant help spec"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A spec and where it came from; `source` is the text of the file, word for word."""
+    """A spec and where it came from; `source` is the text of the file, word for word.
+
+    A spec of another lab is `translated`: `written` is what it says in native words, before defaults, and
+    `remarks` tell what was changed or left out.
+    """
 
     spec: Spec
     source: str
     suffix: str
     path: Path | None
     builtin: bool
+    translated: bool = False
+    remarks: tuple[Remark, ...] = ()
+    written: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,21 +65,38 @@ class _Origin:
     def documents(self) -> dict[str, Document]:
         return _split(READERS[self.suffix](self.source), _as_name(self.stem))
 
-    def loaded(self, name: str, document: Document, overrides: Sequence[str] = ()) -> Loaded:
-        spec = _built(apply(_named(document, name), overrides))
-        return Loaded(spec, self.source.text, self.suffix, self.path, self.path is None)
+    def loaded(self, name: str, document: Document, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
+        document = _named(document, name)
+        translated, remarks = is_slm(document.data), ()
+        if translated:
+            document, overrides = fill(document, overrides)
+            translation = translate(document, lossy)
+            document, remarks = translation.document, translation.remarks
+        document = apply(document, overrides)
+        spec = _built(document)
+        return Loaded(
+            spec, self.source.text, self.suffix, self.path, self.path is None, translated, remarks, document.data
+        )
 
 
-def load(target: str, name: str | None = None, overrides: Sequence[str] = ()) -> Loaded:
+def load(target: str, name: str | None = None, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
     """The spec that `target` names: FILE, FILE:NAME, or a spec that ships with Operant.
 
-    Raises SpecError with the place of everything that is wrong, or UsageError when there is no
-    such file or name.
+    `lossy` accepts settings of another lab that have no counterpart, as remarks. Raises SpecError with the place of
+    everything that is wrong, or UsageError when there is no such file or name.
     """
     origin, name = _find(target, name)
     documents = origin.documents()
     name = _pick(list(documents), name, target if origin.path is None else str(origin.path))
-    return origin.loaded(name, documents[name], overrides)
+    return origin.loaded(name, documents[name], overrides, lossy)
+
+
+def load_all(target: str, name: str | None, overrides: Sequence[str] = (), lossy: bool = False) -> list[Loaded]:
+    """As `load`, but all specs of a file when no name is given."""
+    origin, name = _find(target, name)
+    documents = origin.documents()
+    chosen = list(documents) if name is None else [_pick(list(documents), name, target)]
+    return [origin.loaded(each, documents[each], overrides, lossy) for each in chosen]
 
 
 def load_specs(path: str | Path) -> dict[str, Loaded]:
@@ -160,7 +187,8 @@ def _is_one_spec(body: dict[str, Any]) -> bool:
     """Whether the top keys are sections, perhaps misspelt, rather than names of specs."""
     if any(key in SECTION_NAMES for key in body):
         return True
-    return any(nearest(key, SECTION_NAMES) and not _has_sections(value) for key, value in body.items())
+    named = {key: value for key, value in body.items() if not key.startswith("_")}
+    return any(nearest(key, SECTION_NAMES) and not _has_sections(value) for key, value in named.items())
 
 
 def _has_sections(value: Any) -> bool:

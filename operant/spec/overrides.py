@@ -47,6 +47,17 @@ def apply(document: Document, texts: Sequence[str]) -> Document:
     return filled
 
 
+def fill(document: Document, texts: Sequence[str]) -> tuple[Document, list[str]]:
+    """The document with every placeholder filled, and the overrides that name none of them."""
+    open_names = placeholders(document)
+    values = {each.key: each.value for each in map(parse, texts) if each.key in open_names}
+    filled = _filled(document, values)
+    problems = list(_leftovers(filled))
+    if problems:
+        raise report(problems, document.source.label)
+    return filled, [text for text in texts if parse(text).key not in values]
+
+
 def parse(text: str) -> Override:
     """Read `a.b.c=value`, the value in YAML 1.2."""
     key, _, raw = text.partition("=")

@@ -1,0 +1,72 @@
+"""`operant convert`: the spec files of SLM-Lab as native ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from operant.cli.files import write_new
+from operant.cli.options import AsJson, Overrides, SpecName, Target
+from operant.cli.speak import document, say
+from operant.errors import EXIT_DONE, UsageError
+
+if TYPE_CHECKING:
+    from operant.spec.load import Loaded
+
+
+def convert(
+    target: Target,
+    name: SpecName = None,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write it to a new file instead of printing it.")
+    ] = None,
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Drop settings without counterpart, and say so in the file.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Write an SLM-Lab spec, or all specs of its file, as native YAML.
+
+    Comments say what was changed or left out, and why. A setting that has no counterpart and would
+    change the results is an error, unless --lossy is given.
+
+    \b
+      operant convert ppo_cartpole.json ppo_cartpole --out ppo.yaml
+      operant convert ppo_mujoco.yaml -s env=Hopper-v5 -s max_frame=4e6
+    """
+    from operant.run.layout import shown
+    from operant.spec.dialects.write import native_yaml
+    from operant.spec.load import load_all
+
+    specs = load_all(target, name, overrides or [], lossy)
+    native = [each.spec.name for each in specs if not each.translated]
+    if native:
+        cause = f"nothing to convert: {', '.join(native)} is native already"
+        raise UsageError(cause, place=target, remedy=f"operant check {target}")
+    text = native_yaml(specs, str(specs[0].path))
+    if out is not None:
+        write_new(out, text, f"operant convert {target}")
+    if as_json:
+        document({"file": shown(out) if out else None, "text": text, "specs": _facts(specs), "exit": EXIT_DONE})
+    elif out is None:
+        say(text.rstrip())
+    else:
+        say(shown(out))
+    return EXIT_DONE
+
+
+def _facts(specs: list[Loaded]) -> list[dict[str, object]]:
+    return [
+        {
+            "name": each.spec.name,
+            "spec": each.spec.model_dump(mode="json"),
+            "remarks": [
+                {"key": remark.key, "text": remark.text, "place": remark.at.place if remark.at else None}
+                for remark in each.remarks
+            ],
+        }
+        for each in specs
+    ]

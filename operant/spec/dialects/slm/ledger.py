@@ -1,0 +1,159 @@
+"""The books of one translation: what was read, what it became, what is said about it, what is lost.
+
+Every native value remembers where the SLM-Lab file gave it, so that a later error points there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from operant.spec.document import Document, KeyPath, Span, lookup, put
+from operant.spec.errors import dotted, key_span, span_of
+from operant.spec.problems import Problem, did_you_mean, shown
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What became of a key of the SLM-Lab spec where the native spec does not simply say the same."""
+
+    key: str
+    text: str
+    at: Span | None = None
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.text}"
+
+
+class Ledger:
+    """Collects the native document, its remarks and its problems.
+
+    `losses` may be accepted by a person who asks for it, and are then told as `lost`; `refusals` never, for without
+    the setting there is no spec.
+    `homes` gives, for each SLM-Lab path, the native path that holds the very same value.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.slm = document
+        self.native = Document(document.source, {}, {})
+        self.remarks: list[Remark] = []
+        self.losses: list[Problem] = []
+        self.lost: list[Remark] = []
+        self.refusals: list[Problem] = []
+        self.homes: dict[KeyPath, KeyPath] = {}
+
+    def set(self, native: str | KeyPath, value: Any, origin: KeyPath) -> None:
+        """Give the native setting a value that comes from `origin` in the SLM-Lab spec."""
+        path = tuple(native.split(".")) if isinstance(native, str) else native
+        found = self.slm.mark_of(origin)
+        marks = {path: found[1]} if found else {}
+        if value == lookup(self.slm.data, origin):
+            self.homes[origin] = path
+            inside = {at[len(origin) :]: mark for at, mark in self.slm.marks.items() if at[: len(origin)] == origin}
+            marks |= {path + at: mark for at, mark in inside.items()}
+        data = put(self.native.data, path, value)
+        self.native = replace(self.native, data=data, marks={**self.native.marks, **marks})
+
+    def remark(self, path: KeyPath, text: str) -> None:
+        """Say what became of a key."""
+        self.remarks.append(Remark(dotted(path), text, key_span(path, self.slm)))
+
+    def lose(self, path: KeyPath, why: str, hint: str = "") -> None:
+        """Name a setting that changes results and has no counterpart."""
+        self.losses.append(self._problem(path, why, hint))
+        self.lost.append(Remark(dotted(path), f"LOST: {self._said(path)} {why}".replace("  ", " "), self._at(path)))
+
+    def refuse(self, path: KeyPath, why: str, hint: str = "") -> None:
+        """Name what makes a translation impossible."""
+        self.refusals.append(self._problem(path, why, hint))
+
+    def _problem(self, path: KeyPath, why: str, hint: str) -> Problem:
+        said = self._said(path)
+        return Problem(f"{dotted(path)}{said and f' = {said}'} {why}", self._at(path), hint)
+
+    def _said(self, path: KeyPath) -> str:
+        """A single value as it was written; nothing for a section or an absent key."""
+        value = lookup(self.slm.data, path)
+        return "" if value is None or isinstance(value, dict | list) else shown(value)
+
+    def _at(self, path: KeyPath) -> Span | None:
+        return span_of(path, self.slm)
+
+
+class Section:
+    """One mapping of the SLM-Lab spec, which knows which of its keys have been read."""
+
+    def __init__(self, ledger: Ledger, path: KeyPath) -> None:
+        self.ledger = ledger
+        self.path = path
+        found = lookup(ledger.slm.data, path)
+        self.data: dict[str, Any] = found if isinstance(found, dict) else {}
+        self._read: set[str] = set()
+        self._below: dict[str, Section] = {}
+
+    def at(self, key: str) -> KeyPath:
+        """The path of a key."""
+        return (*self.path, key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, which counts as read; `default` where it is absent or null."""
+        self._read.add(key)
+        value = self.data.get(key)
+        return default if value is None else value
+
+    def need(self, key: str) -> Any:
+        """The value of a key that SLM-Lab cannot do without."""
+        value = self.get(key)
+        if value is None:
+            self.ledger.refuse(self.at(key), "is missing", "SLM-Lab has no default for it")
+        return value
+
+    def whole(self, key: str, default: int) -> int:
+        """A count, for arithmetic; anything else is refused."""
+        value = self.get(key, default)
+        if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+            return int(value)
+        self.ledger.refuse(self.at(key), "is not a whole number")
+        return default
+
+    def copy(self, key: str, native: str, default: Any = None) -> None:
+        """Take a value over as it is; where it is absent, SLM-Lab's own default, or else nothing."""
+        value = self.get(key, default)
+        if value is not None:
+            self.ledger.set(native, value, self.at(key))
+
+    def only(self, key: str, accepted: Mapping[Any, Any], why: str, default: Any = None) -> Any:
+        """What an accepted value stands for; None, and a loss, for any other."""
+        value = self.get(key, default)
+        if isinstance(value, dict | list) or value not in accepted:
+            self.ledger.lose(self.at(key), why)
+            return None
+        return accepted[value]
+
+    def below(self, key: str) -> Section:
+        """The section under a key, always the same one; an empty one where there is none."""
+        if key not in self._below:
+            self._below[key] = Section(self.ledger, self.at(key))
+            if not isinstance(self.get(key, {}), dict):
+                self.ledger.refuse(self.at(key), "is not a section")
+        return self._below[key]
+
+    def drop(self, reasons: Mapping[str, str]) -> None:
+        """Leave out keys that change nothing, each with the reason."""
+        for key, why in reasons.items():
+            if key in self.data and key not in self._read and self.get(key) is not None:
+                self.ledger.remark(self.at(key), why)
+
+    def skip(self) -> None:
+        """Leave everything unread as it is, because the section as a whole was refused."""
+        self._read.update(self.data)
+
+    def unread(self) -> list[str]:
+        """The keys that nobody has asked for, other than those that say null."""
+        return [key for key, value in self.data.items() if key not in self._read and value is not None]
+
+    def close(self) -> None:
+        """Whatever is left was not understood."""
+        for key in self.unread():
+            self.ledger.lose(self.at(key), "is not a key that is understood here", did_you_mean(key, self._read))

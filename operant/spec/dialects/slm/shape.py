@@ -1,0 +1,68 @@
+"""How to tell an SLM-Lab spec from a native one, and the older form of it from the newer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from operant.spec import algorithms
+from operant.spec.document import Document, KeyPath, lookup, put
+
+ALGORITHM_NAMES = (
+    "ActorCritic", "CrossQ", "DQN", "DoubleDQN", "PPO", "PPOSIL", "Random", "Reinforce", "SARSA", "SIL",
+    "SoftActorCritic", "VanillaDQN",
+)  # fmt: skip
+MEMORY_NAMES = ("OnPolicyReplay", "OnPolicyBatchReplay", "OnPolicyCrossEntropy", "Replay", "PrioritizedReplay")
+WRAPPED: tuple[KeyPath, ...] = (("agent",), ("env",), ("search", "agent"), ("search", "env"))
+
+
+def is_slm(data: Any) -> bool:
+    """Whether plain data has the shape of an SLM-Lab spec.
+
+    `name: PPO` alone does not make it one: that may be a native spec with a capital slip.
+    """
+    if not isinstance(data, dict):
+        return False
+    agent, net = _part(data, "agent"), _part(data, "agent", "net")
+    algorithm, memory = _part(data, "agent", "algorithm"), _part(data, "agent", "memory")
+    name = str(algorithm.get("name"))
+    return (
+        is_older_form(data)
+        or "distributed" in _part(data, "meta")
+        or any(str(key).endswith("_spec") for key in (*algorithm, *net))
+        or str(net.get("type")).endswith("Net")
+        or memory.get("name") in MEMORY_NAMES
+        or (name in ALGORITHM_NAMES and name.lower() not in algorithms.ALGORITHMS)
+        or agent.get("name") in ALGORITHM_NAMES
+    )
+
+
+def is_older_form(data: dict[str, Any]) -> bool:
+    """The form of version 4: a `body` section, and agent and env in lists."""
+    return "body" in data or any(_is_wrapped(data.get(key)) for key in ("agent", "env"))
+
+
+def _is_wrapped(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _part(data: dict[str, Any], *path: str) -> dict[str, Any]:
+    found: Any = data
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+        found = found[0] if _is_wrapped(found) else found
+    return found if isinstance(found, dict) else {}
+
+
+def unwrapped(document: Document) -> Document:
+    """The document with lists of one agent and of one env replaced by what is in them."""
+    for path in WRAPPED:
+        value = lookup(document.data, path)
+        if _is_wrapped(value) and len(value) == 1:
+            item, length = (*path, 0), len(path)
+            inner = {
+                (*path, *at[length + 1 :]): mark for at, mark in document.marks.items() if at[: length + 1] == item
+            }
+            outer = {at: mark for at, mark in document.marks.items() if at[: length + 1] != item}
+            document = replace(document, data=put(document.data, path, value[0]), marks={**inner, **outer})
+    return document

@@ -1,0 +1,74 @@
+"""SLM-Lab files at the command line: `convert` word for word, and `train` of one as it is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Golden, Operant, Toy
+
+FILES = Path(__file__).parents[1] / "unit" / "spec" / "dialects" / "slm" / "files"
+FILLED = ("-s", "env=Hopper-v5", "-s", "max_frame=4e6")
+
+# name: the words after `operant convert`
+CONVERTED: dict[str, tuple[str, ...]] = {
+    "ppo_cartpole": ("ppo_cartpole.json",),
+    "dqn_lunar": ("dqn_lunar.json",),
+    "ppo_continuous": ("ppo_continuous.yaml:ppo_continuous", *FILLED),
+    "older": ("older.json", "vanilla_dqn_cartpole"),
+    "lossy": ("dqn_cartpole.yaml", "--lossy"),
+}
+REFUSED: dict[str, tuple[str, ...]] = {
+    "no_counterpart": ("dqn_cartpole.yaml",),
+    "no_such_algorithm": ("sac_pendulum.yaml", "--lossy"),
+    "left_over_variables": ("ppo_continuous.yaml", "ppo_continuous"),
+    "native_already": ("ppo_cartpole",),
+}
+
+
+@pytest.fixture(autouse=True)
+def _files(here: Path) -> None:
+    shutil.copytree(FILES, here, dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_a_converted_spec(operant: Operant, golden: Golden, name: str) -> None:
+    result = operant("convert", *CONVERTED[name])
+    assert (result.code, result.err) == (0, "")
+    golden(f"convert/{name}", result.out)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_conversion(operant: Operant, golden: Golden, name: str) -> None:
+    result = operant("convert", *REFUSED[name])
+    assert (result.code, result.out) == (2, "")
+    golden(f"errors/convert_{name}", f"{result.err}exit {result.code}\n")
+
+
+def test_a_converted_file_is_never_written_over(operant: Operant, here: Path) -> None:
+    assert operant("convert", "ppo_cartpole.json", "--out", "native.yaml").out == "native.yaml\n"
+    assert operant("check", "native.yaml", "--no-estimate").code == 0
+    again = operant("convert", "ppo_cartpole.json", "--out", "native.yaml")
+    assert again.code == 2
+    assert "nothing is ever overwritten" in again.err
+
+
+def test_the_conversion_as_json(operant: Operant) -> None:
+    told = operant("convert", "ppo_cartpole.json", "--json").document
+    (spec,) = told["specs"]
+    assert spec["spec"]["agent"]["algorithm"]["name"] == "ppo"
+    assert {"key": "agent.name", "text": "left out: a label", "place": "ppo_cartpole.json:4:7"} in spec["remarks"]
+
+
+@pytest.mark.parametrize("words", [("ppo_cartpole.json", "ppo_cartpole"), ("ppo_cartpole.json:ppo_cartpole",)])
+def test_an_slm_lab_file_trains_as_it_is(operant: Operant, toy: Toy, here: Path, words: tuple[str, ...]) -> None:
+    small = ("-s", "env.name=Toy-v0", "-s", "env.max_frame=2048", "--sessions", "1", "--plain")
+    result = operant("train", *words, *small)
+    assert result.code == 0, result.err
+    assert "an SLM-Lab spec; 5 keys changed or left out: agent.name," in result.out
+    kept = next((here / "runs" / "ppo_cartpole").glob("*/spec.json"))
+    assert kept.read_text() == (here / "ppo_cartpole.json").read_text()

@@ -1,0 +1,68 @@
+"""SLM-Lab spec files, whole and with single parts changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operant.errors import UsageError
+from operant.spec.document import Source, put
+from operant.spec.load import Loaded, load
+from operant.spec.read_yaml import read_yaml
+
+FILES = Path(__file__).parent / "files"
+ABSENT = object()
+Changed = Callable[..., Loaded]
+
+
+def data_of(file: str, name: str) -> dict[str, Any]:
+    """One spec of a file, as plain data."""
+    text = (FILES / file).read_text()
+    return (json.loads(text) if file.endswith("json") else read_yaml(Source(text)).data)[name]
+
+
+def with_changes(data: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A copy with values put at dotted paths; ABSENT takes a key away."""
+    for path, value in changes.items():
+        *inside, last = path.split(".")
+        if value is ABSENT:
+            section = data
+            for key in inside:
+                section = section[key]
+            data = put(data, tuple(inside), {key: each for key, each in section.items() if key != last})
+        else:
+            data = put(data, tuple(path.split(".")), value)
+    return data
+
+
+@pytest.fixture
+def ppo() -> Changed:
+    """PPO CartPole with some of its keys changed."""
+    return _loader("ppo_cartpole.json", "ppo_cartpole")
+
+
+@pytest.fixture
+def dqn() -> Changed:
+    """DDQN+PER Lunar with some of its keys changed."""
+    return _loader("dqn_lunar.json", "ddqn_per_lunar")
+
+
+def _loader(file: str, name: str) -> Changed:
+    def loaded(changes: dict[str, Any] | None = None, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
+        data = with_changes({**data_of(file, name), "search": None}, changes or {})
+        Path("slm.json").write_text(json.dumps({name: data}, indent=2))
+        return load("slm.json", name, overrides, lossy)
+
+    return loaded
+
+
+def refusal(loader: Changed, changes: dict[str, Any], lossy: bool = False) -> str:
+    """What the person is told about a spec so changed."""
+    with pytest.raises(UsageError) as caught:
+        loader(changes, lossy=lossy)
+    assert caught.value.exit_code == 2
+    return str(caught.value)

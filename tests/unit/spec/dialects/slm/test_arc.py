@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.spec.dialects.slm.conftest import ABSENT, Changed, refusal
+
+WIRING = {"input": "x", "modules": {"body": ["x"]}, "output": "body"}
+
+
+def changes(layers: Any, wiring: Any = WIRING) -> dict[str, Any]:
+    arc = {"modules": {"body": {"Sequential": layers}}, "graph": wiring}
+    absent = dict.fromkeys(("agent.net.hid_layers", "agent.net.hid_layers_activation"), ABSENT)
+    return {"agent.net.type": "TorchArcNet", "agent.net.arc": arc, **absent}
+
+
+def test_a_plain_chain_is_a_perceptron(ppo: Changed) -> None:
+    layers = [{"LazyLinear": {"out_features": 32}}, {"SELU": None}, {"LazyLinear": {"out_features": 16}}, "SELU"]
+    net = ppo(changes(layers)).spec.agent.net
+    assert (net.hidden, net.activation) == ((32, 16), "selu")
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [{"LazyConv2d": {"out_channels": 32, "kernel_size": 8}}, {"ReLU": None}],
+        [{"LazyLinear": {"out_features": 32}}, {"LayerNorm": None}],
+        [{"LazyLinear": {"out_features": 32, "bias": False}}, {"ReLU": None}],
+        [{"LazyLinear": {"out_features": 32}}, {"LeakyReLU": {"negative_slope": 0.3}}],
+        [{"LazyLinear": {"out_features": 32}}, {"ReLU": None}, {"LazyLinear": {"out_features": 32}}, {"Tanh": None}],
+        [{"LazyLinear": {"out_features": 32}}],
+        "Linear",
+    ],
+)
+def test_anything_more_is_refused(ppo: Changed, layers: Any) -> None:
+    assert "without counterpart" in refusal(ppo, changes(layers), lossy=True)
+
+
+def test_other_wiring_and_files_are_refused(ppo: Changed) -> None:
+    layers = [{"LazyLinear": {"out_features": 32}}, {"ReLU": None}]
+    assert "graph without counterpart" in refusal(ppo, changes(layers, {**WIRING, "output": ["a", "b"]}))
+    assert "arc_file" in refusal(ppo, {"agent.net.type": "TorchArcNet", "agent.net.arc_file": "arc.yaml"})
