@@ -14,6 +14,7 @@ from torch import Tensor
 
 from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.nets import QNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
@@ -144,6 +145,20 @@ class Dqn:
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become gradient steps, and how large the replay will be."""
+        settings, memory, frames = self.algorithm, self.memory, self.spec.env.max_frame
+        steps = max(0, frames - settings.training_start) // settings.training_frequency * settings.training_iter
+        ratio = settings.training_iter * memory.batch_size / settings.training_frequency
+        lines = [
+            f"{steps:,} gradient steps of {memory.batch_size} from frame {settings.training_start:,} on,"
+            f" {settings.training_iter} every {settings.training_frequency} frames",
+            f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
+        ]
+        held = sum(array.nbytes for array in self.replay.state().values())
+        growth = int(held * (min(frames, memory.max_size) / max(self.replay.filled, 1) - 1))
+        return Arithmetic(lines, updates=steps, warm_up=settings.training_start, growth=growth)
 
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +17,7 @@ from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 ALGORITHMS: dict[str, ModuleType] = {"ppo": ppo, "dqn": dqn}
-LEARNERS: dict[str, type[ppo.Ppo] | type[dqn.Dqn]] = {"ppo": ppo.Ppo, "dqn": dqn.Dqn}
+LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {"ppo": ppo.Ppo, "dqn": dqn.Dqn}
 
 
 def prepare_torch(spec: Spec, threads: int) -> torch.device:

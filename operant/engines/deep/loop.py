@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from torch import nn
 
 from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.codec import Snapshot
 from operant.engines.deep.playing import play, random_return
 from operant.engines.deep.tracker import Tracker
@@ -18,15 +20,24 @@ from operant.spec.schema import Spec
 
 
 class Learner(Protocol):
-    """What the loop needs of an algorithm; everything else about one is in its own file."""
+    """What the loop and `operant check` need of an algorithm; everything else about one is in its own file."""
 
     spec: Spec
     tracker: Tracker
     actor: Actor
     snapshot: Snapshot
 
+    @property
+    def net(self) -> nn.Module:
+        """The network that learns."""
+        ...
+
     def iterate(self) -> list[Ended]:
         """Collect and learn once; returns the training episodes that ended."""
+        ...
+
+    def arithmetic(self) -> Arithmetic:
+        """What a whole session adds up to."""
         ...
 
 

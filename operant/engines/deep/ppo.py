@@ -17,6 +17,7 @@ from torch import Tensor
 
 from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.nets import ActorCritic, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
@@ -191,6 +192,21 @@ class Ppo:
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become updates, and updates gradient steps."""
+        settings, envs = self.algorithm, self.spec.env.num_envs
+        batch = envs * settings.time_horizon
+        rollouts = -(-self.spec.env.max_frame // batch)
+        minibatches = batch // settings.minibatch_size
+        each = settings.training_epoch * minibatches
+        lines = [
+            f"{rollouts:,} updates x {batch:,} samples ({envs} envs x {settings.time_horizon} steps)"
+            f" = {rollouts * batch:,} frames",
+            f"each update: {settings.training_epoch} epochs x {minibatches} minibatches of {settings.minibatch_size}"
+            f" = {each} gradient steps, {rollouts * each:,} in all",
+        ]
+        return Arithmetic(lines, updates=rollouts * each)
 
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic:
