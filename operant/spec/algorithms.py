@@ -7,37 +7,17 @@ JSON Schema all follow from these two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from operant.spec.fields import Closed, Linear, Schedule, Scheduled
+from operant.spec.algorithm import Algorithm
+from operant.spec.fields import Linear, Schedule, Scheduled
 from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
+from operant.spec.off_policy import SacSpec
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
-
-
-class Algorithm(Closed):
-    """The base of every algorithm's settings (abstract).
-
-    `ENGINE` names the engine that runs it; `RESUME` is "exact" when a resumed run equals one that
-    was never stopped and "warm" otherwise.
-    """
-
-    ENGINE: ClassVar[str]
-    RESUME: ClassVar[Literal["exact", "warm"]]
-    USES_MEMORY: ClassVar[bool]
-
-    name: Any  # each algorithm narrows it to its own Literal
-
-    def misfits(self, spec: Spec) -> Iterable[Misfit]:
-        """Where the settings of `spec` do not fit together under this algorithm."""
-        raise NotImplementedError
-
-    def inert(self) -> Mapping[str, str]:
-        """The dotted paths of settings that this algorithm would never read, each with the reason."""
-        raise NotImplementedError
 
 
 class PpoSpec(Algorithm):
@@ -121,4 +101,4 @@ class DqnSpec(Algorithm):
         }
 
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec}
+ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec, "sac": SacSpec}

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
+    from operant.spec.off_policy import SacSpec
     from operant.spec.schema import Spec
+
+    Replaying = DqnSpec | SacSpec
 
 MAX_SEED = 2**31 - 1
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
@@ -83,9 +86,9 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
         )
 
 
-def round_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+def round_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
     """Training rounds fall on whole steps of all environments, and begin within the budget."""
-    envs, frequency = spec.env.num_envs, dqn.training_frequency
+    envs, frequency = spec.env.num_envs, learner.training_frequency
     if frequency % envs:
         rounds = near_multiples(envs, frequency, most=10**12)
         yield Misfit(
@@ -95,16 +98,16 @@ def round_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
             closest(rounds, frequency),
             ("env.num_envs",),
         )
-    if dqn.training_start >= spec.env.max_frame:
+    if learner.training_start >= spec.env.max_frame:
         yield Misfit(
             "agent.algorithm.training_start",
             f"leaves nothing to train on: env.max_frame = {spec.env.max_frame}",
-            f"below {spec.env.max_frame}; or env.max_frame above {dqn.training_start}",
+            f"below {spec.env.max_frame}; or env.max_frame above {learner.training_start}",
             others=("env.max_frame",),
         )
 
 
-def replay_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
     """The memory holds a step of every environment and a batch, and has one when training starts."""
     memory, envs = spec.agent.memory, spec.env.num_envs
     if memory is None:
@@ -125,11 +128,11 @@ def replay_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
             envs,
             ("env.num_envs",),
         )
-    if dqn.training_start < memory.batch_size:
+    if learner.training_start < memory.batch_size:
         yield Misfit(
             "agent.algorithm.training_start",
             f"comes before the memory holds one batch: batch_size = {memory.batch_size}",
-            f"{memory.batch_size} or more; or memory.batch_size {dqn.training_start} or less",
+            f"{memory.batch_size} or more; or memory.batch_size {learner.training_start} or less",
             memory.batch_size,
             ("agent.memory.batch_size",),
         )

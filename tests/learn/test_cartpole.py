@@ -26,7 +26,13 @@ def test_learns_cartpole(name: str, frames: int, floor: float):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "floor"),
-    [("ppo_pendulum", -200), ("ppo_acrobot", -100), ("dqn_cartpole", 450), ("ddqn_per_cartpole", 450)],
+    [
+        ("ppo_pendulum", -200),
+        ("ppo_acrobot", -100),
+        ("dqn_cartpole", 450),
+        ("ddqn_per_cartpole", 450),
+        ("sac_pendulum", -200),
+    ],
 )
 def test_builtin_spec_reaches_its_known_score(name: str, floor: float):
     torch.set_num_threads(1)
