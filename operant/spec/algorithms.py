@@ -14,6 +14,7 @@ from pydantic import Field
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
 from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
+from operant.spec.off_policy import SacSpec
 from operant.spec.on_policy import A2cSpec, ReinforceSpec
 
 if TYPE_CHECKING:
@@ -101,4 +102,10 @@ class DqnSpec(Algorithm):
         }
 
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec, "a2c": A2cSpec, "reinforce": ReinforceSpec}
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "ppo": PpoSpec,
+    "dqn": DqnSpec,
+    "a2c": A2cSpec,
+    "reinforce": ReinforceSpec,
+    "sac": SacSpec,
+}

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
+    from operant.spec.off_policy import SacSpec
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
     from operant.spec.schema import Spec
+
+    Replaying = DqnSpec | SacSpec
 
 MAX_SEED = 2**31 - 1
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
@@ -125,14 +128,14 @@ def episode_misfits(spec: Spec, reinforce: ReinforceSpec) -> Iterable[Misfit]:
     yield from _whole_shares(spec, reinforce.training_frequency, most=1_000_000)
 
 
-def round_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+def round_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
     """Training rounds fall on whole steps of all environments, and begin within the budget."""
-    yield from _whole_shares(spec, dqn.training_frequency, most=10**12)
-    if dqn.training_start >= spec.env.max_frame:
+    yield from _whole_shares(spec, learner.training_frequency, most=10**12)
+    if learner.training_start >= spec.env.max_frame:
         yield Misfit(
             "agent.algorithm.training_start",
             f"leaves nothing to train on: env.max_frame = {spec.env.max_frame}",
-            f"below {spec.env.max_frame}; or env.max_frame above {dqn.training_start}",
+            f"below {spec.env.max_frame}; or env.max_frame above {learner.training_start}",
             others=("env.max_frame",),
         )
 
@@ -150,7 +153,7 @@ def _whole_shares(spec: Spec, frequency: int, most: int) -> Iterable[Misfit]:
         )
 
 
-def replay_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
     """The memory holds a step of every environment and a batch, and has one when training starts."""
     memory, envs = spec.agent.memory, spec.env.num_envs
     if memory is None:
@@ -171,11 +174,11 @@ def replay_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
             envs,
             ("env.num_envs",),
         )
-    if dqn.training_start < memory.batch_size:
+    if learner.training_start < memory.batch_size:
         yield Misfit(
             "agent.algorithm.training_start",
             f"comes before the memory holds one batch: batch_size = {memory.batch_size}",
-            f"{memory.batch_size} or more; or memory.batch_size {dqn.training_start} or less",
+            f"{memory.batch_size} or more; or memory.batch_size {learner.training_start} or less",
             memory.batch_size,
             ("agent.memory.batch_size",),
         )

@@ -20,6 +20,7 @@ from operant.spec.schema import Spec
 META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "eval_episodes": 3, "final_episodes": 5}
 SMALL_NET = {"hidden": [32, 32]}
 DQN = {"training_start": 500, "training_frequency": 4}
+TWIN = {"training_start": 300, "training_frequency": 4, "training_iter": 1}
 
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {
@@ -124,6 +125,22 @@ CASES: dict[str, dict[str, Any]] = {
             "normalize_reward": True,
         },
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "sac": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
+        "agent": {
+            "algorithm": {"name": "sac", **TWIN, "entropy_scale": 0.5},
+            "memory": {"name": "prioritised", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "sac-continuous": {
+        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": 8000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "sac", **TWIN},
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": {**SMALL_NET, "optimizer": {"critic_lr": 1e-3, "lr_end_fraction": 0.1}},
+        },
     },
 }
 # The module that a case's environment needs, and the reason given when it is not installed.

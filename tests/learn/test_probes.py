@@ -10,6 +10,7 @@ from operant.engines.deep.learners import build_learner
 from operant.engines.deep.loop import Learner
 from operant.engines.deep.nets import ActorCritic
 from operant.engines.deep.playing import play
+from operant.engines.deep.sac import Sac
 from operant.envs.probe import PROBES
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -25,6 +26,7 @@ FRAMES = {
     "reinforce": 8_000,
     "reinforce-continuous": 24_000,
 }
+FRAMES |= {"sac": 4_000, "sac-continuous": 4_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -36,6 +38,15 @@ DQN = {
 }
 A2C = {"name": "a2c", "gamma": GAMMA, "training_frequency": 8, "entropy_coef": 0.0}
 REINFORCE = {"name": "reinforce", "gamma": GAMMA, "training_frequency": 16, "entropy_coef": 0.0}
+SAC = {
+    "name": "sac",
+    "gamma": GAMMA,
+    "training_start": 100,
+    "training_iter": 2,
+    "polyak": 0.05,
+    "temperature": 0.05,
+    "entropy_scale": 0.5,
+}
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
@@ -53,6 +64,8 @@ LEARNERS = {
     },
     "reinforce": {"algorithm": REINFORCE, "net": FAST},
     "reinforce-continuous": {"algorithm": REINFORCE, "net": {**FAST, "log_std_init": -0.5}},
+    "sac": {"algorithm": SAC, "net": FAST},
+    "sac-continuous": {"algorithm": SAC, "net": FAST},
 }
 
 
@@ -68,9 +81,11 @@ def train(learner: str, probe: str, seed: int) -> Learner:
 
 
 def values(learner: Learner, *observations: float) -> np.ndarray:
-    """State values of these observations: of the critic, or of the best action."""
+    """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
     obs = torch.tensor(observations).unsqueeze(-1)
     with torch.no_grad():
+        if isinstance(learner, Sac):
+            return learner.actions.expect(learner.policy(obs), learner.critic, obs, torch.zeros_like(obs))[0].numpy()
         net = learner.net
         return (net.value(obs) if isinstance(net, ActorCritic) else net(obs).max(-1).values).numpy()
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
+SQUASHES = ("sac",)  # their continuous actions lie between the environment's bounds
+
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
@@ -45,6 +47,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"env.max_t: reinforce learns from whole episodes, but those of {spec.env.name} may never end",
             remedy="-s env.max_t=1000",
+        )
+    if name in SQUASHES and isinstance(space, Box) and not space.is_bounded():
+        raise UsageError(
+            f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
+            remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sac
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -16,18 +16,27 @@ from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
-ALGORITHMS: dict[str, ModuleType] = {"ppo": actor_critic, "dqn": dqn, "a2c": actor_critic, "reinforce": reinforce}
+ALGORITHMS: dict[str, ModuleType] = {
+    "ppo": actor_critic,
+    "dqn": dqn,
+    "a2c": actor_critic,
+    "reinforce": reinforce,
+    "sac": sac,
+}
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
     "dqn": dqn.Dqn,
     "a2c": a2c.A2c,
     "reinforce": reinforce.Reinforce,
+    "sac": sac.Sac,
 }
 
 
 def prepare_torch(spec: Spec, threads: int) -> torch.device:
     """Set what decides torch's speed and its last bits, and choose the device."""
     torch.set_num_threads(threads)
+    # Adam's moments of unused weights decay to denormal numbers, whose arithmetic is ten times slower.
+    torch.set_flush_denormal(True)
     device = choose_device(spec)
     if device.type == "cuda":
         # The CPU kernels used here are deterministic as they are, and this call loads torch's compiler.

@@ -58,3 +58,13 @@ def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     else:
         each = error.square()
     return (each if weight is None else each * weight).mean()
+
+
+def soft_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
+    """SAC's policy loss E[alpha log pi - min_k Q_k] (Haarnoja et al., 2018, eq. 7)."""
+    return (alpha * logp - q).mean()
+
+
+def temperature_loss(log_alpha: Tensor, logp: Tensor, target_entropy: float) -> Tensor:
+    """-log(alpha) (E[log pi] + target entropy): its descent raises alpha while the entropy is too low."""
+    return -(log_alpha * (logp.detach().mean() + target_entropy)).sum()

@@ -12,8 +12,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 LOG_2PI = math.log(2 * math.pi)
+LOG_STD_RANGE = (-20.0, 2.0)  # of deviations that a network gives: wider ones overflow or never explore
 
 
 class Policy(ABC):
@@ -98,6 +100,23 @@ class DiagonalGaussian(Distribution):
         return gaussian_terms(output, log_std, action)
 
 
+class SquashedGaussian(Policy):
+    """Real actions in (-1, 1): the tanh of normals whose means and log deviations the network gives."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.standard_normal((*shape, self._size), dtype=np.float32)
+
+    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+        mean, raw = output[..., : self._size], output[..., self._size :]
+        return np.tanh(mean + np.exp(raw.clip(*LOG_STD_RANGE)) * noise)
+
+    def greedy(self, output: np.ndarray) -> np.ndarray:
+        return np.tanh(output[..., : self._size])
+
+
 def categorical_terms(logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
     """log p(a) and H(p) of softmax(logits)."""
     log_p = torch.log_softmax(logits, -1)
@@ -111,3 +130,17 @@ def gaussian_terms(mean: Tensor, log_std: Tensor, action: Tensor) -> tuple[Tenso
     log_p = (-0.5 * z.square() - log_std - 0.5 * LOG_2PI).sum(-1)
     entropy = (log_std + 0.5 + 0.5 * LOG_2PI).sum(-1)
     return log_p, entropy.expand(log_p.shape)
+
+
+def squashed_sample(output: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """a = tanh(u) for u = mean + std noise, and log p(a) = log N(u) - sum log(1 - tanh(u)^2).
+
+    The last logarithm is taken as 2 (log 2 - u - softplus(-2u)): equal, and finite where tanh(u)
+    rounds to 1. Outputs [..., 2K] are means and log deviations.
+    """
+    mean, raw = output.chunk(2, -1)
+    log_std = raw.clamp(*LOG_STD_RANGE)
+    u = torch.addcmul(mean, log_std.exp(), noise)
+    log_slope = 2 * (math.log(2) - u - functional.softplus(-2 * u))
+    log_p = -0.5 * noise.square() - log_std - 0.5 * LOG_2PI - log_slope
+    return u.tanh(), log_p.sum(-1)

@@ -1,0 +1,135 @@
+"""Where a continuous-control learner's transitions come from and where they are kept.
+
+Environments, reward scaling and replay belong together: each step played is a row stored, and all
+of it survives a restart. What SAC and TD3 do with a sampled batch is in their own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.codec import Stateful
+from operant.engines.deep.normalise import RewardNormaliser
+from operant.engines.deep.replay import Replay
+from operant.engines.deep.tracker import Tracker
+from operant.envs.gym import Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.fields import value_at
+from operant.spec.memories import PrioritisedReplaySpec
+from operant.spec.off_policy import SacSpec
+from operant.spec.schema import Spec
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A batch of transitions as tensors, with observations as the networks see them."""
+
+    index: np.ndarray
+    obs: Tensor
+    action: Tensor
+    reward: Tensor
+    next_obs: Tensor
+    terminated: Tensor
+    weight: Tensor | None
+
+
+class Experience:
+    """Environments and the replay that they fill; actions are uniform until `training_start`."""
+
+    def __init__(self, spec: Spec, settings: SacSpec, seeds: Seeds, device: torch.device) -> None:
+        assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
+        self.spec = spec
+        self.settings = settings
+        self.memory = spec.agent.memory
+        self.device = device
+        self.tracker = Tracker()
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        actions = self.vector.actions
+        one = np.zeros((), np.int64) if actions.discrete else np.zeros(actions.size, np.float32)
+        self.replay = Replay(self.memory, self.vector.obs_shape, one)
+        self.rewards = RewardNormaliser(
+            spec.env.num_envs, spec.env.normalize_reward, settings.gamma, spec.env.clip_reward
+        )
+        self._rng_act = seeds.rng("act")
+        self._rng_sample = seeds.rng("sample")
+
+    def play(self, actor: Actor) -> list[Ended]:
+        """Play `training_frequency` frames, store and count them; returns the episodes that ended."""
+        steps = self.settings.training_frequency // self.vector.num
+        ended: list[Ended] = []
+        for action_noise in actor.policy.noise(self._rng_act, (steps, self.vector.num)):
+            obs = self.vector.obs
+            actor.normaliser.learn(obs)
+            action = self._uniform() if self.warming_up else actor.draw(actor.normaliser(obs), action_noise)
+            step = self.vector.step(action)
+            reward = self.rewards(step.reward, step.terminated | step.truncated)
+            self.replay.add(obs=obs, action=action, reward=reward, next_obs=step.next_obs, terminated=step.terminated)
+            ended += step.ended
+        self.tracker.frames += self.settings.training_frequency
+        for over in ended:
+            self.tracker.ended(over.score, over.length)
+        return ended
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether the replay still waits for its first `training_start` frames."""
+        return self.tracker.frames < self.settings.training_start
+
+    def _uniform(self) -> np.ndarray:
+        num, actions = self.vector.num, self.vector.actions
+        if actions.discrete:
+            return self._rng_act.integers(actions.size, size=num)
+        return self._rng_act.uniform(-1, 1, (num, actions.size)).astype(np.float32)
+
+    def sample(self, actor: Actor) -> Sample:
+        """A batch from the replay, normalised as the actor sees it now."""
+        memory, frame = self.memory, self.tracker.frames
+        beta = value_at(memory.beta, frame) if isinstance(memory, PrioritisedReplaySpec) else 0.0
+        batch = self.replay.sample(self._rng_sample, beta)
+        return Sample(
+            index=batch.index,
+            obs=self.tensor(actor.normaliser(batch.obs)),
+            action=self.tensor(batch.action),
+            reward=self.tensor(batch.reward),
+            next_obs=self.tensor(actor.normaliser(batch.next_obs)),
+            terminated=self.tensor(batch.terminated),
+            weight=None if batch.weight is None else self.tensor(batch.weight),
+        )
+
+    def learnt(self, batch: Sample, error: Tensor) -> None:
+        """Tell the replay the new temporal-difference errors [2, B] of a batch: of both critics, their mean size."""
+        if self.replay.priorities is not None:
+            self.replay.priorities.update(batch.index, error.detach().abs().mean(0).cpu().numpy())
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """`array` on the learner's device."""
+        return torch.from_numpy(array).to(self.device)
+
+    def parts(self) -> Mapping[str, Stateful]:
+        """What a checkpoint must hold."""
+        return {"env": self.vector, "reward": self.rewards, "replay": self.replay}
+
+    def streams(self) -> Mapping[str, np.random.Generator]:
+        """The random streams of play and sampling."""
+        return {"act": self._rng_act, "sample": self._rng_sample}
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become gradient steps, and how large the replay will be."""
+        settings, memory, frames = self.settings, self.memory, self.spec.env.max_frame
+        steps = max(0, frames - settings.training_start) // settings.training_frequency * settings.training_iter
+        ratio = settings.training_iter * memory.batch_size / settings.training_frequency
+        lines = [
+            f"{steps:,} gradient steps of {memory.batch_size} from frame {settings.training_start:,} on,"
+            f" {settings.training_iter} every {settings.training_frequency} frames",
+            f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
+        ]
+        held = sum(array.nbytes for array in self.replay.state().values())
+        growth = int(held * (min(frames, memory.max_size) / max(self.replay.filled, 1) - 1))
+        return Arithmetic(lines, updates=steps, warm_up=settings.training_start, growth=growth)

@@ -1,0 +1,53 @@
+"""Two critics evaluated as one network, and the slow copies that they learn from."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from operant.engines.deep.nets import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.spec.nets import MlpSpec
+
+
+class TwinCritic(nn.Module):
+    """A pair of perceptrons whose layers are stacked, so that each layer of both is one batched product.
+
+    The two start from different weights and share nothing but their input; the smaller of their
+    values is a cautious estimate (Fujimoto et al., 2018).
+    """
+
+    def __init__(self, spec: MlpSpec, inputs: int, outputs: int) -> None:
+        super().__init__()
+        widths = (inputs, *spec.hidden, outputs)
+        gains = [HIDDEN_GAIN] * len(spec.hidden) + [1.0]
+        self.activation = ACTIVATIONS[spec.activation]()
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        for (before, after), gain in zip(pairwise(widths), gains, strict=True):
+            pair = [linear(spec, before, after, gain) for _ in range(2)]
+            self.weights.append(nn.Parameter(torch.stack([layer.weight.detach().T for layer in pair])))
+            self.biases.append(nn.Parameter(torch.stack([layer.bias.detach() for layer in pair]).unsqueeze(1)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Both critics' outputs [2, B, K] for inputs [B, I]."""
+        return self._through(x, list(zip(self.weights, self.biases, strict=True)))
+
+    def judge(self, x: Tensor, critics: int = 2) -> Tensor:
+        """The same of the first `critics`, as fixed functions: gradients reach `x` but no weight."""
+        layers = zip(self.weights, self.biases, strict=True)
+        return self._through(x, [(w.detach()[:critics], b.detach()[:critics]) for w, b in layers])
+
+    def _through(self, x: Tensor, layers: list[tuple[Tensor, Tensor]]) -> Tensor:
+        x = x.expand(len(layers[0][0]), *x.shape)
+        *hidden, (last_weight, last_bias) = layers
+        for weight, bias in hidden:
+            x = self.activation(torch.baddbmm(bias, x, weight))
+        return torch.baddbmm(last_bias, x, last_weight)
+
+
+@torch.no_grad()
+def blend(slow: nn.Module, quick: nn.Module, share: float) -> None:
+    """Move every parameter of `slow` by `share` of the way to that of `quick`."""
+    for old, new in zip(slow.parameters(), quick.parameters(), strict=True):
+        old.lerp_(new, share)
