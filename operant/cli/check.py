@@ -46,7 +46,9 @@ def check(
     budget = share(spec.meta.max_session, spec.meta.threads)
     costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}
     if as_json:
-        document({"ok": True, "spec": spec.model_dump(mode="json"), "estimate": costs or None, "exit": EXIT_DONE})
+        remarks = [str(each) for each in loaded.remarks]
+        facts = {"ok": True, "spec": spec.model_dump(mode="json"), "remarks": remarks, "estimate": costs or None}
+        document({**facts, "exit": EXIT_DONE})
     elif costs:
         say(*(f"    {line}" for line in _cost_lines(costs, budget)))
     return EXIT_DONE

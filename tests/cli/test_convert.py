@@ -72,3 +72,9 @@ def test_an_slm_lab_file_trains_as_it_is(operant: Operant, toy: Toy, here: Path,
     assert "an SLM-Lab spec; 5 keys changed or left out: agent.name," in result.out
     kept = next((here / "runs" / "ppo_cartpole").glob("*/spec.json"))
     assert kept.read_text() == (here / "ppo_cartpole.json").read_text()
+
+
+def test_a_check_tells_what_was_changed(operant: Operant) -> None:
+    words = ("check", "ppo_cartpole.json", "--no-estimate")
+    assert "operant convert ppo_cartpole.json ppo_cartpole" in operant(*words).out
+    assert "agent.name: left out: a label" in operant(*words, "--json").document["remarks"]

@@ -255,3 +255,10 @@ def test_a_file_comes_before_a_built_in_spec_of_the_same_name() -> None:
     assert load("ppo_pole").builtin
     Path("ppo_pole.yaml").write_text("env: {num_envs: 3}")
     assert load("ppo_pole.yaml").spec.env.num_envs == 3
+
+
+def test_an_anchor_may_be_called_like_a_section() -> None:
+    Path("a.yaml").write_text(
+        "_env: &env {num_envs: 2}\nsmall:\n  env: *env\nlarge:\n  env: {<<: *env, max_frame: 1e6}\n"
+    )
+    assert list(load_specs("a.yaml")) == ["small", "large"]

@@ -7,10 +7,11 @@ from textwrap import dedent
 import pytest
 
 from operant.errors import SpecError
-from operant.spec.document import lookup
+from operant.spec.document import Source, lookup
 from operant.spec.fields import Linear
 from operant.spec.load import load
-from operant.spec.overrides import parse
+from operant.spec.overrides import fill, parse
+from operant.spec.read_yaml import read_yaml
 from operant.spec.schema import Spec
 
 Complain = Callable[..., str]
@@ -134,3 +135,12 @@ def test_only_items_that_exist_can_be_overridden(item: str, spec_text: str, comp
     assert complaint(spec_text, [f"agent.net.hidden.{item}=3"]).startswith(
         f"command line: {item} is not an item of a list of 2\n"
     )
+
+
+def test_filling_gives_back_what_fills_nothing() -> None:
+    document = read_yaml(Source(OPEN, "demo.yaml"))
+    filled, rest = fill(document, ["env=Pendulum", "frames=4e6", "version=1", "meta.seed=7"])
+    assert filled.data == {"name": "ppo_Pendulum", "env": {"name": "Pendulum-v1", "max_frame": 4e6}}
+    assert rest == ["meta.seed=7"]
+    with pytest.raises(SpecError, match=r"env\.name waits for \$\{version\}"):
+        fill(document, ["env=Pendulum", "frames=4e6"])
