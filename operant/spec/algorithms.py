@@ -14,7 +14,7 @@ from pydantic import Field
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
 from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
-from operant.spec.on_policy import A2cSpec, ReinforceSpec
+from operant.spec.on_policy import A2cSpec, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -101,4 +101,10 @@ class DqnSpec(Algorithm):
         }
 
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec, "a2c": A2cSpec, "reinforce": ReinforceSpec}
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "ppo": PpoSpec,
+    "dqn": DqnSpec,
+    "a2c": A2cSpec,
+    "reinforce": ReinforceSpec,
+    "sarsa": SarsaSpec,
+}

@@ -97,6 +97,24 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "optimizer": {"name": "rmsprop"}},
         },
     },
+    "sarsa": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000},
+        "agent": {
+            "algorithm": {"name": "sarsa", "training_frequency": 8},
+            "net": {**SMALL_NET, "duelling": True, "optimizer": {"name": "rmsprop"}},
+        },
+    },
+    "sarsa-normalised": {
+        "env": {
+            "name": "Acrobot-v1",
+            "num_envs": 2,
+            "max_frame": 16_000,
+            "max_t": 60,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse"}, "net": SMALL_NET},
+    },
 }
 
 

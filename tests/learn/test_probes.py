@@ -24,6 +24,7 @@ FRAMES = {
     "a2c-n-step-continuous": 24_000,
     "reinforce": 8_000,
     "reinforce-continuous": 24_000,
+    "sarsa": 8_000,
 }
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
@@ -36,6 +37,12 @@ DQN = {
 }
 A2C = {"name": "a2c", "gamma": GAMMA, "training_frequency": 8, "entropy_coef": 0.0}
 REINFORCE = {"name": "reinforce", "gamma": GAMMA, "training_frequency": 16, "entropy_coef": 0.0}
+SARSA = {
+    "name": "sarsa",
+    "gamma": GAMMA,
+    "training_frequency": 4,
+    "epsilon": {"start": 1.0, "end": 0.1, "frames": 2000},
+}
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
@@ -53,6 +60,7 @@ LEARNERS = {
     },
     "reinforce": {"algorithm": REINFORCE, "net": FAST},
     "reinforce-continuous": {"algorithm": REINFORCE, "net": {**FAST, "log_std_init": -0.5}},
+    "sarsa": {"algorithm": SARSA, "net": FAST},
 }
 
 

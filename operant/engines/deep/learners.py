@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sarsa
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -16,12 +16,19 @@ from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
-ALGORITHMS: dict[str, ModuleType] = {"ppo": actor_critic, "dqn": dqn, "a2c": actor_critic, "reinforce": reinforce}
+ALGORITHMS: dict[str, ModuleType] = {
+    "ppo": actor_critic,
+    "dqn": dqn,
+    "a2c": actor_critic,
+    "reinforce": reinforce,
+    "sarsa": sarsa,
+}
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
     "dqn": dqn.Dqn,
     "a2c": a2c.A2c,
     "reinforce": reinforce.Reinforce,
+    "sarsa": sarsa.Sarsa,
 }
 
 
