@@ -15,7 +15,7 @@ from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
 from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
 from operant.spec.off_policy import SacSpec
-from operant.spec.on_policy import A2cSpec, ReinforceSpec
+from operant.spec.on_policy import A2cSpec, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -108,4 +108,5 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "a2c": A2cSpec,
     "reinforce": ReinforceSpec,
     "sac": SacSpec,
+    "sarsa": SarsaSpec,
 }

@@ -142,6 +142,24 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "optimizer": {"critic_lr": 1e-3, "lr_end_fraction": 0.1}},
         },
     },
+    "sarsa": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000},
+        "agent": {
+            "algorithm": {"name": "sarsa", "training_frequency": 8},
+            "net": {**SMALL_NET, "duelling": True, "optimizer": {"name": "rmsprop"}},
+        },
+    },
+    "sarsa-normalised": {
+        "env": {
+            "name": "Acrobot-v1",
+            "num_envs": 2,
+            "max_frame": 16_000,
+            "max_t": 60,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse"}, "net": SMALL_NET},
+    },
 }
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}

@@ -25,6 +25,7 @@ FRAMES = {
     "a2c-n-step-continuous": 24_000,
     "reinforce": 8_000,
     "reinforce-continuous": 24_000,
+    "sarsa": 8_000,
 }
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
@@ -47,6 +48,12 @@ SAC = {
     "temperature": 0.05,
     "entropy_scale": 0.5,
 }
+SARSA = {
+    "name": "sarsa",
+    "gamma": GAMMA,
+    "training_frequency": 4,
+    "epsilon": {"start": 1.0, "end": 0.1, "frames": 2000},
+}
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
@@ -66,6 +73,7 @@ LEARNERS = {
     "reinforce-continuous": {"algorithm": REINFORCE, "net": {**FAST, "log_std_init": -0.5}},
     "sac": {"algorithm": SAC, "net": FAST},
     "sac-continuous": {"algorithm": SAC, "net": FAST},
+    "sarsa": {"algorithm": SARSA, "net": FAST},
 }
 
 

@@ -57,6 +57,14 @@ def test_standardise(rng):
     assert losses.standardise(tensor([7.0])).tolist() == [0.0]
 
 
+def test_epsilon_greedy_value_is_the_expectation_over_its_actions(rng):
+    q = rng.normal(size=(64, 5))
+    probability = np.full((64, 5), 0.3 / 5)
+    probability[np.arange(64), q.argmax(-1)] += 0.7
+    actual = losses.epsilon_greedy_value(tensor(q), 0.3).numpy()
+    np.testing.assert_allclose(actual, (probability * q).sum(-1), rtol=1e-4, atol=1e-5)
+
+
 def test_q_target_bootstraps_unless_terminated(rng):
     reward, next_q = rng.normal(size=(2, 64))
     terminated = rng.random(64) < 0.5

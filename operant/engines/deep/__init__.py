@@ -38,9 +38,9 @@ def validate(spec: Spec) -> None:
     env.close()
     if not isinstance(space, Discrete | Box):
         raise UsageError(f"env.name: {spec.env.name} has actions {space}, which no algorithm here supports")
-    if name == "dqn" and not isinstance(space, Discrete):
+    if name in ("dqn", "sarsa") and not isinstance(space, Discrete):
         raise UsageError(
-            f"agent.algorithm: dqn chooses among discrete actions, but {spec.env.name} has actions {space}",
+            f"agent.algorithm: {name} chooses among discrete actions, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
         )
     if name == "reinforce" and not is_limited:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sac
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sac, sarsa
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -22,6 +22,7 @@ ALGORITHMS: dict[str, ModuleType] = {
     "a2c": actor_critic,
     "reinforce": reinforce,
     "sac": sac,
+    "sarsa": sarsa,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
@@ -29,6 +30,7 @@ LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "a2c": a2c.A2c,
     "reinforce": reinforce.Reinforce,
     "sac": sac.Sac,
+    "sarsa": sarsa.Sarsa,
 }
 
 

@@ -50,6 +50,11 @@ def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float) -
     return reward + gamma * torch.where(terminated, torch.zeros_like(next_q), next_q)
 
 
+def epsilon_greedy_value(q: Tensor, epsilon: float) -> Tensor:
+    """What an epsilon-greedy policy expects: (1 - epsilon) max_a Q + epsilon mean_a Q, of action values [..., A]."""
+    return (1 - epsilon) * q.max(-1).values + epsilon * q.mean(-1)
+
+
 def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     """Mean of Huber (delta 1) or squared errors, each scaled by its importance weight."""
     if kind == "huber":

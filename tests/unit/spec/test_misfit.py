@@ -14,6 +14,7 @@ from operant.spec.schema import Spec
 PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
 DQN: dict[str, Any] = {"agent": {"algorithm": {"name": "dqn"}}}
 REINFORCE: dict[str, Any] = {"agent": {"algorithm": {"name": "reinforce"}}}
+SARSA: dict[str, Any] = {"agent": {"algorithm": {"name": "sarsa"}}}
 A2C: dict[str, Any] = {"agent": {"algorithm": {"name": "a2c"}}}
 
 
@@ -181,6 +182,22 @@ CASES = [
         {"agent.algorithm.num_step_returns": 5, "agent.algorithm.lam": 0.9},
         "agent.algorithm.lam",
         "has no effect: num_step_returns is set",
+        "leave it out",
+        None,
+    ),
+    (
+        SARSA,
+        {"env.max_frame": 3, "agent.algorithm.training_frequency": 1},
+        "env.max_frame",
+        "ends before the first update of num_envs x training_frequency = 4 x 1 = 4 frames",
+        "nearest that fit: 4 or more",
+        4,
+    ),
+    (
+        SARSA,
+        {"agent.net.log_std_init": -1},
+        "agent.net.log_std_init",
+        "has no effect: sarsa has no continuous actions",
         "leave it out",
         None,
     ),

@@ -1,0 +1,175 @@
+"""SARSA (Rummery and Niranjan, 1994) with a Q-network: on-policy temporal differences.
+
+Each update plays `training_frequency` steps in every environment epsilon-greedily and takes one
+gradient step towards r + gamma Q(s', a'), where a' is the action that was really played next. The
+action that follows the last step is therefore chosen before the update and played after it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.deep import codec, losses
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.nets import QNet, forward_for_acting
+from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
+from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.policies import EpsilonGreedy
+from operant.engines.deep.rollout import Rollout
+from operant.engines.deep.tracker import Tracker
+from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.fields import value_at
+from operant.spec.on_policy import SarsaSpec
+from operant.spec.schema import Spec
+
+
+class Chosen:
+    """The action of each environment that is chosen but not yet played."""
+
+    def __init__(self, action: np.ndarray) -> None:
+        self.action = action
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Arrays that `restore` takes."""
+        return {"action": self.action}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Take back what `state` gave."""
+        self.action = state["action"]
+
+
+class Sarsa:
+    """The learner: environments, Q-network, optimiser and everything that must survive a restart."""
+
+    def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
+        assert isinstance(spec.agent.algorithm, SarsaSpec)
+        self.spec = spec
+        self.algorithm = spec.agent.algorithm
+        self.device = device
+        self.tracker = Tracker()
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        torch.manual_seed(seeds.integer("init"))
+        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        optimizer = spec.agent.net.optimizer
+        self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
+        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.exploration = EpsilonGreedy(self.vector.actions.size, self._epsilon())
+        self.rewards = RewardNormaliser(
+            spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
+        )
+        self.rng_act = seeds.rng("act")
+        self.chosen = Chosen(self._choose(self._see()))
+        self.snapshot = codec.Snapshot(
+            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
+            learner={
+                "optimiser": self.optimiser,
+                "env": self.vector,
+                "reward": self.rewards,
+                "chosen": self.chosen,
+            },
+            tracker=self.tracker,
+            streams={"act": self.rng_act},
+        )
+
+    def iterate(self) -> list[Ended]:
+        """One rollout and the gradient step that it pays for."""
+        rollout = self.collect()
+        self.tracker.frames += rollout.reward.size
+        self.tracker.add(self.update(rollout))
+        for over in rollout.ended:
+            self.tracker.ended(over.score, over.length)
+        return rollout.ended
+
+    def collect(self) -> Rollout:
+        """Play `training_frequency` steps in every environment, always choosing one action ahead."""
+        steps, num = self.algorithm.training_frequency, self.vector.num
+        self.exploration.epsilon = self._epsilon()
+        seen, actions = [self.actor.normaliser(self.vector.obs)], [self.chosen.action]
+        reward = np.empty((steps, num), np.float32)
+        terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
+        final_obs: dict[tuple[int, int], np.ndarray] = {}
+        ended: list[Ended] = []
+        for t in range(steps):
+            step = self.vector.step(actions[t])
+            reward[t] = self.rewards(step.reward, step.terminated | step.truncated)
+            terminated[t], truncated[t] = step.terminated, step.truncated
+            final_obs |= {(t, over.index): step.next_obs[over.index] for over in step.ended}
+            ended += step.ended
+            seen.append(self._see())
+            actions.append(self._choose(seen[-1]))
+        self.chosen.action = actions[-1]
+        played = np.stack(seen[:-1]), np.stack(actions[:-1])
+        return Rollout(*played, reward, terminated, truncated, seen[-1], final_obs, ended)
+
+    def _see(self) -> np.ndarray:
+        self.actor.normaliser.learn(self.vector.obs)
+        return self.actor.normaliser(self.vector.obs)
+
+    def _choose(self, seen: np.ndarray) -> np.ndarray:
+        noise = self.exploration.noise(self.rng_act, (self.vector.num,))
+        return self.exploration.sample(self.actor.forward(seen), noise, None)
+
+    def _epsilon(self) -> float:
+        return value_at(self.algorithm.epsilon, self.tracker.frames)
+
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        """One descent of the temporal-difference loss over the whole rollout."""
+        lr = self.optimiser.anneal(self.tracker.frames / self.spec.env.max_frame)
+        obs = self._tensor(np.concatenate([rollout.obs, rollout.last_obs[None]]))
+        action = self._tensor(np.concatenate([rollout.action, self.chosen.action[None]]))
+        value = self.net(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+        error = value[:-1] - self.targets(rollout, value[1:].detach())
+        loss = losses.weighted_td_loss(error, None, self.algorithm.loss)
+        norm = self.optimiser.step(loss)
+        self.tracker.updates += 1
+        found = torch.stack((loss, value[:-1].mean(), norm)).tolist()
+        names = ("loss/q", "q/mean", "optim/grad_norm")
+        return dict(zip(names, found, strict=True)) | {"optim/lr": lr, "explore/epsilon": self.exploration.epsilon}
+
+    @torch.no_grad()
+    def targets(self, rollout: Rollout, next_value: Tensor) -> Tensor:
+        """r + gamma Q(s', a'), given Q(s', a') of what was played next.
+
+        Where an episode was cut short nothing was played next: there the bootstrap is the value
+        that the epsilon-greedy policy expects of the final observation.
+        """
+        ahead = next_value.clone()
+        cut = [at for at in rollout.final_obs if rollout.truncated[at]]
+        if cut:
+            finals = np.stack([rollout.final_obs[at] for at in cut])
+            q = self.net(self._tensor(self.actor.normaliser(finals)))
+            steps, envs = zip(*cut, strict=True)
+            ahead[list(steps), list(envs)] = losses.epsilon_greedy_value(q, self.exploration.epsilon)
+        return losses.q_target(
+            self._tensor(rollout.reward), self._tensor(rollout.terminated), ahead, self.algorithm.gamma
+        )
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become updates, of one gradient step each."""
+        envs, steps = self.spec.env.num_envs, self.algorithm.training_frequency
+        updates = -(-self.spec.env.max_frame // (envs * steps))
+        line = (
+            f"{updates:,} updates x {envs * steps:,} samples ({envs} envs x {steps} steps)"
+            f" = {updates * envs * steps:,} frames, one gradient step each"
+        )
+        return Arithmetic([line], updates=updates)
+
+
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
+    """A fresh network for these observations and actions."""
+    return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
+
+
+def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`; sampled play explores as much as training does at its end."""
+    assert isinstance(spec.agent.algorithm, SarsaSpec)
+    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    policy = EpsilonGreedy(actions.size, value_at(spec.agent.algorithm.epsilon, spec.env.max_frame))
+    return Actor(forward_for_acting(net.greedy_layers()), normaliser, policy)
