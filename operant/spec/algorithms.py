@@ -14,7 +14,7 @@ from pydantic import Field
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
 from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
-from operant.spec.off_policy import SacSpec
+from operant.spec.off_policy import SacSpec, Td3Spec
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -101,4 +101,4 @@ class DqnSpec(Algorithm):
         }
 
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec, "sac": SacSpec}
+ALGORITHMS: dict[str, type[Algorithm]] = {"ppo": PpoSpec, "dqn": DqnSpec, "sac": SacSpec, "td3": Td3Spec}

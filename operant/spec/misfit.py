@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
-    from operant.spec.off_policy import SacSpec
+    from operant.spec.off_policy import SacSpec, Td3Spec
     from operant.spec.schema import Spec
 
-    Replaying = DqnSpec | SacSpec
+    Replaying = DqnSpec | SacSpec | Td3Spec
 
 MAX_SEED = 2**31 - 1
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")

@@ -78,6 +78,19 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "optimizer": {"critic_lr": 1e-3, "lr_end_fraction": 0.1}},
         },
     },
+    "td3": {
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 8000},
+        "agent": {
+            "algorithm": {
+                "name": "td3",
+                **TWIN,
+                "policy_delay": 3,
+                "exploration_noise": {"start": 0.5, "end": 0.1, "frames": 5000},
+            },
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
 }
 
 

@@ -32,6 +32,7 @@ def test_learns_cartpole(name: str, frames: int, floor: float):
         ("dqn_cartpole", 450),
         ("ddqn_per_cartpole", 450),
         ("sac_pendulum", -200),
+        ("td3_pendulum", -200),
     ],
 )
 def test_builtin_spec_reaches_its_known_score(name: str, floor: float):

@@ -11,13 +11,14 @@ from operant.engines.deep.learners import build_learner
 from operant.engines.deep.playing import play
 from operant.engines.deep.ppo import Ppo
 from operant.engines.deep.sac import Sac
+from operant.engines.deep.td3 import Td3
 from operant.envs.probe import PROBES
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 GAMMA = 0.9
 FRAMES = {"ppo": 12_000, "ppo-continuous": 16_000, "dqn": 4_000, "dqn-duelling-prioritised": 4_000}
-FRAMES |= {"sac": 4_000, "sac-continuous": 4_000}
+FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000}
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
     "name": "dqn",
@@ -35,6 +36,7 @@ SAC = {
     "temperature": 0.05,
     "entropy_scale": 0.5,
 }
+TD3 = {"name": "td3", "gamma": GAMMA, "training_start": 200, "training_iter": 2, "polyak": 0.05, "target_noise": 0.1}
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
@@ -47,10 +49,11 @@ LEARNERS = {
     },
     "sac": {"algorithm": SAC, "net": FAST},
     "sac-continuous": {"algorithm": SAC, "net": FAST},
+    "td3-continuous": {"algorithm": TD3, "net": FAST},
 }
 
 
-def train(learner: str, probe: str, seed: int) -> Ppo | Dqn | Sac:
+def train(learner: str, probe: str, seed: int) -> Ppo | Dqn | Sac | Td3:
     kwargs = {"continuous": True} if learner.endswith("continuous") else {}
     name = f"operant/Probe{probe.capitalize()}-v0"
     env = {"name": name, "num_envs": 4, "max_frame": FRAMES[learner], "kwargs": kwargs}
@@ -58,16 +61,18 @@ def train(learner: str, probe: str, seed: int) -> Ppo | Dqn | Sac:
     built = build_learner(spec, Seeds(seed), torch.device("cpu"))
     while built.tracker.frames < FRAMES[learner]:
         built.iterate()
-    assert isinstance(built, Ppo | Dqn | Sac)
+    assert isinstance(built, Ppo | Dqn | Sac | Td3)
     return built
 
 
-def values(learner: Ppo | Dqn | Sac, *observations: float) -> np.ndarray:
+def values(learner: Ppo | Dqn | Sac | Td3, *observations: float) -> np.ndarray:
     """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
     obs = torch.tensor(observations).unsqueeze(-1)
     with torch.no_grad():
         if isinstance(learner, Sac):
             return learner.actions.expect(learner.policy(obs), learner.critic, obs, torch.zeros_like(obs))[0].numpy()
+        if isinstance(learner, Td3):
+            return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
         return (learner.net.value(obs) if isinstance(learner, Ppo) else learner.net(obs).max(-1).values).numpy()
 
 

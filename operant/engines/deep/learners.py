@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import codec, dqn, ppo, sac
+from operant.engines.deep import codec, dqn, ppo, sac, td3
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -16,11 +16,12 @@ from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
-ALGORITHMS: dict[str, ModuleType] = {"ppo": ppo, "dqn": dqn, "sac": sac}
+ALGORITHMS: dict[str, ModuleType] = {"ppo": ppo, "dqn": dqn, "sac": sac, "td3": td3}
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
     "dqn": dqn.Dqn,
     "sac": sac.Sac,
+    "td3": td3.Td3,
 }
 
 

@@ -63,3 +63,8 @@ def soft_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
 def temperature_loss(log_alpha: Tensor, logp: Tensor, target_entropy: float) -> Tensor:
     """-log(alpha) (E[log pi] + target entropy): its descent raises alpha while the entropy is too low."""
     return -(log_alpha * (logp.detach().mean() + target_entropy)).sum()
+
+
+def smoothed_action(action: Tensor, noise: Tensor, deviation: float, clip: float) -> Tensor:
+    """TD3's target action clip(a + clip(deviation noise, -c, c), -1, 1) (Fujimoto et al., 2018, eq. 14)."""
+    return (action + (deviation * noise).clamp(-clip, clip)).clamp(-1, 1)
