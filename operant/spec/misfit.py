@@ -138,6 +138,23 @@ def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
         )
 
 
+def lookahead_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+    """Transitions wait for `n_step` steps, and the memory must have one batch of them when training starts."""
+    memory, envs, start = spec.agent.memory, spec.env.num_envs, dqn.training_start
+    if memory is None or start < memory.batch_size:
+        return
+    most = (start - memory.batch_size) // envs + 1
+    if dqn.n_step > most:
+        needed = memory.batch_size + (dqn.n_step - 1) * envs
+        yield Misfit(
+            "agent.algorithm.n_step",
+            f"leaves less than one batch of {memory.batch_size} at training_start = {start}",
+            f"{most} or less; or training_start {needed} or more",
+            most,
+            ("agent.algorithm.training_start", "agent.memory.batch_size"),
+        )
+
+
 def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     """A setting that was changed but that nothing would read is a mistake, not a preference."""
     reasons = dict(spec.agent.algorithm.inert())

@@ -62,6 +62,14 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "duelling": True, "optimizer": {"name": "adamw", "weight_decay": 0.01}},
         },
     },
+    "dqn-n-step-combined": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "n_step": 3, "target_update": 200},
+            "memory": {"name": "replay", "max_size": 3000, "combined": True},
+            "net": SMALL_NET,
+        },
+    },
     "sac": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {

@@ -18,7 +18,7 @@ from operant.spec.schema import Spec
 
 GAMMA = 0.9
 FRAMES = {"ppo": 12_000, "ppo-continuous": 16_000, "dqn": 4_000, "dqn-duelling-prioritised": 4_000}
-FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000}
+FRAMES |= {"dqn-n-step-combined": 4_000, "sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000}
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
     "name": "dqn",
@@ -46,6 +46,11 @@ LEARNERS = {
         "algorithm": DQN,
         "memory": {"name": "prioritised", "max_size": 2000},
         "net": {**FAST, "duelling": True},
+    },
+    "dqn-n-step-combined": {
+        "algorithm": {**DQN, "n_step": 3},
+        "memory": {"name": "replay", "combined": True},
+        "net": FAST,
     },
     "sac": {"algorithm": SAC, "net": FAST},
     "sac-continuous": {"algorithm": SAC, "net": FAST},

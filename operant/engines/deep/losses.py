@@ -40,8 +40,8 @@ def standardise(advantage: Tensor) -> Tensor:
     return centred / (centred.square().mean().sqrt() + 1e-8) if advantage.numel() > 1 else centred
 
 
-def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float) -> Tensor:
-    """One-step target r + gamma (1 - terminated) Q'(s'); truncation does bootstrap."""
+def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float | Tensor) -> Tensor:
+    """Target r + gamma (1 - terminated) Q'(s'), with one gamma or one for each row; truncation does bootstrap."""
     return reward + gamma * torch.where(terminated, torch.zeros_like(next_q), next_q)
 
 
