@@ -13,8 +13,8 @@ from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
-from operant.spec.misfit import Misfit, minibatch_misfits, replay_misfits, round_misfits
-from operant.spec.off_policy import SacSpec
+from operant.spec.misfit import Misfit, lookahead_misfits, minibatch_misfits, replay_misfits, round_misfits
+from operant.spec.off_policy import SacSpec, Td3Spec
 from operant.spec.on_policy import A2cSpec, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ class DqnSpec(Algorithm):
     name: Literal["dqn"] = Field(default="dqn", description="Algorithm.")
     double: bool = Field(default=True, description="Select with the online net and evaluate with the target net.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    n_step: int = Field(
+        default=1, ge=1, le=1000, description="Steps of reward in a target before it bootstraps; fewer at episode ends."
+    )
     epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
         default=Linear(start=1.0, end=0.05, frames=10_000),
         description="Probability of a random action, per environment.",
@@ -89,7 +92,7 @@ class DqnSpec(Algorithm):
     )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
-        return [*round_misfits(spec, self), *replay_misfits(spec, self)]
+        return [*round_misfits(spec, self), *replay_misfits(spec, self), *lookahead_misfits(spec, self)]
 
     def inert(self) -> Mapping[str, str]:
         blends = {"agent.algorithm.target_update": "polyak is below 1"} if self.polyak < 1 else {}
@@ -109,4 +112,5 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "reinforce": ReinforceSpec,
     "sac": SacSpec,
     "sarsa": SarsaSpec,
+    "td3": Td3Spec,
 }

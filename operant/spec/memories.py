@@ -15,6 +15,9 @@ class ReplaySpec(Closed):
     name: Literal["replay"] = Field(default="replay", description="Kind of memory.")
     batch_size: int = Field(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
     max_size: int = Field(default=50_000, ge=1, le=100_000_000, description="Transitions kept; the oldest leave first.")
+    combined: bool = Field(
+        default=False, description="Every batch has the newest transition in it (Zhang and Sutton, 2017)."
+    )
 
 
 class PrioritisedReplaySpec(Closed):
@@ -23,6 +26,9 @@ class PrioritisedReplaySpec(Closed):
     name: Literal["prioritised"] = Field(default="prioritised", description="Kind of memory.")
     batch_size: int = Field(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
     max_size: int = Field(default=50_000, ge=1, le=100_000_000, description="Transitions kept; the oldest leave first.")
+    combined: bool = Field(
+        default=False, description="Every batch has the newest transition in it (Zhang and Sutton, 2017)."
+    )
     alpha: float = Field(default=0.6, ge=0, le=1, description="How strongly errors bend the sampling; 0 is uniform.")
     beta: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
         default=0.4, description="Strength of the importance-weight correction; 1 corrects fully."

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
-    from operant.spec.off_policy import SacSpec
+    from operant.spec.off_policy import SacSpec, Td3Spec
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
     from operant.spec.schema import Spec
 
-    Replaying = DqnSpec | SacSpec
+    Replaying = DqnSpec | SacSpec | Td3Spec
 
 MAX_SEED = 2**31 - 1
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
@@ -181,6 +181,23 @@ def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
             f"{memory.batch_size} or more; or memory.batch_size {learner.training_start} or less",
             memory.batch_size,
             ("agent.memory.batch_size",),
+        )
+
+
+def lookahead_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
+    """Transitions wait for `n_step` steps, and the memory must have one batch of them when training starts."""
+    memory, envs, start = spec.agent.memory, spec.env.num_envs, dqn.training_start
+    if memory is None or start < memory.batch_size:
+        return
+    most = (start - memory.batch_size) // envs + 1
+    if dqn.n_step > most:
+        needed = memory.batch_size + (dqn.n_step - 1) * envs
+        yield Misfit(
+            "agent.algorithm.n_step",
+            f"leaves less than one batch of {memory.batch_size} at training_start = {start}",
+            f"{most} or less; or training_start {needed} or more",
+            most,
+            ("agent.algorithm.training_start", "agent.memory.batch_size"),
         )
 
 

@@ -126,6 +126,14 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
+    "dqn-n-step-combined": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "n_step": 3, "target_update": 200},
+            "memory": {"name": "replay", "max_size": 3000, "combined": True},
+            "net": SMALL_NET,
+        },
+    },
     "sac": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
@@ -159,6 +167,19 @@ CASES: dict[str, dict[str, Any]] = {
             "normalize_reward": True,
         },
         "agent": {"algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse"}, "net": SMALL_NET},
+    },
+    "td3": {
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 8000},
+        "agent": {
+            "algorithm": {
+                "name": "td3",
+                **TWIN,
+                "policy_delay": 3,
+                "exploration_noise": {"start": 0.5, "end": 0.1, "frames": 5000},
+            },
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": SMALL_NET,
+        },
     },
 }
 # The module that a case's environment needs, and the reason given when it is not installed.

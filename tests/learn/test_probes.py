@@ -11,6 +11,7 @@ from operant.engines.deep.loop import Learner
 from operant.engines.deep.nets import ActorCritic
 from operant.engines.deep.playing import play
 from operant.engines.deep.sac import Sac
+from operant.engines.deep.td3 import Td3
 from operant.envs.probe import PROBES
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -27,7 +28,7 @@ FRAMES = {
     "reinforce-continuous": 24_000,
     "sarsa": 8_000,
 }
-FRAMES |= {"sac": 4_000, "sac-continuous": 4_000}
+FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -54,6 +55,7 @@ SARSA = {
     "training_frequency": 4,
     "epsilon": {"start": 1.0, "end": 0.1, "frames": 2000},
 }
+TD3 = {"name": "td3", "gamma": GAMMA, "training_start": 200, "training_iter": 2, "polyak": 0.05, "target_noise": 0.1}
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
@@ -74,6 +76,12 @@ LEARNERS = {
     "sac": {"algorithm": SAC, "net": FAST},
     "sac-continuous": {"algorithm": SAC, "net": FAST},
     "sarsa": {"algorithm": SARSA, "net": FAST},
+    "td3-continuous": {"algorithm": TD3, "net": FAST},
+    "dqn-n-step-combined": {
+        "algorithm": {**DQN, "n_step": 3},
+        "memory": {"name": "replay", "combined": True},
+        "net": FAST,
+    },
 }
 
 
@@ -94,6 +102,8 @@ def values(learner: Learner, *observations: float) -> np.ndarray:
     with torch.no_grad():
         if isinstance(learner, Sac):
             return learner.actions.expect(learner.policy(obs), learner.critic, obs, torch.zeros_like(obs))[0].numpy()
+        if isinstance(learner, Td3):
+            return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
         net = learner.net
         return (net.value(obs) if isinstance(net, ActorCritic) else net(obs).max(-1).values).numpy()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-SQUASHES = ("sac",)  # their continuous actions lie between the environment's bounds
+SQUASHES = ("sac", "td3")  # their continuous actions lie between the environment's bounds
 
 
 def validate(spec: Spec) -> None:
@@ -47,6 +47,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"env.max_t: reinforce learns from whole episodes, but those of {spec.env.name} may never end",
             remedy="-s env.max_t=1000",
+        )
+    if name == "td3" and not isinstance(space, Box):
+        raise UsageError(
+            f"agent.algorithm: td3 chooses real actions, but {spec.env.name} has actions {space}",
+            remedy="-s agent.algorithm.name=sac, or an environment with continuous actions",
         )
     if name in SQUASHES and isinstance(space, Box) and not space.is_bounded():
         raise UsageError(

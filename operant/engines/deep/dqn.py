@@ -1,4 +1,4 @@
-"""Deep Q-learning (Mnih et al., 2015) with Double targets, duelling heads and prioritised replay.
+"""Deep Q-learning (Mnih et al., 2015) with Double and n-step targets, duelling heads and prioritised replay.
 
 A round plays `training_frequency` frames epsilon-greedily, stores them, and takes
 `training_iter` gradient steps towards r + gamma Q'(s', a*).
@@ -17,6 +17,7 @@ from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.nets import QNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
+from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import EpsilonGreedy
 from operant.engines.deep.replay import Batch, Replay
@@ -51,7 +52,11 @@ class Dqn:
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
-        self.replay = Replay(self.memory, self.vector.obs_shape, np.zeros((), np.int64))
+        action = np.zeros((), np.int64)
+        self.replay = Replay(self.memory, self.vector.obs_shape, action, discounts=self.algorithm.n_step > 1)
+        self.lookahead = NStep(
+            self.vector.num, self.algorithm.n_step, self.algorithm.gamma, self.vector.obs_shape, action
+        )
         self.rng_act = seeds.rng("act")
         self.rng_sample = seeds.rng("sample")
         self.snapshot = codec.Snapshot(
@@ -62,6 +67,7 @@ class Dqn:
                 "env": self.vector,
                 "reward": self.rewards,
                 "replay": self.replay,
+                **({"lookahead": self.lookahead} if self.algorithm.n_step > 1 else {}),
             },
             tracker=self.tracker,
             streams={"act": self.rng_act, "sample": self.rng_sample},
@@ -91,9 +97,19 @@ class Dqn:
             action = self.exploration.sample(scores, noise[t], None)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
-            self.replay.add(obs=obs, action=action, reward=reward, next_obs=step.next_obs, terminated=step.terminated)
+            self._store(
+                step.truncated,
+                obs=obs,
+                action=action,
+                reward=reward,
+                next_obs=step.next_obs,
+                terminated=step.terminated,
+            )
             ended += step.ended
         return ended
+
+    def _store(self, truncated: np.ndarray, **rows: np.ndarray) -> None:
+        self.replay.add(**(self.lookahead.push(rows, truncated) if self.algorithm.n_step > 1 else rows))
 
     def _epsilon(self) -> float:
         return value_at(self.algorithm.epsilon, self.tracker.frames)
@@ -128,12 +144,16 @@ class Dqn:
 
     @torch.no_grad()
     def targets(self, batch: Batch) -> Tensor:
-        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own."""
+        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own.
+
+        With `n_step` above 1, r is the discounted sum of that many rewards and gamma its power.
+        """
         next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
         values = self.target(next_obs)
         best = (self.net(next_obs) if self.algorithm.double else values).argmax(-1, keepdim=True)
         next_q = values.gather(-1, best).squeeze(-1)
-        return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, self.algorithm.gamma)
+        discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
+        return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, discount)
 
     @torch.no_grad()
     def _update_target(self, frame: int) -> None:

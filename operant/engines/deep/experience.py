@@ -23,7 +23,7 @@ from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.memories import PrioritisedReplaySpec
-from operant.spec.off_policy import SacSpec
+from operant.spec.off_policy import SacSpec, Td3Spec
 from operant.spec.schema import Spec
 
 
@@ -43,7 +43,7 @@ class Sample:
 class Experience:
     """Environments and the replay that they fill; actions are uniform until `training_start`."""
 
-    def __init__(self, spec: Spec, settings: SacSpec, seeds: Seeds, device: torch.device) -> None:
+    def __init__(self, spec: Spec, settings: SacSpec | Td3Spec, seeds: Seeds, device: torch.device) -> None:
         assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
         self.spec = spec
         self.settings = settings

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sac, sarsa
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sac, sarsa, td3
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -23,6 +23,7 @@ ALGORITHMS: dict[str, ModuleType] = {
     "reinforce": reinforce,
     "sac": sac,
     "sarsa": sarsa,
+    "td3": td3,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
@@ -31,6 +32,7 @@ LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "reinforce": reinforce.Reinforce,
     "sac": sac.Sac,
     "sarsa": sarsa.Sarsa,
+    "td3": td3.Td3,
 }
 
 

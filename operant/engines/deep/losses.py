@@ -45,8 +45,8 @@ def standardise(advantage: Tensor) -> Tensor:
     return centred / (centred.square().mean().sqrt() + 1e-8) if advantage.numel() > 1 else centred
 
 
-def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float) -> Tensor:
-    """One-step target r + gamma (1 - terminated) Q'(s'); truncation does bootstrap."""
+def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float | Tensor) -> Tensor:
+    """Target r + gamma (1 - terminated) Q'(s'), with one gamma or one for each row; truncation does bootstrap."""
     return reward + gamma * torch.where(terminated, torch.zeros_like(next_q), next_q)
 
 
@@ -73,3 +73,8 @@ def soft_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
 def temperature_loss(log_alpha: Tensor, logp: Tensor, target_entropy: float) -> Tensor:
     """-log(alpha) (E[log pi] + target entropy): its descent raises alpha while the entropy is too low."""
     return -(log_alpha * (logp.detach().mean() + target_entropy)).sum()
+
+
+def smoothed_action(action: Tensor, noise: Tensor, deviation: float, clip: float) -> Tensor:
+    """TD3's target action clip(a + clip(deviation noise, -c, c), -1, 1) (Fujimoto et al., 2018, eq. 14)."""
+    return (action + (deviation * noise).clamp(-clip, clip)).clamp(-1, 1)

@@ -117,6 +117,23 @@ class SquashedGaussian(Policy):
         return np.tanh(output[..., : self._size])
 
 
+class NoisyTanh(Policy):
+    """Deterministic real actions, the tanh of the output, explored by normal noise of one `deviation`."""
+
+    def __init__(self, size: int, deviation: float) -> None:
+        self._size = size
+        self.deviation = deviation
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.standard_normal((*shape, self._size), dtype=np.float32)
+
+    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+        return (np.tanh(output) + self.deviation * noise).clip(-1, 1)
+
+    def greedy(self, output: np.ndarray) -> np.ndarray:
+        return np.tanh(output)
+
+
 def categorical_terms(logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
     """log p(a) and H(p) of softmax(logits)."""
     log_p = torch.log_softmax(logits, -1)

@@ -11,7 +11,11 @@ from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
 
 @dataclass(frozen=True)
 class Batch:
-    """Sampled transitions; `weight` corrects for non-uniform sampling and is None where there is none."""
+    """Sampled transitions.
+
+    `weight` corrects for non-uniform sampling, and `discount` is that of each row's successor; each
+    is None where the memory has none.
+    """
 
     index: np.ndarray
     obs: np.ndarray
@@ -20,13 +24,18 @@ class Batch:
     next_obs: np.ndarray
     terminated: np.ndarray
     weight: np.ndarray | None
+    discount: np.ndarray | None = None
 
 
 class Replay:
     """The ring, and uniform sampling from it when no priorities are given."""
 
     def __init__(
-        self, spec: ReplaySpec | PrioritisedReplaySpec, obs_shape: tuple[int, ...], action: np.ndarray
+        self,
+        spec: ReplaySpec | PrioritisedReplaySpec,
+        obs_shape: tuple[int, ...],
+        action: np.ndarray,
+        discounts: bool = False,
     ) -> None:
         size = spec.max_size
         self._arrays = {
@@ -36,7 +45,10 @@ class Replay:
             "reward": np.zeros(size, np.float32),
             "terminated": np.zeros(size, bool),
         }
+        if discounts:
+            self._arrays["discount"] = np.zeros(size, np.float32)
         self._batch_size = spec.batch_size
+        self._combined = spec.combined
         self._capacity = size
         self._next = 0
         self.filled = 0
@@ -45,7 +57,7 @@ class Replay:
         )
 
     def add(self, **rows: np.ndarray) -> None:
-        """Store one row per environment: obs, action, reward, next_obs, terminated."""
+        """Store one row per environment: obs, action, reward, next_obs, terminated; discount where it is kept."""
         count = len(rows["reward"])
         where = (self._next + np.arange(count)) % self._capacity
         for name, values in rows.items():
@@ -56,11 +68,17 @@ class Replay:
         self.filled = min(self.filled + count, self._capacity)
 
     def sample(self, rng: np.random.Generator, beta: float) -> Batch:
-        """A batch drawn with replacement; `beta` is the strength of the importance weights."""
+        """A batch drawn with replacement; `beta` is the strength of the importance weights.
+
+        With `combined`, the newest transition takes the place of the last one drawn.
+        """
         if self.priorities is None:
-            index, weight = rng.integers(self.filled, size=self._batch_size), None
+            index = rng.integers(self.filled, size=self._batch_size)
         else:
-            index, weight = self.priorities.sample(rng, self._batch_size, self.filled, beta)
+            index = self.priorities.draw(rng, self._batch_size, self.filled)
+        if self._combined:
+            index[-1] = (self._next - 1) % self._capacity
+        weight = None if self.priorities is None else self.priorities.weights(index, self.filled, beta)
         found = {name: array[index] for name, array in self._arrays.items()}
         return Batch(index=index, weight=weight, **found)
 
@@ -109,8 +127,8 @@ class Priorities:
         self._largest = max(self._largest, float(priority.max()))
         self._set(index, priority)
 
-    def sample(self, rng: np.random.Generator, count: int, filled: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Indices by stratified sampling, and weights (filled p)^-beta scaled so that the largest is 1."""
+    def draw(self, rng: np.random.Generator, count: int, filled: int) -> np.ndarray:
+        """Indices by stratified sampling."""
         ends = np.cumsum(self._sums)
         total = ends[-1]
         mass = (np.arange(count) + rng.random(count)) * (total / count)
@@ -119,10 +137,13 @@ class Priorities:
         left = mass - (ends[block] - self._sums[block])
         leaf = np.minimum((inside <= left[:, None]).sum(1), self._width - 1)
         # Rounding at the very end of a block could name a leaf that was never filled.
-        index = np.minimum(block * self._width + leaf, filled - 1)
-        probability = self._flat[index] / total
+        return np.minimum(block * self._width + leaf, filled - 1)
+
+    def weights(self, index: np.ndarray, filled: int, beta: float) -> np.ndarray:
+        """Importance weights (filled p)^-beta, scaled so that the largest of the batch is 1."""
+        probability = self._flat[index] / self._sums.sum()
         weight = (filled * probability) ** -beta
-        return index, (weight / weight.max()).astype(np.float32)
+        return (weight / weight.max()).astype(np.float32)
 
     @property
     def _flat(self) -> np.ndarray:

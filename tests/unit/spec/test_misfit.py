@@ -31,6 +31,14 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
 
 CASES = [
     (
+        DQN,
+        {"agent.algorithm.n_step": 300},
+        "agent.algorithm.n_step",
+        "leaves less than one batch of 64 at training_start = 1000",
+        "235 or less; or training_start 1260 or more",
+        235,
+    ),
+    (
         PPO,
         {"agent.algorithm.minibatch_size": 100},
         "agent.algorithm.minibatch_size",

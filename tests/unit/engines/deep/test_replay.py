@@ -41,12 +41,34 @@ def test_only_filled_rows_are_sampled():
     assert set(replay.sample(np.random.default_rng(0), 0.0).reward.tolist()) == {1, 2, 3}
 
 
+@pytest.mark.parametrize("kind", [ReplaySpec, PrioritisedReplaySpec])
+@pytest.mark.parametrize("combined", [True, False])
+def test_combined_batches_always_have_the_newest_transition(kind, combined):
+    replay = Replay(kind(batch_size=4, max_size=1000, combined=combined), (1,), np.zeros((), np.int64))
+    rng, found = np.random.default_rng(0), []
+    for first in range(0, 1400, 7):
+        replay.add(**rows(first, 7))
+        batch = replay.sample(rng, 0.4)
+        found.append(first + 6 in batch.reward)
+        assert batch.weight is None or np.isfinite(batch.weight).all()
+    assert all(found) == combined
+
+
+def test_discounts_are_kept_with_their_rows():
+    replay = Replay(ReplaySpec(batch_size=32, max_size=10), (1,), np.zeros((), np.int64), discounts=True)
+    replay.add(**rows(1, 5), discount=np.arange(1, 6, dtype=np.float32) / 10)
+    batch = replay.sample(np.random.default_rng(0), 0.0)
+    assert batch.discount is not None
+    np.testing.assert_allclose(batch.discount, batch.reward / 10)
+
+
 def test_frequencies_follow_priorities_and_weights_undo_them():
     errors = np.array([0.1, 0.5, 1.0, 4.0])
     priorities = Priorities(capacity=4, alpha=0.7, epsilon=1e-6)
     priorities.add(np.arange(4))
     priorities.update(np.arange(4), errors)
-    index, weight = priorities.sample(np.random.default_rng(0), 200_000, filled=4, beta=1.0)
+    index = priorities.draw(np.random.default_rng(0), 200_000, filled=4)
+    weight = priorities.weights(index, filled=4, beta=1.0)
     share = np.bincount(index, minlength=4) / len(index)
     expected = (errors + 1e-6) ** 0.7 / ((errors + 1e-6) ** 0.7).sum()
     np.testing.assert_allclose(share, expected, atol=2e-3)
@@ -62,7 +84,7 @@ def test_new_transitions_get_the_largest_priority():
     priorities.update(np.arange(50), np.full(50, 0.01))
     priorities.update(np.array([3]), np.array([9.0]))
     priorities.add(np.array([50]))
-    index, _ = priorities.sample(np.random.default_rng(0), 10_000, filled=51, beta=0.4)
+    index = priorities.draw(np.random.default_rng(0), 10_000, filled=51)
     counts = np.bincount(index, minlength=51)
     assert counts[50] == pytest.approx(counts[3], rel=0.1)
     assert counts[50] > 100 * counts[10] / 2
@@ -71,7 +93,8 @@ def test_new_transitions_get_the_largest_priority():
 def test_never_samples_an_unfilled_leaf():
     priorities = Priorities(capacity=1000, alpha=0.6, epsilon=1e-6)
     priorities.add(np.arange(37))
-    index, weight = priorities.sample(np.random.default_rng(1), 50_000, filled=37, beta=0.4)
+    index = priorities.draw(np.random.default_rng(1), 50_000, filled=37)
+    weight = priorities.weights(index, filled=37, beta=0.4)
     assert index.max() < 37
     assert np.isfinite(weight).all()
 

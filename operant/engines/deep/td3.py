@@ -1,0 +1,140 @@
+"""Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions.
+
+A round plays `training_frequency` frames with Gaussian exploration and takes `training_iter`
+gradient steps of the critics; every `policy_delay`-th of them also moves the policy and the targets.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from operant.engines.deep import codec, losses
+from operant.engines.deep.actor import Actor
+from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.experience import Experience, Sample
+from operant.engines.deep.nets import forward_for_acting, hidden_layers, linear
+from operant.engines.deep.normalise import ObservationNormaliser
+from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.policies import NoisyTanh
+from operant.engines.deep.twin import TwinCritic, blend
+from operant.envs.gym import ActionMap, Ended
+from operant.run.seeding import Seeds
+from operant.spec.fields import value_at
+from operant.spec.off_policy import Td3Spec
+from operant.spec.schema import Spec
+
+
+class Td3:
+    """The learner: experience, policy, twin critics, their targets and everything that must survive a restart."""
+
+    def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
+        assert isinstance(spec.agent.algorithm, Td3Spec)
+        self.spec = spec
+        self.algorithm = spec.agent.algorithm
+        self.experience = Experience(spec, self.algorithm, seeds, device)
+        self.tracker = self.experience.tracker
+        shape, actions = self.experience.vector.obs_shape, self.experience.vector.actions
+        torch.manual_seed(seeds.integer("init"))
+        self.policy = build_net(spec, shape, actions).to(device)
+        self.critic = TwinCritic(spec.agent.net, int(np.prod(shape)) + actions.size, 1).to(device)
+        self.target_policy = copy.deepcopy(self.policy).requires_grad_(False)
+        self.target = copy.deepcopy(self.critic).requires_grad_(False)
+        self.net = nn.ModuleList([self.policy, self.critic])
+        optimizer = spec.agent.net.optimizer
+        self.policy_optimiser = FlatOptimiser(optimizer, [list(self.policy.parameters())], [optimizer.lr])
+        critic_lr = optimizer.critic_lr or optimizer.lr
+        self.critic_optimiser = FlatOptimiser(optimizer, [list(self.critic.parameters())], [critic_lr])
+        self.actor = build_actor(spec, self.policy, shape, actions)
+        self.exploration = NoisyTanh(actions.size, self._deviation())
+        self.actor.policy = self.exploration
+        self.rng_noise = seeds.rng("noise")
+        self.snapshot = codec.Snapshot(
+            policy={"net": codec.Weights(self.policy), "obs": self.actor.normaliser},
+            learner={
+                "critic": codec.Weights(self.critic),
+                "target": codec.Weights(self.target),
+                "target_policy": codec.Weights(self.target_policy),
+                "policy_optimiser": self.policy_optimiser,
+                "critic_optimiser": self.critic_optimiser,
+                **self.experience.parts(),
+            },
+            tracker=self.tracker,
+            streams={"noise": self.rng_noise, **self.experience.streams()},
+        )
+
+    def iterate(self) -> list[Ended]:
+        """One round of play and learning."""
+        self.exploration.deviation = self._deviation()
+        ended = self.experience.play(self.actor)
+        if not self.experience.warming_up:
+            self.learn()
+        return ended
+
+    def _deviation(self) -> float:
+        return value_at(self.algorithm.exploration_noise, self.tracker.frames)
+
+    def learn(self) -> None:
+        """`training_iter` gradient steps."""
+        done = self.tracker.frames / self.spec.env.max_frame
+        lr = self.policy_optimiser.anneal(done)
+        self.critic_optimiser.anneal(done)
+        for _ in range(self.algorithm.training_iter):
+            batch = self.experience.sample(self.actor)
+            self.critic_step(batch)
+            if self.tracker.updates % self.algorithm.policy_delay == 0:
+                self.policy_step(batch)
+                blend(self.target, self.critic, self.algorithm.polyak)
+                blend(self.target_policy, self.policy, self.algorithm.polyak)
+        self.tracker.add({"optim/lr": lr, "explore/noise": self.exploration.deviation})
+
+    def critic_step(self, batch: Sample) -> None:
+        """Descend both critics' squared errors towards the same target."""
+        noise = self.actor.policy.noise(self.rng_noise, (len(batch.reward),))
+        q = self.critic(torch.cat((batch.obs, batch.action), -1)).squeeze(-1)
+        error = q - self.targets(batch, self.experience.tensor(noise))
+        loss = losses.weighted_td_loss(error, batch.weight, "mse")
+        norm = self.critic_optimiser.step(loss)
+        self.tracker.updates += 1
+        self.experience.learnt(batch, error)
+        report = torch.stack((loss.detach(), q.detach().mean(), norm)).tolist()
+        self.tracker.add(dict(zip(("loss/q", "q/mean", "optim/grad_norm"), report, strict=True)))
+
+    @torch.no_grad()
+    def targets(self, batch: Sample, noise: Tensor) -> Tensor:
+        """r + gamma min_k Q'_k(s', a'), where a' is the target policy's action smoothed by clipped noise."""
+        settings = self.algorithm
+        action = losses.smoothed_action(
+            self.target_policy(batch.next_obs).tanh(), noise, settings.target_noise, settings.target_noise_clip
+        )
+        next_q = self.target(torch.cat((batch.next_obs, action), -1)).squeeze(-1).amin(0)
+        return losses.q_target(batch.reward, batch.terminated, next_q, settings.gamma)
+
+    def policy_step(self, batch: Sample) -> None:
+        """Ascend the first critic's value of the policy's own actions."""
+        action = self.policy(batch.obs).tanh()
+        loss = -self.critic.judge(torch.cat((batch.obs, action), -1), critics=1).mean()
+        self.policy_optimiser.step(loss)
+        self.tracker.add({"loss/policy": loss.item()})
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become gradient steps, and how large the replay will be."""
+        return self.experience.arithmetic()
+
+
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
+    """A fresh policy for these observations and actions; its action is the tanh of its output."""
+    net, inputs = spec.agent.net, int(np.prod(obs_shape))
+    width = net.hidden[-1] if net.hidden else inputs
+    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, actions.size, gain=0.01))
+
+
+def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`; sampled play explores as much as training does at its end."""
+    assert isinstance(spec.agent.algorithm, Td3Spec)
+    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    policy = NoisyTanh(actions.size, value_at(spec.agent.algorithm.exploration_noise, spec.env.max_frame))
+    return Actor(forward_for_acting(net), normaliser, policy)
