@@ -182,13 +182,20 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
 }
+# Second cases of an algorithm: run before a release, not with every change.
+SLOW = ("a2c-continuous-normalised", "reinforce-continuous-normalised", "sarsa-normalised", "sac", "dqn-n-step-combined")
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
 
 
-@pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES])
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    """All tests of a case go to one worker, so that they share `whole`."""
+    return [pytest.mark.xdist_group(name), *([pytest.mark.slow] if name in SLOW else [])]
+
+
+@pytest.fixture(scope="session", params=[pytest.param(name, marks=_marks(name)) for name in CASES])
 def case(request: pytest.FixtureRequest) -> Spec:
-    """The spec of one case; all tests of a case run in one worker, so that they share `whole`."""
+    """The spec of one case."""
     for family, module in NEEDS.items():
         if family in request.param and find_spec(module) is None:
             pytest.skip(f"{module} is not installed: scripts/uv sync --extra deep")
