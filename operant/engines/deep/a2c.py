@@ -11,7 +11,7 @@ import torch
 
 from operant.engines.deep import losses
 from operant.engines.deep.actor_critic import ActorCriticLearner
-from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
 from operant.engines.deep.returns import gae, n_step_returns
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
@@ -59,10 +59,4 @@ class A2c(ActorCriticLearner):
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, of one gradient step each."""
-        envs, steps = self.spec.env.num_envs, self.horizon
-        updates = -(-self.spec.env.max_frame // (envs * steps))
-        line = (
-            f"{updates:,} updates x {envs * steps:,} samples ({envs} envs x {steps} steps)"
-            f" = {updates * envs * steps:,} frames, one gradient step each"
-        )
-        return Arithmetic([line], updates=updates)
+        return rollout_arithmetic(self.spec, self.horizon)

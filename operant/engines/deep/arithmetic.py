@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from operant.engines.deep.replay import Replay
+from operant.spec.algorithms import DqnSpec
+from operant.spec.off_policy import SacSpec, Td3Spec
+from operant.spec.schema import Spec
+
 
 @dataclass(frozen=True)
 class Arithmetic:
@@ -18,3 +23,30 @@ class Arithmetic:
     updates: int
     warm_up: int = 0
     growth: int = 0
+
+
+def rollout_arithmetic(spec: Spec, steps: int) -> Arithmetic:
+    """Updates of `steps` steps of each environment, with one gradient step each."""
+    envs = spec.env.num_envs
+    updates = -(-spec.env.max_frame // (envs * steps))
+    line = (
+        f"{updates:,} updates x {envs * steps:,} samples ({envs} envs x {steps} steps)"
+        f" = {updates * envs * steps:,} frames, one gradient step each"
+    )
+    return Arithmetic([line], updates=updates)
+
+
+def replay_arithmetic(spec: Spec, settings: DqnSpec | SacSpec | Td3Spec, replay: Replay) -> Arithmetic:
+    """How frames become gradient steps, and how large the replay will be."""
+    memory, frames = spec.agent.memory, spec.env.max_frame
+    assert memory is not None, "the schema gives every off-policy algorithm a memory"
+    steps = max(0, frames - settings.training_start) // settings.training_frequency * settings.training_iter
+    ratio = settings.training_iter * memory.batch_size / settings.training_frequency
+    lines = [
+        f"{steps:,} gradient steps of {memory.batch_size} from frame {settings.training_start:,} on,"
+        f" {settings.training_iter} every {settings.training_frequency} frames",
+        f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
+    ]
+    held = sum(array.nbytes for array in replay.state().values())
+    growth = int(held * (min(frames, memory.max_size) / max(replay.filled, 1) - 1))
+    return Arithmetic(lines, updates=steps, warm_up=settings.training_start, growth=growth)

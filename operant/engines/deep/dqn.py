@@ -13,16 +13,15 @@ import torch
 from torch import Tensor
 
 from operant.engines.deep import codec, losses
-from operant.engines.deep.actor import Actor
-from operant.engines.deep.arithmetic import Arithmetic
-from operant.engines.deep.nets import QNet, forward_for_acting
-from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
+from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
+from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import EpsilonGreedy
+from operant.engines.deep.q_policy import build_actor, build_net
 from operant.engines.deep.replay import Batch, Replay
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.algorithms import DqnSpec
 from operant.spec.fields import value_at
@@ -168,27 +167,4 @@ class Dqn:
 
     def arithmetic(self) -> Arithmetic:
         """How frames become gradient steps, and how large the replay will be."""
-        settings, memory, frames = self.algorithm, self.memory, self.spec.env.max_frame
-        steps = max(0, frames - settings.training_start) // settings.training_frequency * settings.training_iter
-        ratio = settings.training_iter * memory.batch_size / settings.training_frequency
-        lines = [
-            f"{steps:,} gradient steps of {memory.batch_size} from frame {settings.training_start:,} on,"
-            f" {settings.training_iter} every {settings.training_frequency} frames",
-            f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
-        ]
-        held = sum(array.nbytes for array in self.replay.state().values())
-        growth = int(held * (min(frames, memory.max_size) / max(self.replay.filled, 1) - 1))
-        return Arithmetic(lines, updates=steps, warm_up=settings.training_start, growth=growth)
-
-
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
-    """A fresh network for these observations and actions."""
-    return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
-
-
-def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
-    """The actor that plays `net`; sampled play explores as much as training does at its end."""
-    assert isinstance(spec.agent.algorithm, DqnSpec)
-    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    policy = EpsilonGreedy(actions.size, value_at(spec.agent.algorithm.epsilon, spec.env.max_frame))
-    return Actor(forward_for_acting(net.greedy_layers()), normaliser, policy)
+        return replay_arithmetic(self.spec, self.algorithm, self.replay)

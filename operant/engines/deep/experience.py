@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from operant.engines.deep.actor import Actor
-from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.codec import Stateful
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.replay import Replay
@@ -122,14 +122,4 @@ class Experience:
 
     def arithmetic(self) -> Arithmetic:
         """How frames become gradient steps, and how large the replay will be."""
-        settings, memory, frames = self.settings, self.memory, self.spec.env.max_frame
-        steps = max(0, frames - settings.training_start) // settings.training_frequency * settings.training_iter
-        ratio = settings.training_iter * memory.batch_size / settings.training_frequency
-        lines = [
-            f"{steps:,} gradient steps of {memory.batch_size} from frame {settings.training_start:,} on,"
-            f" {settings.training_iter} every {settings.training_frequency} frames",
-            f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
-        ]
-        held = sum(array.nbytes for array in self.replay.state().values())
-        growth = int(held * (min(frames, memory.max_size) / max(self.replay.filled, 1) - 1))
-        return Arithmetic(lines, updates=steps, warm_up=settings.training_start, growth=growth)
+        return replay_arithmetic(self.spec, self.settings, self.replay)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, reinforce, sac, sarsa, td3
+from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, q_policy, reinforce, sac, sarsa, td3
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -18,11 +18,11 @@ from operant.spec.schema import Spec
 
 ALGORITHMS: dict[str, ModuleType] = {
     "ppo": actor_critic,
-    "dqn": dqn,
+    "dqn": q_policy,
     "a2c": actor_critic,
     "reinforce": reinforce,
     "sac": sac,
-    "sarsa": sarsa,
+    "sarsa": q_policy,
     "td3": td3,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {

@@ -12,15 +12,14 @@ import torch
 from torch import Tensor
 
 from operant.engines.deep import codec, losses
-from operant.engines.deep.actor import Actor
-from operant.engines.deep.arithmetic import Arithmetic
-from operant.engines.deep.nets import QNet, forward_for_acting
-from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
+from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
+from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import EpsilonGreedy
+from operant.engines.deep.q_policy import build_actor, build_net
 from operant.engines.deep.rollout import Rollout
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.on_policy import SarsaSpec
@@ -153,23 +152,4 @@ class Sarsa:
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, of one gradient step each."""
-        envs, steps = self.spec.env.num_envs, self.algorithm.training_frequency
-        updates = -(-self.spec.env.max_frame // (envs * steps))
-        line = (
-            f"{updates:,} updates x {envs * steps:,} samples ({envs} envs x {steps} steps)"
-            f" = {updates * envs * steps:,} frames, one gradient step each"
-        )
-        return Arithmetic([line], updates=updates)
-
-
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
-    """A fresh network for these observations and actions."""
-    return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
-
-
-def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
-    """The actor that plays `net`; sampled play explores as much as training does at its end."""
-    assert isinstance(spec.agent.algorithm, SarsaSpec)
-    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    policy = EpsilonGreedy(actions.size, value_at(spec.agent.algorithm.epsilon, spec.env.max_frame))
-    return Actor(forward_for_acting(net.greedy_layers()), normaliser, policy)
+        return rollout_arithmetic(self.spec, self.algorithm.training_frequency)
