@@ -81,7 +81,8 @@ class Snapshot:
         save_file(_gather(self._policy), folder / POLICY_FILE)
         save_file(_gather(self._learner), folder / LEARNER_FILE)
         facts = {"tracker": self._tracker.state(), "streams": {n: rng_state(g) for n, g in self._streams.items()}}
-        (folder / FACTS_FILE).write_text(json.dumps(facts, sort_keys=True))
+        # Not sorted: the order of the unfinished averages is the order of their columns in the next row.
+        (folder / FACTS_FILE).write_text(json.dumps(facts))
 
     def read(self, folder: Path) -> None:
         """Continue from what `write` saved."""
