@@ -183,7 +183,13 @@ CASES: dict[str, dict[str, Any]] = {
     },
 }
 # Second cases of an algorithm: run before a release, not with every change.
-SLOW = ("a2c-continuous-normalised", "reinforce-continuous-normalised", "sarsa-normalised", "sac", "dqn-n-step-combined")
+SLOW = (
+    "a2c-continuous-normalised",
+    "reinforce-continuous-normalised",
+    "sarsa-normalised",
+    "sac",
+    "dqn-n-step-combined",
+)
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
 
