@@ -23,6 +23,7 @@ from gymnasium.spaces import Box, Discrete
 from operant.envs.families import behaved, calm_mujoco
 from operant.envs.find import find, is_own
 from operant.envs.probe import register_probes
+from operant.envs.worlds import SerialWorlds, Worlds
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ class Ended:
 
 @dataclass(frozen=True)
 class Step:
-    """One transition of every environment. Arrays are fresh; the caller may keep them."""
+    """One transition of every environment. Arrays are fresh; the caller may keep them.
+
+    `mask` and `next_mask` say which actions are legal in `obs` and `next_obs`; None where the
+    environment does not say.
+    """
 
     obs: np.ndarray
     next_obs: np.ndarray
@@ -52,59 +57,60 @@ class Step:
     terminated: np.ndarray
     truncated: np.ndarray
     ended: list[Ended]
+    mask: np.ndarray | None = None
+    next_mask: np.ndarray | None = None
 
 
 class VectorEnv:
-    """`num` copies of one environment, stepped in this process."""
+    """`num` copies of one environment, with seeds, scores and a log of every episode since its reset."""
 
     def __init__(self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int]) -> None:
         self.num = num
-        self.envs = [make_env(spec) for _ in range(num)]
-        self.actions = ActionMap(self.envs[0].action_space)
-        self.obs_shape = observation_shape(self.envs[0])
+        self.worlds = make_worlds(spec, num)
+        self.actions = ActionMap(self.worlds.action_space)
+        self.obs_shape = self.worlds.obs_shape
         self.name = spec.name
         self._episode_seed = episode_seed
         self._episode = [0] * num
         self._played: list[list[Any]] = [[] for _ in range(num)]
-        self._score = [0.0] * num
-        self.obs = np.zeros((num, *self.obs_shape), np.float32)
+        self._score = np.zeros(num)
+        self.obs = np.zeros((num, *self.obs_shape), self.worlds.obs_dtype)
+        self.mask: np.ndarray | None = None
         for i in range(num):
-            self.obs[i] = self._restart(i)
+            self._restart(i)
 
     def step(self, actions: np.ndarray, playing: np.ndarray | None = None) -> Step:
         """Play one action in every environment, or only where `playing`; the others stay as they are."""
-        obs = np.empty_like(self.obs)
-        reward = np.zeros(self.num, np.float32)
-        terminated = np.zeros(self.num, bool)
-        truncated = np.zeros(self.num, bool)
-        for i, action in enumerate(self.actions.to_env(actions)):
-            if playing is not None and not playing[i]:
-                obs[i] = self.obs[i]
-                continue
-            self._played[i].append(action)
-            obs[i], gain, terminated[i], truncated[i], _ = self.envs[i].step(action)
-            reward[i] = gain
-            self._score[i] += float(gain)
+        played = self.actions.to_env(actions)
+        for i, action in enumerate(played):
+            if playing is None or playing[i]:
+                self._played[i].append(action)
+        out = self.worlds.step(played, playing)
+        self._score += out.reward
+        self.obs, self.mask = out.obs, out.mask
         ended: list[Ended] = []
-        self.obs = next_obs = obs
-        if terminated.any() or truncated.any():
-            self.obs = obs.copy()
-            for i in np.flatnonzero(terminated | truncated).tolist():
-                ended.append(self._end(i, bool(terminated[i])))
-        return Step(self.obs, next_obs, reward, terminated, truncated, ended)
+        if out.over.any():
+            self.obs = out.obs.copy()
+            self.mask = None if out.mask is None else out.mask.copy()
+            ended = [self._end(i, bool(out.terminated[i])) for i in np.flatnonzero(out.over).tolist()]
+        reward = out.reward.astype(np.float32)
+        return Step(self.obs, out.obs, reward, out.terminated, out.truncated, ended, self.mask, out.mask)
 
     def _end(self, i: int, terminated: bool) -> Ended:
         seed = self._episode_seed(i, self._episode[i])
-        over = Ended(i, seed, self._score[i], len(self._played[i]), terminated)
+        over = Ended(i, seed, float(self._score[i]), len(self._played[i]), terminated)
         self._episode[i] += 1
-        self.obs[i] = self._restart(i)
+        self._restart(i)
         return over
 
-    def _restart(self, i: int) -> np.ndarray:
+    def _restart(self, i: int) -> None:
         self._played[i] = []
         self._score[i] = 0.0
-        obs, _ = self.envs[i].reset(seed=self._episode_seed(i, self._episode[i]))
-        return obs
+        self.obs[i], mask = self.worlds.restart(i, self._episode_seed(i, self._episode[i]))
+        if mask is not None:
+            if self.mask is None:
+                self.mask = np.ones((self.num, len(mask)), bool)
+            self.mask[i] = mask
 
     def state(self) -> dict[str, np.ndarray]:
         """What reproduces every environment: episode numbers, actions since the reset, observations."""
@@ -116,24 +122,44 @@ class VectorEnv:
         return state
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Return to `state` by playing its actions again; an environment that differs is an error."""
+        """Return to `state` by playing its actions again; an environment that differs is an error.
+
+        The episodes are played side by side and end together, so that worlds which step in
+        parallel also replay in parallel.
+        """
         self._episode = state["episode"].tolist()
-        for i in range(self.num):
-            self.obs[i] = self._restart(i)
-            for action in self.actions.from_log(state[f"actions/{i}"]):
-                self._played[i].append(action)
-                self.obs[i], gain, *_ = self.envs[i].step(action)
-                self._score[i] += float(gain)
+        logged = [self.actions.from_log(state[f"actions/{i}"]) for i in range(self.num)]
+        longest = max(map(len, logged))
+        begins = np.array([longest - len(actions) for actions in logged])
+        idle = next((actions[0] for actions in logged if actions), None)
+        for i in np.flatnonzero(begins == longest).tolist():
+            self._restart(i)
+        for t in range(longest):
+            for i in np.flatnonzero(begins == t).tolist():
+                self._restart(i)
+            now = [actions[t - begins[i]] if begins[i] <= t else idle for i, actions in enumerate(logged)]
+            self._replay(now, begins <= t)
         if not np.array_equal(self.obs, state["obs"], equal_nan=True):
             raise RunError(
                 f"{self.name} did not return to the checkpoint's state: the same seed and actions led elsewhere",
                 remedy="make the environment a function of reset(seed=...) and its actions; then start a new run",
             )
 
+    def _replay(self, actions: list[Any], playing: np.ndarray) -> None:
+        out = self.worlds.step(actions, playing)
+        self._score += np.where(playing, out.reward, 0.0)
+        self.obs, self.mask = out.obs, out.mask
+        for i in np.flatnonzero(playing).tolist():
+            self._played[i].append(actions[i])
+
     def close(self) -> None:
         """Release every environment."""
-        for env in self.envs:
-            env.close()
+        self.worlds.close()
+
+
+def make_worlds(spec: EnvSpec, num: int) -> Worlds:
+    """The environments of a spec, stepped in the way that suits their family."""
+    return SerialWorlds([make_env(spec) for _ in range(num)])
 
 
 class ActionMap:
