@@ -186,6 +186,10 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-processes": {
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
@@ -194,6 +198,7 @@ SLOW = (
     "sarsa-normalised",
     "sac",
     "dqn-n-step-combined",
+    "ppo-processes",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
