@@ -88,6 +88,7 @@ CASES: dict[str, dict[str, Any]] = {
                 "name": "a2c",
                 "training_frequency": 8,
                 "num_step_returns": 5,
+                "normalize_v_targets": True,
                 "entropy_coef": {"start": 0.01, "end": 0.0, "frames": 10_000},
             },
             "net": {**SMALL_NET, "shared": True},
@@ -190,6 +191,20 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
+    "ppo-return-scale": {
+        "env": {"name": "Pendulum-v1", "num_envs": 4, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {
+                "name": "ppo",
+                "time_horizon": 64,
+                "minibatch_size": 64,
+                "normalize_advantages": "percentile",
+                "symlog": True,
+                "normalize_v_targets": True,
+            },
+            "net": SMALL_NET,
+        },
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
@@ -199,6 +214,7 @@ SLOW = (
     "sac",
     "dqn-n-step-combined",
     "ppo-processes",
+    "ppo-return-scale",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
