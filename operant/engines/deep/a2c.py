@@ -34,7 +34,7 @@ class A2c(ActorCriticLearner):
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
         output, value = self.net(self.tensor(rollout.obs).flatten(0, 1))
         action = self.tensor(rollout.action).flatten(0, 1)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, self.legal(rollout))
         estimated = self.advantages(rollout, value.detach().cpu().numpy().reshape(rollout.reward.shape))
         advantage = self.tensor(estimated).flatten()
         value_loss = losses.value_loss(value, value.detach() + advantage)
