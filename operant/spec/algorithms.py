@@ -27,6 +27,7 @@ class PpoSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -72,6 +73,7 @@ class DqnSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = True
+    TAKES_MASKS = True
 
     name: Literal["dqn"] = Field(default="dqn", description="Algorithm.")
     double: bool = Field(default=True, description="Select with the online net and evaluate with the target net.")

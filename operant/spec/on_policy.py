@@ -30,6 +30,7 @@ class A2cSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -62,6 +63,7 @@ class ReinforceSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["reinforce"] = Field(default="reinforce", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -94,6 +96,7 @@ class SarsaSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["sarsa"] = Field(default="sarsa", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")

@@ -205,6 +205,18 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-masked": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 4, "max_frame": 16_000},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "dqn-masked": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "n_step": 2},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
@@ -215,6 +227,7 @@ SLOW = (
     "dqn-n-step-combined",
     "ppo-processes",
     "ppo-return-scale",
+    "dqn-masked",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}

@@ -36,7 +36,7 @@ class A2c(ActorCriticLearner):
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
         output, critic = self.net(self.tensor(rollout.obs).flatten(0, 1))
         action = self.tensor(rollout.action).flatten(0, 1)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, self.legal(rollout))
         value = self.returns.value_of(critic.detach().cpu().numpy().reshape(rollout.reward.shape))
         estimated = self.advantages(rollout, value)
         advantage = self.tensor(estimated).flatten()

@@ -92,6 +92,10 @@ class ActorCriticLearner(ABC):
     def _value_of(self, obs: np.ndarray) -> np.ndarray:
         return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
 
+    def legal(self, rollout: Rollout) -> Tensor | None:
+        """What was legal at each step of a rollout, as flat as its other samples; None where all was."""
+        return None if rollout.mask is None else self.tensor(rollout.mask).flatten(0, 1)
+
     def tensor(self, array: np.ndarray) -> Tensor:
         """An array on the learner's device."""
         return torch.from_numpy(array).to(self.device)

@@ -35,14 +35,12 @@ class Samples:
     value: Tensor
     advantage: Tensor
     target: Tensor
+    mask: Tensor | None = None
 
-    def take(self, index: Tensor) -> Samples:
-        """The samples at `index`."""
-        return Samples(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
-
-    def part(self, start: int, end: int) -> Samples:
-        """The samples from `start` to `end`, without copying."""
-        return Samples(*(getattr(self, name)[start:end] for name in self.__dataclass_fields__))
+    def take(self, index: Tensor | slice) -> Samples:
+        """The samples at `index`; those of a slice are not copied."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Samples(**{name: None if each is None else each[index] for name, each in fields.items()})
 
 
 class Ppo(ActorCriticLearner):
@@ -70,7 +68,7 @@ class Ppo(ActorCriticLearner):
         for _ in range(settings.training_epoch):
             shuffled = samples.take(torch.from_numpy(self.rng_shuffle.permutation(len(samples.logp))).to(self.device))
             for start in range(0, len(samples.logp), settings.minibatch_size):
-                batch = shuffled.part(start, start + settings.minibatch_size)
+                batch = shuffled.take(slice(start, start + settings.minibatch_size))
                 reports.append(self.gradient_step(batch, clip, entropy_coef))
             if settings.target_kl is not None and float(reports[-1][3]) > settings.target_kl:
                 break
@@ -81,7 +79,7 @@ class Ppo(ActorCriticLearner):
     def gradient_step(self, batch: Samples, clip: float, entropy_coef: float) -> Tensor:
         """Descend policy loss + value loss - entropy bonus on one minibatch."""
         output, value = self.net(batch.obs)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
         standardised = self.algorithm.normalize_advantages == "standardise"
         advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
@@ -104,7 +102,8 @@ class Ppo(ActorCriticLearner):
         obs = self.tensor(rollout.obs).flatten(0, 1)
         action = self.tensor(rollout.action).flatten(0, 1)
         output, flat_value = self.net(obs)
-        logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
+        mask = self.legal(rollout)
+        logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         value = self.returns.value_of(flat_value.cpu().numpy().reshape(steps, num))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
@@ -113,7 +112,8 @@ class Ppo(ActorCriticLearner):
         target = self.returns.output_of(advantage + value)
         if settings.normalize_advantages == "percentile":
             advantage = advantage / np.float32(self.returns.spread)
-        return Samples(obs, action, logp, flat_value, self.tensor(advantage).flatten(), self.tensor(target).flatten())
+        estimated = self.tensor(advantage).flatten(), self.tensor(target).flatten()
+        return Samples(obs, action, logp, flat_value, *estimated, mask)
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, and updates gradient steps."""
