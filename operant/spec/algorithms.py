@@ -108,6 +108,7 @@ class DqnSpec(Algorithm):
         blends = {"agent.algorithm.target_update": "polyak is below 1"} if self.polyak < 1 else {}
         return {
             "agent.net.shared": "dqn has no critic",
+            "agent.net.actor_gain": "dqn has no actor",
             "agent.net.optimizer.critic_lr": "dqn has no critic",
             "agent.net.optimizer.clip_each": "dqn has no critic",
             "agent.net.log_std_init": "dqn has no continuous actions",

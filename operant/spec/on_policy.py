@@ -84,6 +84,7 @@ class ReinforceSpec(Algorithm):
         return {
             "env.normalize_reward": "reinforce scales whole returns: normalize_returns",
             "agent.net.shared": "reinforce has no critic",
+            "agent.net.critic_gain": "reinforce has no critic",
             "agent.net.duelling": "reinforce has no Q-network",
             "agent.net.optimizer.critic_lr": "reinforce has no critic",
             "agent.net.optimizer.clip_each": "reinforce has no critic",
@@ -113,6 +114,7 @@ class SarsaSpec(Algorithm):
     def inert(self) -> Mapping[str, str]:
         return {
             "agent.net.shared": "sarsa has no critic",
+            "agent.net.actor_gain": "sarsa has no actor",
             "agent.net.optimizer.critic_lr": "sarsa has no critic",
             "agent.net.optimizer.clip_each": "sarsa has no critic",
             "agent.net.log_std_init": "sarsa has no continuous actions",

@@ -23,7 +23,7 @@ SQUASHES = ("sac", "td3")  # their continuous actions lie between the environmen
 
 
 def validate(spec: Spec) -> None:
-    """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
+    """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
     from gymnasium.spaces import Box, Discrete
 
     from operant.envs.check import check_env
@@ -33,6 +33,10 @@ def validate(spec: Spec) -> None:
         from operant.engines.deep.learners import choose_device
 
         choose_device(spec)
+    if spec.meta.compile or spec.meta.precision != "float32":
+        from operant.engines.deep.accelerate import check_machine
+
+        check_machine(spec.meta)
     env = check_env(spec.env)
     space, name = env.action_space, spec.agent.algorithm.name
     is_limited = env.spec is not None and env.spec.max_episode_steps is not None
