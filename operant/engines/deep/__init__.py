@@ -26,7 +26,10 @@ def validate(spec: Spec) -> None:
     """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
     from gymnasium.spaces import Box, Discrete
 
+    from operant.engines.deep.pixels import image_of, refuse_misfit
+    from operant.envs.atari import plays_natively
     from operant.envs.check import check_env
+    from operant.envs.gym import observation_shape
 
     if spec.meta.device == "cuda":
         from operant.engines.deep.learners import choose_device
@@ -35,13 +38,20 @@ def validate(spec: Spec) -> None:
     env = check_env(spec.env)
     space, name = env.action_space, spec.agent.algorithm.name
     is_limited = env.spec is not None and env.spec.max_episode_steps is not None
+    shape = observation_shape(env)
     env.close()
+    refuse_misfit(spec, shape)
     if not isinstance(space, Discrete | Box):
         raise UsageError(f"env.name: {spec.env.name} has actions {space}, which no algorithm here supports")
     if name in ("dqn", "sarsa") and not isinstance(space, Discrete):
         raise UsageError(
             f"agent.algorithm: {name} chooses among discrete actions, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+    if name == "reinforce" and plays_natively(spec.env):
+        raise UsageError(
+            f"agent.algorithm: reinforce lets environments wait for each other, which {spec.env.name} cannot",
+            remedy="-s agent.algorithm.name=a2c",
         )
     if name == "reinforce" and not is_limited:
         raise UsageError(
@@ -57,6 +67,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
+        )
+    if name in SQUASHES and isinstance(space, Box) and image_of(shape) is not None:
+        raise UsageError(
+            f"agent.algorithm: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
+            remedy="-s agent.algorithm.name=ppo",
         )
 
 

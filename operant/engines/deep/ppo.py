@@ -95,7 +95,7 @@ class Ppo(ActorCriticLearner):
         steps, num = rollout.reward.shape
         obs = self.tensor(rollout.obs).flatten(0, 1)
         action = self.tensor(rollout.action).flatten(0, 1)
-        output, flat_value = self.net(obs)
+        output, flat_value = self.judge(obs)
         logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
         value = flat_value.cpu().numpy().reshape(steps, num)
         settings = self.algorithm
@@ -103,6 +103,13 @@ class Ppo(ActorCriticLearner):
         advantage = gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
         target = advantage + value
         return Samples(obs, action, logp, flat_value, self.tensor(advantage).flatten(), self.tensor(target).flatten())
+
+    def judge(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
+        if obs.ndim == 2:
+            return self.net(obs)
+        outputs, values = zip(*map(self.net, obs.split(self.algorithm.minibatch_size)), strict=True)
+        return torch.cat(outputs), torch.cat(values)
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, and updates gradient steps."""
