@@ -8,7 +8,6 @@ its score. A game without lives is simply one episode.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from operant.envs.find import ATARI, find
+from operant.envs.find import find
+from operant.envs.vectorise import cores_here
 from operant.envs.worlds import Outcome, Worlds
 from operant.errors import UsageError
 
@@ -71,11 +71,6 @@ ELSEWHERE = {
 }
 
 
-def plays_natively(spec: EnvSpec) -> bool:
-    """Whether this is a game in its usual form; one with an `obs_type` is played through plain Gymnasium instead."""
-    return spec.name.startswith(ATARI) and "obs_type" not in spec.kwargs
-
-
 class Game:
     """One emulator on a thread of its own, so that many can be sent an action before any is asked for its outcome."""
 
@@ -121,7 +116,7 @@ class AtariWorlds(Worlds):
         self.num = num
         self._ends_lives = bool(options.pop("life_loss_info"))
         self._make = lambda: Game(spec.name, options)
-        self._pool = ThreadPoolExecutor(max_workers=_cores(), thread_name_prefix="atari")
+        self._pool = ThreadPoolExecutor(max_workers=cores_here(), thread_name_prefix="atari")
         self._games: list[Game] = list(self._pool.map(lambda _: self._make(), range(num)))
         self._spare: dict[int, Game] = {}
         self._ready: dict[int, tuple[int, Future[tuple[np.ndarray, int]]]] = {}
@@ -216,8 +211,3 @@ def _options(spec: EnvSpec) -> dict[str, Any]:
     if spec.max_t is not None:
         options["max_num_frames_per_episode"] = spec.max_t * options["frameskip"]
     return options
-
-
-def _cores() -> int:
-    """Cores that this process may use; not every system can say."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

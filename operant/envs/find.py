@@ -19,11 +19,15 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec as Recipe
 
 from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from operant.spec.schema import EnvSpec
 
 GROUP = "operant.envs"
 ATARI = "ALE/"
@@ -50,6 +54,11 @@ def find(name: str) -> Recipe:
 def is_own(name: str) -> bool:
     """Whether `name` is an environment of the user's, which nobody else has tested."""
     return name not in gym.registry and not name.startswith(ATARI)
+
+
+def plays_natively(spec: EnvSpec) -> bool:
+    """Whether this is an Atari game in its usual form; one with an `obs_type` goes through plain Gymnasium instead."""
+    return spec.name.startswith(ATARI) and "obs_type" not in spec.kwargs
 
 
 def _register_atari(name: str) -> None:

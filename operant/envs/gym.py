@@ -20,10 +20,12 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from operant.envs.atari import AtariEnv, AtariWorlds, plays_natively
+from operant.envs.atari import AtariEnv, AtariWorlds
 from operant.envs.families import behaved, calm_mujoco
-from operant.envs.find import find, is_own
+from operant.envs.find import find, is_own, plays_natively
 from operant.envs.probe import register_probes
+from operant.envs.vectorise import NATIVE, choose
+from operant.envs.workers import ProcessWorlds
 from operant.envs.worlds import SerialWorlds, Worlds, is_image
 from operant.errors import RunError, UsageError
 
@@ -63,11 +65,16 @@ class Step:
 
 
 class VectorEnv:
-    """`num` copies of one environment, with seeds, scores and a log of every episode since its reset."""
+    """`num` copies of one environment, with seeds, scores and a log of every episode since its reset.
 
-    def __init__(self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int]) -> None:
+    `brief` says that too little will be played to pay for starting processes.
+    """
+
+    def __init__(
+        self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int], *, brief: bool = False
+    ) -> None:
         self.num = num
-        self.worlds = make_worlds(spec, num)
+        self.worlds = make_worlds(spec, num, brief)
         self.actions = ActionMap(self.worlds.action_space)
         self.obs_shape = self.worlds.obs_shape
         self.name = spec.name
@@ -160,10 +167,13 @@ class VectorEnv:
         self.worlds.close()
 
 
-def make_worlds(spec: EnvSpec, num: int) -> Worlds:
-    """The environments of a spec, stepped in the way that suits their family."""
-    if plays_natively(spec):
+def make_worlds(spec: EnvSpec, num: int, brief: bool = False) -> Worlds:
+    """The environments of a spec, stepped as it asks or as suits their family."""
+    way = choose(spec, num, brief)
+    if way.name == NATIVE:
         return AtariWorlds(spec, num)
+    if way.name == "processes":
+        return ProcessWorlds(spec, num, way.processes, make_env)
     return SerialWorlds([make_env(spec) for _ in range(num)])
 
 

@@ -55,7 +55,7 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     samples = envs * horizon
     arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
-    least = 2 if ppo.normalize_advantages else 1
+    least = 2 if ppo.normalize_advantages == "standardise" else 1
     step = size // math.gcd(size, envs)
     if samples % size:
         sizes = near_divisors(samples, size, least)
@@ -71,7 +71,7 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
         yield Misfit(
             "agent.algorithm.minibatch_size",
             "is too few to standardise advantages over",
-            _nearest(sizes, "normalize_advantages", ["false"]),
+            _nearest(sizes, "normalize_advantages", ["none"]),
             closest(sizes, size),
             ("agent.algorithm.normalize_advantages",),
         )

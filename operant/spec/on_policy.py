@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
@@ -13,6 +13,15 @@ from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_r
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
+
+
+def _scale_of_switch(value: Any) -> Any:
+    """True and false, as an older spec has them, in today's words."""
+    return ("standardise" if value else "none") if isinstance(value, bool) else value
+
+
+Scaling = Literal["none", "standardise", "percentile"]
+AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schema_input_type=bool | Scaling)]
 
 
 class A2cSpec(Algorithm):
@@ -34,6 +43,9 @@ class A2cSpec(Algorithm):
     )
     val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
     normalize_advantages: bool = Field(default=False, description="Standardise advantages within each update.")
+    normalize_v_targets: bool = Field(
+        default=False, description="The critic learns returns standardised by their running mean and deviation."
+    )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         least = 2 if self.normalize_advantages else 1

@@ -50,6 +50,10 @@ class EnvSpec(Closed):
     clip_reward: float | None = Field(
         default=None, gt=0, le=1e6, description="Limit of the rewards learnt from; null for none."
     )
+    vectorization: Literal["auto", "serial", "processes"] = Field(
+        default="auto",
+        description="How environments are stepped: one after another or in worker processes, to the same bits.",
+    )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments for the environment's constructor.")
 
     @field_validator("kwargs")

@@ -27,8 +27,8 @@ def validate(spec: Spec) -> None:
     from gymnasium.spaces import Box, Discrete
 
     from operant.engines.deep.pixels import image_of, refuse_misfit
-    from operant.envs.atari import plays_natively
     from operant.envs.check import check_env
+    from operant.envs.find import plays_natively
     from operant.envs.gym import observation_shape
 
     if spec.meta.device == "cuda":
@@ -79,11 +79,13 @@ def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
+    from operant.envs.vectorise import choose
     from operant.spec.schema import Spec
 
     spec = Spec.model_validate(run.spec)
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
+        session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
         run_session(session, build_learner(spec, session.seeds, device))
 
 

@@ -20,6 +20,7 @@ from operant.engines.deep.nets import ActorCritic, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import Categorical, DiagonalGaussian, Distribution
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import ActionMap, Ended, VectorEnv
@@ -31,7 +32,7 @@ class ActorCriticLearner(ABC):
     """Environments, network, optimiser and all that must survive a restart; a subclass adds the learning.
 
     `horizon` is the length of a rollout in steps of each environment, and `streams` is the
-    randomness that the subclass uses beside that of acting.
+    randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs mean.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class ActorCriticLearner(ABC):
         gamma: float,
         horizon: int,
         streams: Mapping[str, np.random.Generator],
+        returns: ReturnScale,
     ) -> None:
         self.spec = spec
         self.device = device
         self.horizon = horizon
+        self.returns = returns
         self.tracker = Tracker()
         self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
         torch.manual_seed(seeds.integer("init"))
@@ -59,7 +62,7 @@ class ActorCriticLearner(ABC):
         self.rng_act = seeds.rng("act")
         self.snapshot = codec.Snapshot(
             policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
-            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards},
+            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards, "returns": returns},
             tracker=self.tracker,
             streams={"act": self.rng_act, **streams},
         )
@@ -87,7 +90,7 @@ class ActorCriticLearner(ABC):
 
     @torch.no_grad()
     def _value_of(self, obs: np.ndarray) -> np.ndarray:
-        return self.net.value(self.tensor(obs)).cpu().numpy()
+        return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """An array on the learner's device."""

@@ -59,7 +59,7 @@ CASES = [
         {"agent.algorithm.minibatch_size": 1},
         "agent.algorithm.minibatch_size",
         "is too few to standardise advantages over",
-        "nearest that fit: 2; or normalize_advantages false",
+        "nearest that fit: 2; or normalize_advantages none",
         2,
     ),
     (
@@ -266,7 +266,7 @@ def test_defaults_fit(base: dict[str, Any]) -> None:
 
 def test_one_environment_and_one_step_cannot_be_standardised() -> None:
     found = misfits(PPO, {"env.num_envs": 1, "agent.algorithm": {"time_horizon": 1, "minibatch_size": 1}})
-    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages false"]
+    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages none"]
 
 
 @given(st.integers(1, 5000), st.integers(1, 6000))
