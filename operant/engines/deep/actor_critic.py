@@ -103,7 +103,7 @@ class ActorCriticLearner(ABC):
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic:
     """A fresh network for these observations and actions."""
-    return ActorCritic(spec.agent.net, int(np.prod(obs_shape)), actions.size, actions.discrete)
+    return ActorCritic(spec.agent.net, obs_shape, actions.size, actions.discrete)
 
 
 def build_actor(spec: Spec, net: ActorCritic, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -101,7 +101,7 @@ class Ppo(ActorCriticLearner):
         steps, num = rollout.reward.shape
         obs = self.tensor(rollout.obs).flatten(0, 1)
         action = self.tensor(rollout.action).flatten(0, 1)
-        output, flat_value = self.net(obs)
+        output, flat_value = self.judge(obs)
         mask = self.legal(rollout)
         logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         value = self.returns.value_of(flat_value.cpu().numpy().reshape(steps, num))
@@ -114,6 +114,13 @@ class Ppo(ActorCriticLearner):
             advantage = advantage / np.float32(self.returns.spread)
         estimated = self.tensor(advantage).flatten(), self.tensor(target).flatten()
         return Samples(obs, action, logp, flat_value, *estimated, mask)
+
+    def judge(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
+        if obs.ndim == 2:
+            return self.net(obs)
+        outputs, values = zip(*map(self.net, obs.split(self.algorithm.minibatch_size)), strict=True)
+        return torch.cat(outputs), torch.cat(values)
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, and updates gradient steps."""
