@@ -22,6 +22,7 @@ from gymnasium.spaces import Box, Discrete
 
 from operant.envs.families import behaved, calm_mujoco
 from operant.envs.find import find, is_own
+from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
 from operant.envs.puzzles import register_puzzles
 from operant.envs.worlds import SerialWorlds, Worlds
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 register_probes()
 register_puzzles()
+register_partial()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -34,10 +34,15 @@ class OptimizerSpec(Closed):
     )
 
 
-class MlpSpec(Closed):
-    """A multilayer perceptron; actor and critic (or the duelling heads) are made from it."""
+class Net(Closed):
+    """The base of every network's settings (abstract); actor and critic (or the duelling heads) are made from it.
 
-    type: Literal["mlp"] = Field(default="mlp", description="Kind of network.")
+    `REMEMBERS` tells a recurrent network, whose output depends on the whole episode so far.
+    """
+
+    REMEMBERS: ClassVar[bool] = False
+
+    type: Any  # each network narrows it to its own Literal
     hidden: tuple[Units, ...] = Field(default=(64, 64), max_length=16, description="Units of each hidden layer.")
     activation: Activation = Field(default="tanh", description="Non-linearity after each hidden layer.")
     init: Init = Field(
@@ -51,4 +56,34 @@ class MlpSpec(Closed):
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="How gradients become steps.")
 
 
-NETS: dict[str, type[MlpSpec]] = {"mlp": MlpSpec}
+class MlpSpec(Net):
+    """A multilayer perceptron; actor and critic (or the duelling heads) are made from it."""
+
+    type: Literal["mlp"] = Field(default="mlp", description="Kind of network.")
+
+
+class Recurrent(Net):
+    """The base of networks that remember (abstract): hidden layers, then recurrent ones, then the heads."""
+
+    REMEMBERS = True
+
+    hidden: tuple[Units, ...] = Field(
+        default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."
+    )
+    recurrent: Units = Field(default=64, description="Units of each recurrent layer.")
+    layers: int = Field(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
+
+
+class GruSpec(Recurrent):
+    """A perceptron with gated recurrent units (Cho et al., 2014), for what one observation does not show."""
+
+    type: Literal["gru"] = Field(default="gru", description="Kind of network.")
+
+
+class LstmSpec(Recurrent):
+    """A perceptron with long short-term memory (Hochreiter and Schmidhuber, 1997), for what one observation hides."""
+
+    type: Literal["lstm"] = Field(default="lstm", description="Kind of network.")
+
+
+NETS: dict[str, type[Net]] = {"mlp": MlpSpec, "gru": GruSpec, "lstm": LstmSpec}

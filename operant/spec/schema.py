@@ -17,10 +17,10 @@ from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.fields import Closed, OneOf
 from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
 from operant.spec.misfit import MAX_SEED, find_misfits, setting
-from operant.spec.nets import NETS, MlpSpec
+from operant.spec.nets import NETS, MlpSpec, Net
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
-NetSpec = Annotated[MlpSpec, OneOf(NETS, tag="type")]
+NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
 
 

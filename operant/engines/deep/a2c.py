@@ -32,11 +32,10 @@ class A2c(ActorCriticLearner):
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
-        output, value = self.net(self.tensor(rollout.obs).flatten(0, 1))
-        action = self.tensor(rollout.action).flatten(0, 1)
+        output, value = self.judge(self.seen(rollout))
+        action = self.rows(rollout.action)
         logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, self.legal(rollout))
-        estimated = self.advantages(rollout, value.detach().cpu().numpy().reshape(rollout.reward.shape))
-        advantage = self.tensor(estimated).flatten()
+        advantage = self.rows(self.advantages(rollout, self.grid(value.detach())))
         value_loss = losses.value_loss(value, value.detach() + advantage)
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)

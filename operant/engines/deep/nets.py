@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.spec.nets import MlpSpec
+from operant.spec.nets import Net
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -35,7 +35,7 @@ class ActorCritic(nn.Module):
     the state-independent parameter `log_std`.
     """
 
-    def __init__(self, spec: MlpSpec, observation: int, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: int, outputs: int, discrete: bool) -> None:
         super().__init__()
         width = spec.hidden[-1] if spec.hidden else observation
         if spec.shared:
@@ -71,7 +71,7 @@ class ActorCritic(nn.Module):
 class PolicyNet(nn.Module):
     """A policy alone: logits of discrete actions, or means of continuous ones beside their `log_std`."""
 
-    def __init__(self, spec: MlpSpec, observation: int, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: int, outputs: int, discrete: bool) -> None:
         super().__init__()
         width = spec.hidden[-1] if spec.hidden else observation
         self.layers = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
@@ -85,7 +85,7 @@ class PolicyNet(nn.Module):
 class QNet(nn.Module):
     """Action values; with `duelling`, Q = V + A - mean(A) (Wang et al., 2016, eq. 9)."""
 
-    def __init__(self, spec: MlpSpec, observation: int, actions: int) -> None:
+    def __init__(self, spec: Net, observation: int, actions: int) -> None:
         super().__init__()
         width = spec.hidden[-1] if spec.hidden else observation
         self.trunk = hidden_layers(spec, observation)
@@ -105,7 +105,7 @@ class QNet(nn.Module):
         return nn.Sequential(*self.trunk, self.advantage)
 
 
-def hidden_layers(spec: MlpSpec, inputs: int) -> nn.Sequential:
+def hidden_layers(spec: Net, inputs: int) -> nn.Sequential:
     """Linear and activation for each hidden width."""
     layers: list[nn.Module] = []
     for before, after in pairwise((inputs, *spec.hidden)):
@@ -113,7 +113,7 @@ def hidden_layers(spec: MlpSpec, inputs: int) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def linear(spec: MlpSpec, inputs: int, outputs: int, gain: float) -> nn.Linear:
+def linear(spec: Net, inputs: int, outputs: int, gain: float) -> nn.Linear:
     """A linear layer initialised as the spec says; `gain` scales orthogonal and Xavier weights."""
     layer = nn.Linear(inputs, outputs)
     if spec.init == "torch":
