@@ -25,6 +25,8 @@ from operant.envs.find import find, is_own
 from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
 from operant.envs.puzzles import register_puzzles
+from operant.envs.vectorise import choose
+from operant.envs.workers import ProcessWorlds
 from operant.envs.worlds import SerialWorlds, Worlds
 from operant.errors import RunError, UsageError
 
@@ -70,11 +72,15 @@ class VectorEnv:
 
     `obs` is what to act on, `mask` what is legal there (None where the environment does not say), and
     `begun` whether it is the first observation of an episode.
+
+    `brief` says that too little will be played to pay for starting processes.
     """
 
-    def __init__(self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int]) -> None:
+    def __init__(
+        self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int], *, brief: bool = False
+    ) -> None:
         self.num = num
-        self.worlds = make_worlds(spec, num)
+        self.worlds = make_worlds(spec, num, brief)
         self.actions = ActionMap(self.worlds.action_space)
         self.obs_shape = self.worlds.obs_shape
         self.name = spec.name
@@ -181,8 +187,11 @@ class VectorEnv:
         self.worlds.close()
 
 
-def make_worlds(spec: EnvSpec, num: int) -> Worlds:
-    """The environments of a spec, stepped in the way that suits their family."""
+def make_worlds(spec: EnvSpec, num: int, brief: bool = False) -> Worlds:
+    """The environments of a spec, stepped as it asks or as suits their family."""
+    way = choose(spec, num, brief)
+    if way.name == "processes":
+        return ProcessWorlds(spec, num, way.processes, make_env)
     return SerialWorlds([make_env(spec) for _ in range(num)])
 
 

@@ -55,10 +55,14 @@ class Worlds(ABC):
 
 
 class SerialWorlds(Worlds):
-    """Worlds in this process, one after another: the fastest way for light environments."""
+    """Worlds in this process, one after another: the fastest way for light environments.
+
+    `at` is the world that is being played, for whoever must say which one failed.
+    """
 
     def __init__(self, envs: list[gym.Env]) -> None:
         self.num = len(envs)
+        self.at = 0
         self.envs = envs
         self.action_space = envs[0].action_space
         self.obs_shape, self.obs_dtype = observation_form(envs[0].observation_space)
@@ -66,6 +70,7 @@ class SerialWorlds(Worlds):
         self._obs = np.zeros((self.num, *self.obs_shape), self.obs_dtype)
 
     def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        self.at = index
         self._obs[index], info = self.envs[index].reset(seed=seed)
         return self._obs[index], self._masks.one(index, info)
 
@@ -76,6 +81,7 @@ class SerialWorlds(Worlds):
         truncated = np.zeros(self.num, bool)
         infos: list[dict[str, Any]] = []
         for i, action in enumerate(actions):
+            self.at = i
             if playing is None or playing[i]:
                 obs[i], reward[i], terminated[i], truncated[i], info = self.envs[i].step(action)
                 infos.append(info)

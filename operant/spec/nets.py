@@ -1,4 +1,4 @@
-"""What a person may say about networks and their optimisers."""
+"""What a person may say about networks; their optimisers are in `optimizers`."""
 
 from __future__ import annotations
 
@@ -7,31 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from operant.spec.fields import Closed
+from operant.spec.optimizers import OptimizerSpec
 
 Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu"]
-Init = Literal["orthogonal", "xavier_uniform", "kaiming_uniform", "torch"]
+Init = Literal["orthogonal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "torch"]
+SCALED_INITS = ("orthogonal", "xavier_uniform", "xavier_normal")
 Units = Annotated[int, Field(ge=1, le=65_536)]
-
-
-class OptimizerSpec(Closed):
-    """How gradients become steps."""
-
-    name: Literal["adam", "adamw", "rmsprop", "sgd"] = Field(default="adam", description="Optimiser.")
-    lr: float = Field(default=3e-4, gt=0, le=10, description="Learning rate at the start of the run.")
-    critic_lr: float | None = Field(
-        default=None, gt=0, le=10, description="Learning rate of a separate critic; the same as `lr` when absent."
-    )
-    lr_end_fraction: float = Field(
-        default=1.0, ge=0, le=1, description="Both learning rates fall linearly to this fraction over `env.max_frame`."
-    )
-    eps: float = Field(default=1e-5, gt=0, lt=1, description="Adam's and RMSprop's epsilon.")
-    weight_decay: float = Field(default=0.0, ge=0, lt=1, description="Weight decay.")
-    clip_grad_norm: float | None = Field(
-        default=0.5, gt=0, le=1e6, description="Largest gradient norm; null for no limit."
-    )
-    clip_each: bool = Field(
-        default=False, description="Limit the norms of actor and critic apart, not that of both together."
-    )
 
 
 class Net(Closed):
@@ -47,6 +28,12 @@ class Net(Closed):
     activation: Activation = Field(default="tanh", description="Non-linearity after each hidden layer.")
     init: Init = Field(
         default="orthogonal", description="Initialisation of the weights; biases start at zero, except for `torch`."
+    )
+    actor_gain: float = Field(
+        default=0.01, gt=0, le=100, description="Scale of the policy head's first weights, orthogonal or Xavier."
+    )
+    critic_gain: float = Field(
+        default=1.0, gt=0, le=100, description="Scale of a value head's first weights, orthogonal or Xavier."
     )
     shared: bool = Field(default=False, description="Actor and critic share the hidden layers.")
     duelling: bool = Field(default=False, description="Q-networks split into state value and action advantage.")

@@ -50,6 +50,10 @@ class EnvSpec(Closed):
     clip_reward: float | None = Field(
         default=None, gt=0, le=1e6, description="Limit of the rewards learnt from; null for none."
     )
+    vectorization: Literal["auto", "serial", "processes"] = Field(
+        default="auto",
+        description="How environments are stepped: one after another or in worker processes, to the same bits.",
+    )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments for the environment's constructor.")
 
     @field_validator("kwargs")
@@ -100,6 +104,10 @@ class MetaSpec(Closed):
         default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
+    )
+    compile: bool = Field(default=False, description="Compile the networks for updates; needs a C++ compiler.")
 
 
 class Spec(Closed):

@@ -23,7 +23,7 @@ SQUASHES = ("sac", "td3")  # their continuous actions lie between the environmen
 
 
 def validate(spec: Spec) -> None:
-    """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
+    """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
     from gymnasium.spaces import Box, Discrete
 
     from operant.envs.check import check_env
@@ -33,6 +33,10 @@ def validate(spec: Spec) -> None:
         from operant.engines.deep.learners import choose_device
 
         choose_device(spec)
+    if spec.meta.compile or spec.meta.precision != "float32":
+        from operant.engines.deep.accelerate import check_machine
+
+        check_machine(spec.meta)
     env = check_env(spec.env)
     space, name = env.action_space, spec.agent.algorithm.name
     is_limited = env.spec is not None and env.spec.max_episode_steps is not None
@@ -71,11 +75,13 @@ def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
+    from operant.envs.vectorise import choose
     from operant.spec.schema import Spec
 
     spec = Spec.model_validate(run.spec)
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
+        session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
         run_session(session, build_learner(spec, session.seeds, device))
 
 

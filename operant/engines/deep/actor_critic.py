@@ -23,6 +23,7 @@ from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import Categorical, DiagonalGaussian, Distribution
 from operant.engines.deep.recall import recall_of
 from operant.engines.deep.recurrent import RecurrentActorCritic
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import ActionMap, Ended, VectorEnv
@@ -53,7 +54,7 @@ class ActorCriticLearner(ABC):
     """Environments, network, optimiser and all that must survive a restart; a subclass adds the learning.
 
     `horizon` is the length of a rollout in steps of each environment, and `streams` is the
-    randomness that the subclass uses beside that of acting.
+    randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs mean.
     """
 
     def __init__(
@@ -64,10 +65,12 @@ class ActorCriticLearner(ABC):
         gamma: float,
         horizon: int,
         streams: Mapping[str, np.random.Generator],
+        returns: ReturnScale,
     ) -> None:
         self.spec = spec
         self.device = device
         self.horizon = horizon
+        self.returns = returns
         self.tracker = Tracker()
         self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
         torch.manual_seed(seeds.integer("init"))
@@ -82,7 +85,13 @@ class ActorCriticLearner(ABC):
         recall = {} if self.actor.recall is None else {"recall": self.actor.recall}
         self.snapshot = codec.Snapshot(
             policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
-            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards, **recall},
+            learner={
+                "optimiser": self.optimiser,
+                "env": self.vector,
+                "reward": self.rewards,
+                "returns": returns,
+                **recall,
+            },
             tracker=self.tracker,
             streams={"act": self.rng_act, **streams},
         )
@@ -133,10 +142,10 @@ class ActorCriticLearner(ABC):
     @torch.no_grad()
     def _value_of(self, obs: np.ndarray, before: np.ndarray | None) -> np.ndarray:
         if isinstance(self.net, ActorCritic):
-            return self.net.value(self.tensor(obs)).cpu().numpy()
+            return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
         assert self.actor.recall is not None, "a recurrent network acts through its memory"
         assert before is not None, "the rollout of a recurrent network remembers"
-        return self.actor.recall.foresee(obs, before)
+        return self.returns.value_of(self.actor.recall.foresee(obs, before))
 
     def legal(self, rollout: Rollout) -> Tensor | None:
         """What was legal at each step of a rollout, in rows; None where all was."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.spec.nets import Net
+from operant.spec.nets import SCALED_INITS, Net
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -40,12 +40,16 @@ class ActorCritic(nn.Module):
         width = spec.hidden[-1] if spec.hidden else observation
         if spec.shared:
             self.trunk = hidden_layers(spec, observation)
-            self.actor = nn.Sequential(linear(spec, width, outputs, gain=0.01))
-            self.critic = nn.Sequential(linear(spec, width, 1, gain=1.0))
+            self.actor = nn.Sequential(linear(spec, width, outputs, gain=spec.actor_gain))
+            self.critic = nn.Sequential(linear(spec, width, 1, gain=spec.critic_gain))
         else:
             self.trunk = nn.Sequential()
-            self.actor = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
-            self.critic = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, 1, gain=1.0))
+            self.actor = nn.Sequential(
+                *hidden_layers(spec, observation), linear(spec, width, outputs, gain=spec.actor_gain)
+            )
+            self.critic = nn.Sequential(
+                *hidden_layers(spec, observation), linear(spec, width, 1, gain=spec.critic_gain)
+            )
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,7 +78,9 @@ class PolicyNet(nn.Module):
     def __init__(self, spec: Net, observation: int, outputs: int, discrete: bool) -> None:
         super().__init__()
         width = spec.hidden[-1] if spec.hidden else observation
-        self.layers = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
+        self.layers = nn.Sequential(
+            *hidden_layers(spec, observation), linear(spec, width, outputs, gain=spec.actor_gain)
+        )
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -89,8 +95,8 @@ class QNet(nn.Module):
         super().__init__()
         width = spec.hidden[-1] if spec.hidden else observation
         self.trunk = hidden_layers(spec, observation)
-        self.advantage = linear(spec, width, actions, gain=1.0)
-        self.state_value = linear(spec, width, 1, gain=1.0) if spec.duelling else None
+        self.advantage = linear(spec, width, actions, gain=spec.critic_gain)
+        self.state_value = linear(spec, width, 1, gain=spec.critic_gain) if spec.duelling else None
 
     def forward(self, obs: Tensor) -> Tensor:
         """Value of every action in each observation."""
@@ -118,12 +124,11 @@ def linear(spec: Net, inputs: int, outputs: int, gain: float) -> nn.Linear:
     layer = nn.Linear(inputs, outputs)
     if spec.init == "torch":
         return layer
-    if spec.init == "orthogonal":
-        nn.init.orthogonal_(layer.weight, gain)
-    elif spec.init == "xavier_uniform":
-        nn.init.xavier_uniform_(layer.weight, gain)
+    start = getattr(nn.init, f"{spec.init}_")
+    if spec.init in SCALED_INITS:
+        start(layer.weight, gain)
     else:
-        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+        start(layer.weight, nonlinearity="relu")
     nn.init.zeros_(layer.bias)
     return layer
 
@@ -138,10 +143,11 @@ def forward_for_acting(layers: nn.Sequential) -> Callable[[np.ndarray], np.ndarr
     if _numpy_can(layers):
         return _numpy_forward(list(layers))
     device = next(layers.parameters()).device
+    own = nn.Sequential(*layers)  # the same layers, for a learner may change how its own network computes
 
     def through_torch(obs: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return layers(torch.from_numpy(obs).to(device)).cpu().numpy()
+            return own(torch.from_numpy(obs).to(device)).cpu().numpy()
 
     return through_torch
 

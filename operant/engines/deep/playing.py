@@ -25,7 +25,7 @@ def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[End
     Which environment plays which seed is fixed, so the result does not depend on who ends first.
     """
     together = min(episodes, MOST_TOGETHER)
-    vector = VectorEnv(env, together, lambda i, k: first_seed + i + k * together)
+    vector = VectorEnv(env, together, lambda i, k: first_seed + i + k * together, brief=True)
     owed = {first_seed + k for k in range(episodes)}
     try:
         while owed:
@@ -41,7 +41,7 @@ def random_return(env: EnvSpec) -> float:
     """Mean return of uniformly random play: the zero of the strength metrics."""
     seeds = Seeds(0)
     rng = seeds.rng("random-play")
-    vector = VectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k))
+    vector = VectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k), brief=True)
     scores: list[float] = []
     frames = 0
     while len(scores) < RANDOM_EPISODES and (frames < RANDOM_FRAMES or not scores):

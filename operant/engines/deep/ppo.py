@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from operant.engines.deep import losses
 from operant.engines.deep.actor_critic import ActorCriticLearner, Seen
 from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
@@ -56,7 +58,12 @@ class Ppo(ActorCriticLearner):
         self.algorithm = spec.agent.algorithm
         self.rng_shuffle = seeds.rng("shuffle")
         streams = {"shuffle": self.rng_shuffle}
-        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams)
+        returns = ReturnScale(
+            squeeze=self.algorithm.symlog,
+            standardise=self.algorithm.normalize_v_targets,
+            spread=self.algorithm.normalize_advantages == "percentile",
+        )
+        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams, returns)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """Several epochs of minibatches over the rollout; returns what to log, averaged over minibatches."""
@@ -81,7 +88,8 @@ class Ppo(ActorCriticLearner):
         """Descend policy loss + value loss - entropy bonus on one minibatch."""
         output, value = self.judge(batch.seen)
         logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
-        advantage = losses.standardise(batch.advantage) if self.algorithm.normalize_advantages else batch.advantage
+        standardised = self.algorithm.normalize_advantages == "standardise"
+        advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
             value_loss = losses.value_loss(value, batch.target)
@@ -101,11 +109,14 @@ class Ppo(ActorCriticLearner):
         seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
         output, critic = self.judge(seen)
         logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
-        value = self.grid(critic)
+        value = self.returns.value_of(self.grid(critic))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
         advantage = gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
-        target = advantage + value
+        self.returns.learn(advantage + value)
+        target = self.returns.output_of(advantage + value)
+        if settings.normalize_advantages == "percentile":
+            advantage = advantage / np.float32(self.returns.spread)
         return Samples(seen, action, logp, critic, self.rows(advantage), self.rows(target), mask)
 
     def arithmetic(self) -> Arithmetic:

@@ -61,7 +61,7 @@ class RecurrentActorCritic(nn.Module):
     def __init__(self, spec: Net, observation: int, outputs: int, discrete: bool) -> None:
         assert isinstance(spec, Recurrent)
         super().__init__()
-        actor, critic = (outputs, 0.01), (1, 1.0)
+        actor, critic = (outputs, spec.actor_gain), (1, spec.critic_gain)
         self.actor = Stream(spec, observation, [actor, critic] if spec.shared else [actor])
         self.critic = None if spec.shared else Stream(spec, observation, [critic])
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
@@ -123,17 +123,13 @@ def cut(begun: np.ndarray, device: torch.device) -> Segments:
 
 
 def initialise(cells: nn.GRU | nn.LSTM, spec: Net) -> None:
-    """Weights as the spec says for every layer, gate by gate, with no gain; biases at zero."""
+    """Weights as the spec says, gate by gate and at a gain of 1, since gates saturate; biases at zero."""
     if spec.init == "torch":
         return
+    start = getattr(nn.init, f"{spec.init}_")
     for name, parameter in cells.named_parameters():
         if name.startswith("bias"):
             nn.init.zeros_(parameter)
-            continue
-        for gate in parameter.split(cells.hidden_size):
-            if spec.init == "orthogonal":
-                nn.init.orthogonal_(gate.detach())
-            elif spec.init == "xavier_uniform":
-                nn.init.xavier_uniform_(gate.detach())
-            else:
-                nn.init.kaiming_uniform_(gate.detach(), nonlinearity="relu")
+        else:
+            for gate in parameter.detach().split(cells.hidden_size):
+                start(gate)

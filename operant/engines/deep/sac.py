@@ -217,7 +217,7 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.
     net, inputs = spec.agent.net, int(np.prod(obs_shape))
     width = net.hidden[-1] if net.hidden else inputs
     outputs = actions_for(obs_shape, actions).policy_outputs
-    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, outputs, gain=0.01))
+    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, outputs, gain=net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

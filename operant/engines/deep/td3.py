@@ -129,7 +129,7 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.
     """A fresh policy for these observations and actions; its action is the tanh of its output."""
     net, inputs = spec.agent.net, int(np.prod(obs_shape))
     width = net.hidden[-1] if net.hidden else inputs
-    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, actions.size, gain=0.01))
+    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, actions.size, gain=net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
