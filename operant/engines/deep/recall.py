@@ -35,11 +35,11 @@ class Recall:
         return outputs[0]
 
     def forget(self, begun: np.ndarray) -> None:
-        """Clear the memories of worlds that begin an episode."""
+        """Clear the memories of worlds that begin an episode, in a new array: a rollout keeps rows of the old one."""
         if begun.all():
             self.memory = np.zeros((len(begun), self.memory.shape[1]), np.float32)
-        else:
-            self.memory[begun] = 0.0
+        elif begun.any():
+            self.memory = np.where(begun[:, None], np.float32(0), self.memory)
 
     def foresee(self, seen: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """Values of observations that come after these memories [n, M]; those of the worlds do not move."""
