@@ -20,14 +20,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from operant.envs.atari import AtariEnv, AtariWorlds
 from operant.envs.families import behaved, calm_mujoco
-from operant.envs.find import find, is_own
+from operant.envs.find import find, is_own, plays_natively
 from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
 from operant.envs.puzzles import register_puzzles
-from operant.envs.vectorise import choose
+from operant.envs.vectorise import NATIVE, choose
 from operant.envs.workers import ProcessWorlds
-from operant.envs.worlds import SerialWorlds, Worlds
+from operant.envs.worlds import SerialWorlds, Worlds, is_image
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ class VectorEnv:
         self._played[i] = []
         self._score[i] = 0.0
         self.obs[i], mask = self.worlds.restart(i, self._episode_seed(i, self._episode[i]))
+        if self.worlds.foresees:
+            self.worlds.foresee(i, self._episode_seed(i, self._episode[i] + 1))
         if mask is not None:
             if self.mask is None:
                 self.mask = np.ones((self.num, len(mask)), bool)
@@ -161,11 +164,11 @@ class VectorEnv:
         longest = max(map(len, logged))
         begins = np.array([longest - len(actions) for actions in logged])
         idle = next((actions[0] for actions in logged if actions), None)
-        for i in np.flatnonzero(begins == longest).tolist():
-            self._restart(i)
-        for t in range(longest):
+        for t in range(longest + 1):
             for i in np.flatnonzero(begins == t).tolist():
                 self._restart(i)
+            if t == longest:
+                break
             now = [actions[t - begins[i]] if begins[i] <= t else idle for i, actions in enumerate(logged)]
             self._replay(now, begins <= t)
         self.begun = np.array([not played for played in self._played])
@@ -190,6 +193,8 @@ class VectorEnv:
 def make_worlds(spec: EnvSpec, num: int, brief: bool = False) -> Worlds:
     """The environments of a spec, stepped as it asks or as suits their family."""
     way = choose(spec, num, brief)
+    if way.name == NATIVE:
+        return AtariWorlds(spec, num)
     if way.name == "processes":
         return ProcessWorlds(spec, num, way.processes, make_env)
     return SerialWorlds([make_env(spec) for _ in range(num)])
@@ -233,7 +238,9 @@ class ActionMap:
 
 
 def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
-    """One environment by its name, its observation flattened to one real vector where it is not one already."""
+    """One environment by its name; an observation that is neither vector nor image is flattened to one real vector."""
+    if plays_natively(spec):
+        return AtariEnv(spec, render_mode)
     options = dict(spec.kwargs)
     if render_mode is not None:
         options["render_mode"] = render_mode
@@ -243,7 +250,7 @@ def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
     calm_mujoco(recipe.entry_point)
     env = behaved(gym.make(recipe if is_own(spec.name) else spec.name, disable_env_checker=True, **options))
     is_vector = isinstance(env.observation_space, Box) and len(env.observation_space.shape) == 1
-    return env if is_vector else gym.wrappers.FlattenObservation(env)
+    return env if is_vector or is_image(env.observation_space) else gym.wrappers.FlattenObservation(env)
 
 
 def observation_shape(env: gym.Env) -> tuple[int, ...]:

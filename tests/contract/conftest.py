@@ -26,6 +26,21 @@ META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "e
 SMALL_NET = {"hidden": [32, 32]}
 DQN = {"training_start": 500, "training_frequency": 4}
 TWIN = {"training_start": 300, "training_frequency": 4, "training_iter": 1}
+SMALL_CNN = {"type": "nature_cnn", "conv": [[8, 8, 4], [8, 3, 2]], "hidden": [32]}
+ATARI = {
+    "name": "ALE/Breakout-v5",
+    "clip_reward": 1.0,
+    "max_t": 200,
+    "kwargs": {"life_loss_info": True, "img_height": 42, "img_width": 42, "noop_max": 3},
+}
+# A game's start costs as much as hundreds of its steps, so these cases play few of them.
+FEW_GAMES = {
+    "log_frequency": 200,
+    "eval_frequency": 4000,
+    "save_frequency": 700,
+    "eval_episodes": 1,
+    "final_episodes": 2,
+}
 
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {
@@ -187,6 +202,11 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-atari": {
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "meta": FEW_GAMES,
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
+    },
     "ppo-processes": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
@@ -272,7 +292,7 @@ SLOW = (
     "a2c-lstm",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
-NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
+NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:

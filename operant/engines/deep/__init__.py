@@ -26,7 +26,10 @@ def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
     from gymnasium.spaces import Box, Discrete
 
+    from operant.engines.deep.pixels import image_of, refuse_misfit
     from operant.envs.check import check_env
+    from operant.envs.find import plays_natively
+    from operant.envs.gym import observation_shape
     from operant.envs.worlds import offers_mask
 
     if spec.meta.device == "cuda":
@@ -41,7 +44,9 @@ def validate(spec: Spec) -> None:
     space, name = env.action_space, spec.agent.algorithm.name
     is_limited = env.spec is not None and env.spec.max_episode_steps is not None
     is_masked = not spec.agent.algorithm.TAKES_MASKS and isinstance(space, Discrete) and offers_mask(env)
+    shape = observation_shape(env)
     env.close()
+    refuse_misfit(spec, shape)
     if is_masked:
         raise UsageError(
             f"agent.algorithm: {spec.env.name} says which actions are legal, and {name} does not listen",
@@ -53,6 +58,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"agent.algorithm: {name} chooses among discrete actions, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+    if name == "reinforce" and plays_natively(spec.env):
+        raise UsageError(
+            f"agent.algorithm: reinforce lets environments wait for each other, which {spec.env.name} cannot",
+            remedy="-s agent.algorithm.name=a2c",
         )
     if name == "reinforce" and not is_limited:
         raise UsageError(
@@ -68,6 +78,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
+        )
+    if name in SQUASHES and isinstance(space, Box) and image_of(shape) is not None:
+        raise UsageError(
+            f"agent.algorithm: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
+            remedy="-s agent.algorithm.name=ppo",
         )
 
 

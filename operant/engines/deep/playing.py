@@ -14,6 +14,7 @@ from operant.spec.schema import EnvSpec
 MOST_TOGETHER = 16
 RANDOM_EPISODES = 100
 RANDOM_FRAMES = 20_000
+HEAVY_FRAMES = 3000  # where a step costs much more than a learner's own arithmetic
 
 Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray], np.ndarray]
 
@@ -43,8 +44,8 @@ def random_return(env: EnvSpec) -> float:
     rng = seeds.rng("random-play")
     vector = VectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k), brief=True)
     scores: list[float] = []
-    frames = 0
-    while len(scores) < RANDOM_EPISODES and (frames < RANDOM_FRAMES or not scores):
+    frames, enough = 0, HEAVY_FRAMES if vector.worlds.foresees else RANDOM_FRAMES
+    while len(scores) < RANDOM_EPISODES and (frames < enough or not scores):
         scores += [over.score for over in vector.step(random_action(vector, rng)).ended]
         frames += 1
     vector.close()

@@ -107,7 +107,7 @@ class Ppo(ActorCriticLearner):
     def samples(self, rollout: Rollout) -> Samples:
         """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
         seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
-        output, critic = self.judge(seen)
+        output, critic = self.judge_all(seen)
         logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         value = self.returns.value_of(self.grid(critic))
         settings = self.algorithm
@@ -118,6 +118,13 @@ class Ppo(ActorCriticLearner):
         if settings.normalize_advantages == "percentile":
             advantage = advantage / np.float32(self.returns.spread)
         return Samples(seen, action, logp, critic, self.rows(advantage), self.rows(target), mask)
+
+    def judge_all(self, seen: Seen) -> tuple[Tensor, Tensor]:
+        """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
+        if seen.memory is not None or seen.obs.ndim == 2:
+            return self.judge(seen)
+        outputs, values = zip(*map(self.net, seen.obs.split(self.algorithm.minibatch_size)), strict=True)
+        return torch.cat(outputs), torch.cat(values)
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, and updates gradient steps."""

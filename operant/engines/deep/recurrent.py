@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.engines.deep.nets import hidden_layers, linear
+from operant.engines.deep.layers import linear
+from operant.engines.deep.nets import Shape, features
 from operant.spec.nets import Net, Recurrent
 
 
@@ -40,10 +41,10 @@ class Core(nn.Module):
 class Stream(nn.Module):
     """One way from observations through a core to one or more heads."""
 
-    def __init__(self, spec: Recurrent, observation: int, heads: list[tuple[int, float]]) -> None:
+    def __init__(self, spec: Recurrent, observation: Shape, heads: list[tuple[int, float]]) -> None:
         super().__init__()
-        self.trunk = hidden_layers(spec, observation)
-        self.core = Core(spec, spec.hidden[-1] if spec.hidden else observation)
+        self.trunk, width = features(spec, observation)
+        self.core = Core(spec, width)
         self.heads = nn.ModuleList(linear(spec, spec.recurrent, outputs, gain) for outputs, gain in heads)
 
     def forward(self, obs: Tensor, segments: Segments, memory: Tensor) -> list[Tensor]:
@@ -58,7 +59,7 @@ class Stream(nn.Module):
 class RecurrentActorCritic(nn.Module):
     """A policy head and a value, each with a memory of its own or on a shared one."""
 
-    def __init__(self, spec: Net, observation: int, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
         assert isinstance(spec, Recurrent)
         super().__init__()
         actor, critic = (outputs, spec.actor_gain), (1, spec.critic_gain)

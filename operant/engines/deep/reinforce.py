@@ -134,7 +134,7 @@ class Reinforce:
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> PolicyNet:
     """A fresh network for these observations and actions."""
-    return PolicyNet(spec.agent.net, int(np.prod(obs_shape)), actions.size, actions.discrete)
+    return PolicyNet(spec.agent.net, obs_shape, actions.size, actions.discrete)
 
 
 def build_actor(spec: Spec, net: PolicyNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from operant.engines.deep.nets import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
 from operant.spec.nets import Net
 
 
