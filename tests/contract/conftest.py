@@ -237,6 +237,20 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-gru": {
+        "env": {"name": "operant/CartPoleNoVelocity-v1", "num_envs": 4, "max_frame": 12_000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 128},
+            "net": {"type": "gru", "hidden": [32], "recurrent": 16},
+        },
+    },
+    "a2c-lstm": {
+        "env": {"name": "operant/Recall-v0", "num_envs": 2, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "a2c", "training_frequency": 16},
+            "net": {"type": "lstm", "hidden": [], "recurrent": 16, "layers": 2, "shared": True},
+        },
+    },
     "ppo-scheduled-bfloat16": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
         "agent": {
@@ -275,6 +289,7 @@ SLOW = (
     "dqn-masked",
     "ppo-scheduled-bfloat16",
     "dqn-compiled",
+    "a2c-lstm",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}
