@@ -181,6 +181,17 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-two-ranks": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 4,
+            "max_frame": 12_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+        "meta": {**META, "processes": 2},
+    },
     "ppo-processes": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
@@ -194,6 +205,7 @@ SLOW = (
     "sac",
     "dqn-n-step-combined",
     "ppo-processes",
+    "ppo-two-ranks",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}

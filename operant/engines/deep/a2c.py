@@ -32,21 +32,22 @@ class A2c(ActorCriticLearner):
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
-        output, value = self.net(self.tensor(rollout.obs).flatten(0, 1))
-        action = self.tensor(rollout.action).flatten(0, 1)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
-        estimated = self.advantages(rollout, value.detach().cpu().numpy().reshape(rollout.reward.shape))
-        advantage = self.tensor(estimated).flatten()
-        value_loss = losses.value_loss(value, value.detach() + advantage)
+        obs, action = self.tensor(rollout.obs).flatten(0, 1), self.tensor(rollout.action).flatten(0, 1)
+        mine = self.ranks.rows(len(obs))
+        output, value = self.net(obs[mine])
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action[mine], self.net.log_std)
+        known = self.ranks.gather(value.detach())
+        advantage = self.tensor(self.advantages(rollout, known.cpu().numpy().reshape(rollout.reward.shape))).flatten()
+        value_loss = losses.value_loss(value, (known + advantage)[mine])
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)
-        policy_loss = losses.policy_gradient_loss(logp, advantage)
+        policy_loss = losses.policy_gradient_loss(logp, advantage[mine])
         bonus = entropy.mean()
         entropy_coef = value_at(settings.entropy_coef, frame)
         norm = self.optimiser.step(policy_loss + settings.val_loss_coef * value_loss - entropy_coef * bonus)
         self.tracker.updates += 1
         names = ("loss/policy", "loss/value", "policy/entropy", "optim/grad_norm")
-        found = torch.stack((policy_loss, value_loss, bonus, norm)).tolist()
+        found = self.ranks.average(torch.stack((policy_loss, value_loss, bonus, norm)).detach()).tolist()
         return dict(zip(names, found, strict=True)) | {"optim/lr": lr}
 
     def advantages(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:

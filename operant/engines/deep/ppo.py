@@ -34,7 +34,7 @@ class Samples:
     advantage: Tensor
     target: Tensor
 
-    def take(self, index: Tensor) -> Samples:
+    def take(self, index: Tensor | slice) -> Samples:
         """The samples at `index`."""
         return Samples(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
@@ -65,17 +65,22 @@ class Ppo(ActorCriticLearner):
             for start in range(0, len(samples.logp), settings.minibatch_size):
                 batch = shuffled.part(start, start + settings.minibatch_size)
                 reports.append(self.gradient_step(batch, clip, entropy_coef))
-            if settings.target_kl is not None and float(reports[-1][3]) > settings.target_kl:
+            if (
+                settings.target_kl is not None
+                and float(self.ranks.average(reports[-1][3].clone())) > settings.target_kl
+            ):
                 break
         names = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
-        means = torch.stack(reports).mean(0).tolist()
+        means = self.ranks.average(torch.stack(reports).mean(0)).tolist()
         return dict(zip(names, means, strict=True)) | {"optim/lr": lr}
 
     def gradient_step(self, batch: Samples, clip: float, entropy_coef: float) -> Tensor:
-        """Descend policy loss + value loss - entropy bonus on one minibatch."""
+        """Descend policy loss + value loss - entropy bonus on this process's share of one minibatch."""
+        mine = self.ranks.rows(len(batch.logp))
+        advantage = losses.standardise(batch.advantage) if self.algorithm.normalize_advantages else batch.advantage
+        batch, advantage = batch.take(mine), advantage[mine]
         output, value = self.net(batch.obs)
         logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std)
-        advantage = losses.standardise(batch.advantage) if self.algorithm.normalize_advantages else batch.advantage
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
             value_loss = losses.value_loss(value, batch.target)
@@ -95,8 +100,10 @@ class Ppo(ActorCriticLearner):
         steps, num = rollout.reward.shape
         obs = self.tensor(rollout.obs).flatten(0, 1)
         action = self.tensor(rollout.action).flatten(0, 1)
-        output, flat_value = self.net(obs)
-        logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
+        mine = self.ranks.rows(len(obs))
+        output, flat_value = self.net(obs[mine])
+        logp, _ = self.distribution.log_prob_and_entropy(output, action[mine], self.net.log_std)
+        logp, flat_value = self.ranks.gather(logp), self.ranks.gather(flat_value)
         value = flat_value.cpu().numpy().reshape(steps, num)
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
