@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operant.envs.cores import CORES_VARIABLE
-from operant.envs.find import find
+from operant.envs.find import find, plays_natively
 
 if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # A step of these takes 50 to 400 microseconds, and the way to another process and back up to 100.
 HEAVY_FAMILIES = ("gymnasium.envs.mujoco", "gymnasium.envs.box2d")
 LEAST_EACH = 8
+NATIVE = "native"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Way:
         """The same for a person, of `num` environments."""
         if num == 1:
             return "1 environment"
+        if self.name == NATIVE:
+            return f"{num} games played side by side in threads of the emulator"
         where = "one after another" if self.processes == 1 else f"side by side in {self.processes} processes"
         return f"{num} environments stepped {where}"
 
@@ -39,10 +42,12 @@ class Way:
 
 
 def choose(spec: EnvSpec, num: int, brief: bool = False) -> Way:
-    """The way that the spec asks for; on `auto`, processes where each would have enough to do.
+    """The way that the spec asks for; on `auto`, processes where each would have enough to do. Atari has its own way.
 
     Play that is `brief` would end before its processes had started.
     """
+    if plays_natively(spec):
+        return Way(NATIVE)
     if spec.vectorization == "serial" or num == 1 or brief:
         return Way("serial")
     cores = cores_here()

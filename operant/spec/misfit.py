@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from operant.spec.nets import SCALED_INITS
+
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
     from operant.spec.off_policy import SacSpec, Td3Spec
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
+    from operant.spec.optimizers import OptimizerSpec
     from operant.spec.schema import Spec
 
     Replaying = DqnSpec | SacSpec | Td3Spec
@@ -48,6 +51,8 @@ def find_misfits(spec: Spec) -> list[Misfit]:
         *_unused_memory(spec),
         *_seed_range(spec),
         *_process_shares(spec),
+        *_lookahead_of_sgd(spec.agent.net.optimizer),
+        *_changing_batches(spec),
         *spec.agent.algorithm.misfits(spec),
     ]
 
@@ -57,7 +62,7 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     samples = envs * horizon
     arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
-    least = 2 if ppo.normalize_advantages else 1
+    least = 2 if ppo.normalize_advantages == "standardise" else 1
     step = size // math.gcd(size, envs)
     if samples % size:
         sizes = near_divisors(samples, size, least)
@@ -73,7 +78,7 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
         yield Misfit(
             "agent.algorithm.minibatch_size",
             "is too few to standardise advantages over",
-            _nearest(sizes, "normalize_advantages", ["false"]),
+            _nearest(sizes, "normalize_advantages", ["none"]),
             closest(sizes, size),
             ("agent.algorithm.normalize_advantages",),
         )
@@ -208,10 +213,10 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     reasons = dict(spec.agent.algorithm.inert())
     if not spec.env.normalize_obs:
         reasons["env.clip_obs"] = "env.normalize_obs is false"
-    if spec.agent.net.optimizer.name == "sgd":
-        reasons["agent.net.optimizer.eps"] = "sgd has no epsilon"
-    if spec.agent.net.optimizer.clip_grad_norm is None:
-        reasons["agent.net.optimizer.clip_each"] = "clip_grad_norm is null"
+    reasons |= {f"agent.net.optimizer.{key}": why for key, why in spec.agent.net.optimizer.inert().items()}
+    if spec.agent.net.init not in SCALED_INITS:
+        why = f"{spec.agent.net.init} weights have no gain"
+        reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):
             yield Misfit(path, f"has no effect: {why}", "leave it out")
@@ -252,6 +257,22 @@ def _process_shares(spec: Spec) -> Iterable[Misfit]:
             more = near_multiples(processes, size, most=65_536)
             problem = f"does not divide {name} = {size}"
             yield Misfit("meta.processes", problem, _nearest(fitting, path, more), closest(fitting, processes), (path,))
+
+
+def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Misfit]:
+    """Nesterov's momentum is a form of momentum, and has no dampened one."""
+    path = "agent.net.optimizer.nesterov"
+    if optimizer.nesterov and optimizer.name == "sgd" and (optimizer.momentum == 0 or optimizer.dampening > 0):
+        others = ("agent.net.optimizer.momentum", "agent.net.optimizer.dampening")
+        yield Misfit(path, "needs momentum above 0 and dampening 0", "false; or momentum 0.9", False, others)
+
+
+def _changing_batches(spec: Spec) -> Iterable[Misfit]:
+    """A compiled net is compiled for the sizes of its batches, so these may not change all the time."""
+    name = spec.agent.algorithm.name
+    if spec.meta.compile and name in ("reinforce", "sarsa"):
+        problem = f"would compile again and again: the batches of {name} differ in size"
+        yield Misfit("meta.compile", problem, "leave it out", False)
 
 
 def setting(spec: Spec, path: str) -> Any:

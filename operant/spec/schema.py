@@ -17,10 +17,10 @@ from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.fields import Closed, OneOf
 from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
 from operant.spec.misfit import MAX_SEED, find_misfits, setting
-from operant.spec.nets import NETS, MlpSpec
+from operant.spec.nets import NETS, MlpSpec, Net
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
-NetSpec = Annotated[MlpSpec, OneOf(NETS, tag="type")]
+NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
 
 
@@ -110,6 +110,10 @@ class MetaSpec(Closed):
         description="Processes of a session that share environments and minibatches, averaging gradients; PPO and A2C.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
+    )
+    compile: bool = Field(default=False, description="Compile the networks for updates; needs a C++ compiler.")
 
 
 class Spec(Closed):

@@ -12,6 +12,7 @@ import torch
 from operant.engines.deep import losses
 from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae, n_step_returns
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
@@ -26,19 +27,26 @@ class A2c(ActorCriticLearner):
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, A2cSpec)
         self.algorithm = spec.agent.algorithm
-        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.training_frequency, streams={})
+        returns = ReturnScale(standardise=self.algorithm.normalize_v_targets)
+        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.training_frequency, {}, returns)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
         obs, action = self.tensor(rollout.obs).flatten(0, 1), self.tensor(rollout.action).flatten(0, 1)
-        mine = self.ranks.rows(len(obs))
-        output, value = self.net(obs[mine])
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action[mine], self.net.log_std)
-        known = self.ranks.gather(value.detach())
-        advantage = self.tensor(self.advantages(rollout, known.cpu().numpy().reshape(rollout.reward.shape))).flatten()
-        value_loss = losses.value_loss(value, (known + advantage)[mine])
+        mine, legal = self.ranks.rows(len(obs)), self.legal(rollout)
+        output, critic = self.net(obs[mine])
+        logp, entropy = self.distribution.log_prob_and_entropy(
+            output, action[mine], self.net.log_std, None if legal is None else legal[mine]
+        )
+        known = self.ranks.gather(critic.detach()).cpu().numpy()
+        value = self.returns.value_of(known.reshape(rollout.reward.shape))
+        estimated = self.advantages(rollout, value)
+        advantage = self.tensor(estimated).flatten()
+        self.returns.learn(value + estimated)
+        target = self.tensor(self.returns.output_of(value + estimated)).flatten()
+        value_loss = losses.value_loss(critic, target[mine])
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)
         policy_loss = losses.policy_gradient_loss(logp, advantage[mine])

@@ -12,7 +12,10 @@ from operant.engines.deep.policies import Policy
 
 
 class Actor:
-    """Observations in, actions out; the observation statistics are applied but not changed."""
+    """Observations in, actions out; the observation statistics are applied but not changed.
+
+    `mask` says what is legal, None for everything; `begun` which observations are the first of an episode.
+    """
 
     def __init__(
         self,
@@ -26,15 +29,25 @@ class Actor:
         self.policy = policy
         self._log_std = log_std
 
-    def draw(self, seen: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    def draw(self, seen: np.ndarray, noise: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """An action of each normalised observation, by noise drawn before."""
+        return self.pick(self.forward(seen), noise, mask)
+
+    def pick(self, output: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        """An action of each policy output."""
         log_std = None if self._log_std is None else self._log_std.detach().cpu().numpy()
-        return self.policy.sample(self.forward(seen), noise, log_std)
+        return self.policy.sample(output, noise, log_std, mask)
 
-    def greedy(self, obs: np.ndarray) -> np.ndarray:
+    def greedy(self, obs: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None) -> np.ndarray:
         """The most probable action of each observation."""
-        return self.policy.greedy(self.forward(self.normaliser(obs)))
+        return self.policy.greedy(self.forward(self.normaliser(obs)), mask)
 
-    def sample(self, obs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self,
+        obs: np.ndarray,
+        rng: np.random.Generator,
+        mask: np.ndarray | None = None,
+        begun: np.ndarray | None = None,
+    ) -> np.ndarray:
         """An action of each observation, drawn as in training."""
-        return self.draw(self.normaliser(obs), self.policy.noise(rng, (len(obs),)))
+        return self.pick(self.forward(self.normaliser(obs)), self.policy.noise(rng, (len(obs),)), mask)

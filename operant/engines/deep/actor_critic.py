@@ -21,6 +21,7 @@ from operant.engines.deep.normalise import ObservationNormaliser, RewardNormalis
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.parallel import Ranks
 from operant.engines.deep.policies import Categorical, DiagonalGaussian, Distribution
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import ActionMap, Ended, VectorEnv
@@ -32,7 +33,7 @@ class ActorCriticLearner(ABC):
     """Environments, network, optimiser and all that must survive a restart; a subclass adds the learning.
 
     `horizon` is the length of a rollout in steps of each environment, and `streams` is the
-    randomness that the subclass uses beside that of acting.
+    randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs mean.
     """
 
     def __init__(
@@ -43,10 +44,12 @@ class ActorCriticLearner(ABC):
         gamma: float,
         horizon: int,
         streams: Mapping[str, np.random.Generator],
+        returns: ReturnScale,
     ) -> None:
         self.spec = spec
         self.device = device
         self.horizon = horizon
+        self.returns = returns
         self.tracker = Tracker()
         self.ranks = Ranks()
         worlds = self.ranks.worlds(spec.env, spec.env.num_envs)
@@ -63,7 +66,7 @@ class ActorCriticLearner(ABC):
         self.rng_act = seeds.rng("act")
         self.snapshot = codec.Snapshot(
             policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
-            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards},
+            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards, "returns": returns},
             tracker=self.tracker,
             streams={"act": self.rng_act, **streams},
         )
@@ -92,7 +95,11 @@ class ActorCriticLearner(ABC):
 
     @torch.no_grad()
     def _value_of(self, obs: np.ndarray) -> np.ndarray:
-        return self.net.value(self.tensor(obs)).cpu().numpy()
+        return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
+
+    def legal(self, rollout: Rollout) -> Tensor | None:
+        """What was legal at each step of a rollout, as flat as its other samples; None where all was."""
+        return None if rollout.mask is None else self.tensor(rollout.mask).flatten(0, 1)
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """An array on the learner's device."""
@@ -101,7 +108,7 @@ class ActorCriticLearner(ABC):
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic:
     """A fresh network for these observations and actions."""
-    return ActorCritic(spec.agent.net, int(np.prod(obs_shape)), actions.size, actions.discrete)
+    return ActorCritic(spec.agent.net, obs_shape, actions.size, actions.discrete)
 
 
 def build_actor(spec: Spec, net: ActorCritic, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -106,9 +106,15 @@ class RankWorlds(Worlds):
         self._own = make_worlds(spec, num // ranks.size)
         self.action_space = self._own.action_space
         self.obs_shape, self.obs_dtype = self._own.obs_shape, self._own.obs_dtype
+        self.foresees = self._own.foresees
         layout = Layout.of(self._own, num // ranks.size)
         self._parts = [torch.zeros(layout.size(), dtype=torch.uint8) for _ in range(ranks.size)]
         self._shared = [Shared.within(layout, part.numpy().data) for part in self._parts]
+
+    def foresee(self, index: int, seed: int) -> None:
+        owner, place = divmod(index, self.num // self._ranks.size)
+        if owner == self._ranks.rank:
+            self._own.foresee(place, seed)
 
     def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         owner, place = divmod(index, self.num // self._ranks.size)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from operant.engines.deep import losses
 from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
@@ -33,14 +35,12 @@ class Samples:
     value: Tensor
     advantage: Tensor
     target: Tensor
+    mask: Tensor | None = None
 
     def take(self, index: Tensor | slice) -> Samples:
-        """The samples at `index`."""
-        return Samples(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
-
-    def part(self, start: int, end: int) -> Samples:
-        """The samples from `start` to `end`, without copying."""
-        return Samples(*(getattr(self, name)[start:end] for name in self.__dataclass_fields__))
+        """The samples at `index`; those of a slice are not copied."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Samples(**{name: None if each is None else each[index] for name, each in fields.items()})
 
 
 class Ppo(ActorCriticLearner):
@@ -51,7 +51,12 @@ class Ppo(ActorCriticLearner):
         self.algorithm = spec.agent.algorithm
         self.rng_shuffle = seeds.rng("shuffle")
         streams = {"shuffle": self.rng_shuffle}
-        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams)
+        returns = ReturnScale(
+            squeeze=self.algorithm.symlog,
+            standardise=self.algorithm.normalize_v_targets,
+            spread=self.algorithm.normalize_advantages == "percentile",
+        )
+        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams, returns)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """Several epochs of minibatches over the rollout; returns what to log, averaged over minibatches."""
@@ -63,7 +68,7 @@ class Ppo(ActorCriticLearner):
         for _ in range(settings.training_epoch):
             shuffled = samples.take(torch.from_numpy(self.rng_shuffle.permutation(len(samples.logp))).to(self.device))
             for start in range(0, len(samples.logp), settings.minibatch_size):
-                batch = shuffled.part(start, start + settings.minibatch_size)
+                batch = shuffled.take(slice(start, start + settings.minibatch_size))
                 reports.append(self.gradient_step(batch, clip, entropy_coef))
             if (
                 settings.target_kl is not None
@@ -77,10 +82,11 @@ class Ppo(ActorCriticLearner):
     def gradient_step(self, batch: Samples, clip: float, entropy_coef: float) -> Tensor:
         """Descend policy loss + value loss - entropy bonus on this process's share of one minibatch."""
         mine = self.ranks.rows(len(batch.logp))
-        advantage = losses.standardise(batch.advantage) if self.algorithm.normalize_advantages else batch.advantage
+        standardised = self.algorithm.normalize_advantages == "standardise"
+        advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
         batch, advantage = batch.take(mine), advantage[mine]
         output, value = self.net(batch.obs)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
             value_loss = losses.value_loss(value, batch.target)
@@ -100,16 +106,29 @@ class Ppo(ActorCriticLearner):
         steps, num = rollout.reward.shape
         obs = self.tensor(rollout.obs).flatten(0, 1)
         action = self.tensor(rollout.action).flatten(0, 1)
-        mine = self.ranks.rows(len(obs))
-        output, flat_value = self.net(obs[mine])
-        logp, _ = self.distribution.log_prob_and_entropy(output, action[mine], self.net.log_std)
-        logp, flat_value = self.ranks.gather(logp), self.ranks.gather(flat_value)
-        value = flat_value.cpu().numpy().reshape(steps, num)
+        mask, mine = self.legal(rollout), self.ranks.rows(len(obs))
+        output, part = self.judge(obs[mine])
+        logp, _ = self.distribution.log_prob_and_entropy(
+            output, action[mine], self.net.log_std, None if mask is None else mask[mine]
+        )
+        logp, flat_value = self.ranks.gather(logp), self.ranks.gather(part)
+        value = self.returns.value_of(flat_value.cpu().numpy().reshape(steps, num))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
         advantage = gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
-        target = advantage + value
-        return Samples(obs, action, logp, flat_value, self.tensor(advantage).flatten(), self.tensor(target).flatten())
+        self.returns.learn(advantage + value)
+        target = self.returns.output_of(advantage + value)
+        if settings.normalize_advantages == "percentile":
+            advantage = advantage / np.float32(self.returns.spread)
+        estimated = self.tensor(advantage).flatten(), self.tensor(target).flatten()
+        return Samples(obs, action, logp, flat_value, *estimated, mask)
+
+    def judge(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
+        if obs.ndim == 2:
+            return self.net(obs)
+        outputs, values = zip(*map(self.net, obs.split(self.algorithm.minibatch_size)), strict=True)
+        return torch.cat(outputs), torch.cat(values)
 
     def arithmetic(self) -> Arithmetic:
         """How frames become updates, and updates gradient steps."""

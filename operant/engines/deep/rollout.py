@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,8 @@ class Rollout:
     """Steps as they were played; `final_obs` holds the last observations of ended episodes.
 
     Observations are normalised by the statistics of their moment, all but `final_obs`, which few
-    algorithms need.
+    algorithms need. `mask` is what was legal at each step and `final_mask` in final observations,
+    where the environment says so and the algorithm asks.
     """
 
     obs: np.ndarray
@@ -28,6 +29,8 @@ class Rollout:
     last_obs: np.ndarray
     final_obs: dict[tuple[int, int], np.ndarray]
     ended: list[Ended]
+    mask: np.ndarray | None = None
+    final_mask: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
 
 def collect(
@@ -35,17 +38,21 @@ def collect(
 ) -> Rollout:
     """Play `steps` steps in every environment, learning only the scales of observations and rewards."""
     num = vector.num
-    obs = np.empty((steps, num, *vector.obs_shape), np.float32)
+    # Images stay bytes here: a quarter of the memory, and the network scales them itself.
+    obs = np.empty((steps, num, *vector.obs_shape), actor.normaliser(vector.obs).dtype)
     reward = np.empty((steps, num), np.float32)
     terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
     action: list[np.ndarray] = []
+    mask: list[np.ndarray] = []
     final_obs: dict[tuple[int, int], np.ndarray] = {}
     ended: list[Ended] = []
     noise = actor.policy.noise(rng, (steps, num))
     for t in range(steps):
         actor.normaliser.learn(vector.obs)
         obs[t] = actor.normaliser(vector.obs)
-        action.append(actor.draw(obs[t], noise[t]))
+        if vector.mask is not None:
+            mask.append(vector.mask)
+        action.append(actor.draw(obs[t], noise[t], vector.mask))
         step = vector.step(action[t])
         reward[t] = rewards(step.reward, step.terminated | step.truncated)
         terminated[t], truncated[t] = step.terminated, step.truncated
@@ -53,7 +60,8 @@ def collect(
             final_obs[t, over.index] = step.next_obs[over.index]
         ended += step.ended
     last_obs = actor.normaliser(vector.obs)
-    return Rollout(obs, np.stack(action), reward, terminated, truncated, last_obs, final_obs, ended)
+    legal = np.stack(mask) if mask else None
+    return Rollout(obs, np.stack(action), reward, terminated, truncated, last_obs, final_obs, ended, legal)
 
 
 def next_values(

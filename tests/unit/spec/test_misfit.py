@@ -59,7 +59,7 @@ CASES = [
         {"agent.algorithm.minibatch_size": 1},
         "agent.algorithm.minibatch_size",
         "is too few to standardise advantages over",
-        "nearest that fit: 2; or normalize_advantages false",
+        "nearest that fit: 2; or normalize_advantages none",
         2,
     ),
     (
@@ -92,9 +92,65 @@ CASES = [
         PPO,
         {"agent.net.optimizer": {"name": "sgd", "eps": 0.1}},
         "agent.net.optimizer.eps",
-        "has no effect: sgd has no epsilon",
+        "has no effect: sgd takes weight_decay, momentum, dampening, nesterov",
         "leave it out",
         None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer.momentum": 0.9},
+        "agent.net.optimizer.momentum",
+        "has no effect: adam takes eps, weight_decay, betas, amsgrad",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"name": "sgd", "nesterov": True}},
+        "agent.net.optimizer.nesterov",
+        "needs momentum above 0 and dampening 0",
+        "false; or momentum 0.9",
+        False,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"lr_end_fraction": 0.5, "scheduler": {"T_max": 9}}},
+        "agent.net.optimizer.lr_end_fraction",
+        "has no effect: the scheduler sets the learning rate",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"lr": 0.1, "scheduler": {"name": "CyclicLR", "base_lr": 0.1, "max_lr": 0.2}}},
+        "agent.net.optimizer.lr",
+        "has no effect: CyclicLR sets the learning rates itself",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"name": "rprop", "lr_end_fraction": 0.5}},
+        "agent.net.optimizer.lr_end_fraction",
+        "has no effect: rprop finds its step sizes itself",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net": {"init": "torch", "actor_gain": 0.1}},
+        "agent.net.actor_gain",
+        "has no effect: torch weights have no gain",
+        "leave it out",
+        None,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "reinforce"}}},
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: the batches of reinforce differ in size",
+        "leave it out",
+        False,
     ),
     (
         PPO,
@@ -290,7 +346,7 @@ def test_defaults_fit(base: dict[str, Any]) -> None:
 
 def test_one_environment_and_one_step_cannot_be_standardised() -> None:
     found = misfits(PPO, {"env.num_envs": 1, "agent.algorithm": {"time_horizon": 1, "minibatch_size": 1}})
-    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages false"]
+    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages none"]
 
 
 @given(st.integers(1, 5000), st.integers(1, 6000))
