@@ -202,6 +202,17 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-two-ranks": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 4,
+            "max_frame": 12_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+        "meta": {**META, "processes": 2},
+    },
     "ppo-atari": {
         "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
         "meta": FEW_GAMES,
@@ -285,6 +296,7 @@ SLOW = (
     "sac",
     "dqn-n-step-combined",
     "ppo-processes",
+    "ppo-two-ranks",
     "ppo-return-scale",
     "dqn-masked",
     "ppo-scheduled-bfloat16",

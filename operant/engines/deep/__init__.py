@@ -90,6 +90,7 @@ def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
+    from operant.engines.deep.parallel import led
     from operant.envs.vectorise import choose
     from operant.spec.schema import Spec
 
@@ -97,7 +98,9 @@ def train(run: Run, until: int | None = None) -> None:
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
         session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
-        run_session(session, build_learner(spec, session.seeds, device))
+        start = session.latest.path if session.latest else None
+        with led(session.run, spec, start):
+            run_session(session, build_learner(spec, session.seeds, device))
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:

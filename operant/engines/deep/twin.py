@@ -23,6 +23,9 @@ class TwinCritic(nn.Module):
         widths = (inputs, *spec.hidden, outputs)
         gains = [HIDDEN_GAIN] * len(spec.hidden) + [spec.critic_gain]
         self.activation = ACTIVATIONS[spec.activation]()
+        if isinstance(self.activation, nn.ReLU):
+            # A layer's own output is nobody else's: no need for a second array of its size.
+            self.activation.inplace = True
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for (before, after), gain in zip(pairwise(widths), gains, strict=True):
             pair = [linear(spec, before, after, gain) for _ in range(2)]

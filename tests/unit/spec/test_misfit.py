@@ -323,6 +323,30 @@ CASES = [
         "leave it out",
         None,
     ),
+    (
+        DQN,
+        {"meta.processes": 2},
+        "meta.processes",
+        "has no effect: dqn learns in one process, only ppo and a2c share",
+        "leave it out",
+        1,
+    ),
+    (
+        PPO,
+        {"meta.processes": 3, "agent.algorithm.minibatch_size": 96, "agent.algorithm.time_horizon": 96},
+        "meta.processes",
+        "does not divide num_envs = 4",
+        "nearest that fit: 2 or 4; or env.num_envs 3 or 6",
+        2,
+    ),
+    (
+        A2C,
+        {"meta.processes": 8},
+        "meta.processes",
+        "does not divide num_envs = 4",
+        "nearest that fit: 4; or env.num_envs 8",
+        4,
+    ),
 ]
 
 
