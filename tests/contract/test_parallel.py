@@ -91,7 +91,7 @@ def test_two_processes_compute_what_one_does(algorithm: str, tmp_path: Path):
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
 def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_on(tmp_path: Path):
-    run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=200_000))
+    run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
     process = start(run)
     wait_for_rows(run, 2)
     [follower] = followers_of(process.pid)
@@ -108,7 +108,7 @@ def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_o
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
 def test_no_follower_outlives_a_killed_leader(tmp_path: Path):
-    run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=200_000))
+    run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
     process = start(run)
     wait_for_rows(run, 1)
     [follower] = followers_of(process.pid)
