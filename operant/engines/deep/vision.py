@@ -82,4 +82,5 @@ def convolution(spec: Net, inputs: int, outputs: int, kernel: int, stride: int =
     """A convolution initialised as the spec says, with its weights' channels last in memory."""
     layer = nn.Conv2d(inputs, outputs, kernel, stride, padding)
     initialise(spec, layer, HIDDEN_GAIN)
-    return layer.to(memory_format=torch.channels_last)
+    layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
+    return layer
