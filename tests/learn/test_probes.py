@@ -31,7 +31,13 @@ FRAMES = {
 }
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
 FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000}
-FRAMES |= {"ppo-pixels": 12_000, "a2c-impala-pixels": 12_000, "dqn-duelling-pixels": 4_000, "sac-pixels": 3_000}
+FRAMES |= {
+    "ppo-pixels": 12_000,
+    "a2c-pixels": 12_000,
+    "ppo-impala-pixels": 12_000,
+    "dqn-duelling-pixels": 4_000,
+    "sac-pixels": 3_000,
+}
 FRAMES |= {"reinforce-pixels": 8_000, "sarsa-pixels": 8_000, "ppo-separate-pixels": 12_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}

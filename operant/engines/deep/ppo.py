@@ -19,6 +19,7 @@ from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae
 from operant.engines.deep.rollout import Rollout
+from operant.engines.deep.vision import laid_out
 from operant.run.seeding import Seeds
 from operant.spec.algorithms import PpoSpec
 from operant.spec.fields import value_at
@@ -101,7 +102,7 @@ class Ppo(ActorCriticLearner):
     def samples(self, rollout: Rollout) -> Samples:
         """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
         steps, num = rollout.reward.shape
-        obs = self.tensor(rollout.obs).flatten(0, 1)
+        obs = laid_out(self.tensor(rollout.obs).flatten(0, 1))
         action = self.tensor(rollout.action).flatten(0, 1)
         output, flat_value = self.judge(obs)
         logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
