@@ -23,7 +23,9 @@ from gymnasium.spaces import Box, Discrete
 from operant.envs.atari import AtariEnv, AtariWorlds
 from operant.envs.families import behaved, calm_mujoco
 from operant.envs.find import find, is_own, plays_natively
+from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
+from operant.envs.puzzles import register_puzzles
 from operant.envs.vectorise import NATIVE, choose
 from operant.envs.workers import ProcessWorlds
 from operant.envs.worlds import SerialWorlds, Worlds, is_image
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
 
 register_probes()
+register_puzzles()
+register_partial()
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,9 @@ class Step:
 class VectorEnv:
     """`num` copies of one environment, with seeds, scores and a log of every episode since its reset.
 
+    `obs` is what to act on, `mask` what is legal there (None where the environment does not say), and
+    `begun` whether it is the first observation of an episode.
+
     `brief` says that too little will be played to pay for starting processes.
     """
 
@@ -84,6 +91,7 @@ class VectorEnv:
         self._score = np.zeros(num)
         self.obs = np.zeros((num, *self.obs_shape), self.worlds.obs_dtype)
         self.mask: np.ndarray | None = None
+        self.begun = np.ones(num, bool)
         for i in range(num):
             self._restart(i)
 
@@ -96,6 +104,9 @@ class VectorEnv:
         out = self.worlds.step(played, playing)
         self._score += out.reward
         self.obs, self.mask = out.obs, out.mask
+        self.begun = out.over if playing is None else out.over | (self.begun & ~playing)
+        if out.mask is not None:
+            self._check_mask(out.mask, out.over)
         ended: list[Ended] = []
         if out.over.any():
             self.obs = out.obs.copy()
@@ -121,6 +132,17 @@ class VectorEnv:
             if self.mask is None:
                 self.mask = np.ones((self.num, len(mask)), bool)
             self.mask[i] = mask
+            self._check_mask(self.mask, np.zeros(self.num, bool))
+
+    def _check_mask(self, mask: np.ndarray, over: np.ndarray) -> None:
+        """Refuse a world that goes on with nothing to do; in one that is over, nobody acts, so all may be legal."""
+        stuck = ~mask.any(1)
+        if (stuck & ~over).any():
+            raise RunError(
+                f"{self.name} gave an action mask with no legal action in a state that is not the end of an episode",
+                remedy="end the episode where nothing is legal, or make an action that passes",
+            )
+        mask[stuck] = True
 
     def state(self) -> dict[str, np.ndarray]:
         """What reproduces every environment: episode numbers, actions since the reset, observations."""
@@ -149,6 +171,7 @@ class VectorEnv:
                 break
             now = [actions[t - begins[i]] if begins[i] <= t else idle for i, actions in enumerate(logged)]
             self._replay(now, begins <= t)
+        self.begun = np.array([not played for played in self._played])
         if not np.array_equal(self.obs, state["obs"], equal_nan=True):
             raise RunError(
                 f"{self.name} did not return to the checkpoint's state: the same seed and actions led elsewhere",

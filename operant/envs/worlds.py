@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from operant.errors import UsageError
+from operant.errors import RunError, UsageError
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,25 @@ class MaskReader:
     def _read(self, index: int, info: dict[str, Any]) -> np.ndarray | None:
         if not self._actions:
             return None
-        if "action_mask" in info:
-            return np.asarray(info["action_mask"], bool)
         method = self._methods[index]
-        return None if method is None else np.asarray(method(), bool)
+        if "action_mask" in info:
+            mask = np.asarray(info["action_mask"], bool)
+        elif method is not None:
+            mask = np.asarray(method(), bool)
+        else:
+            return None
+        if mask.shape != (self._actions,):
+            raise RunError(
+                f"the environment's action mask has shape {mask.shape}, but it has {self._actions} actions",
+                remedy="give one true or false for every action",
+            )
+        return mask
+
+
+def offers_mask(env: gym.Env) -> bool:
+    """Whether `env` says at its reset which actions are legal."""
+    _, info = env.reset(seed=0)
+    return MaskReader([env]).one(0, info) is not None
 
 
 def _mask_method(env: gym.Env) -> Any:

@@ -104,6 +104,10 @@ class MetaSpec(Closed):
         default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
+    )
+    compile: bool = Field(default=False, description="Compile the networks for updates; needs a C++ compiler.")
 
 
 class Spec(Closed):

@@ -234,6 +234,57 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-masked": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 4, "max_frame": 16_000},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "dqn-masked": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "n_step": 2},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
+    "ppo-gru": {
+        "env": {"name": "operant/CartPoleNoVelocity-v1", "num_envs": 4, "max_frame": 12_000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 128},
+            "net": {"type": "gru", "hidden": [32], "recurrent": 16},
+        },
+    },
+    "a2c-lstm": {
+        "env": {"name": "operant/Recall-v0", "num_envs": 2, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "a2c", "training_frequency": 16},
+            "net": {"type": "lstm", "hidden": [], "recurrent": 16, "layers": 2, "shared": True},
+        },
+    },
+    "ppo-scheduled-bfloat16": {
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64},
+            "net": {
+                **SMALL_NET,
+                "init": "xavier_normal",
+                "optimizer": {
+                    "name": "nadam",
+                    "critic_lr": 1e-3,
+                    "scheduler": {"name": "CosineAnnealingWarmRestarts", "T_0": 50, "T_mult": 2},
+                },
+            },
+        },
+        "meta": {**META, "precision": "bfloat16"},
+    },
+    "dqn-compiled": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "target_update": 200},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": {**SMALL_NET, "optimizer": {"name": "sgd", "momentum": 0.9, "nesterov": True}},
+        },
+        "meta": {**META, "compile": True},
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
@@ -244,6 +295,10 @@ SLOW = (
     "dqn-n-step-combined",
     "ppo-processes",
     "ppo-return-scale",
+    "dqn-masked",
+    "ppo-scheduled-bfloat16",
+    "dqn-compiled",
+    "a2c-lstm",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}

@@ -23,24 +23,35 @@ SQUASHES = ("sac", "td3")  # their continuous actions lie between the environmen
 
 
 def validate(spec: Spec) -> None:
-    """Refuse, before any work, an absent device, an unknown environment, or one that does not fit the algorithm."""
+    """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
     from gymnasium.spaces import Box, Discrete
 
     from operant.engines.deep.pixels import refuse_misfit
     from operant.envs.check import check_env
     from operant.envs.find import plays_natively
     from operant.envs.gym import observation_shape
+    from operant.envs.worlds import offers_mask
 
     if spec.meta.device == "cuda":
         from operant.engines.deep.learners import choose_device
 
         choose_device(spec)
+    if spec.meta.compile or spec.meta.precision != "float32":
+        from operant.engines.deep.accelerate import check_machine
+
+        check_machine(spec.meta)
     env = check_env(spec.env)
     space, name = env.action_space, spec.agent.algorithm.name
     is_limited = env.spec is not None and env.spec.max_episode_steps is not None
+    is_masked = not spec.agent.algorithm.TAKES_MASKS and isinstance(space, Discrete) and offers_mask(env)
     shape = observation_shape(env)
     env.close()
     refuse_misfit(spec, shape)
+    if is_masked:
+        raise UsageError(
+            f"agent.algorithm: {spec.env.name} says which actions are legal, and {name} does not listen",
+            remedy="-s agent.algorithm.name=ppo, which does; so do a2c, dqn, reinforce and sarsa",
+        )
     if not isinstance(space, Discrete | Box):
         raise UsageError(f"env.name: {spec.env.name} has actions {space}, which no algorithm here supports")
     if name in ("dqn", "sarsa") and not isinstance(space, Discrete):
@@ -100,7 +111,7 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     spec = Spec.model_validate(run.spec)
     actor = load_actor(spec, checkpoint.path)
     rng = Seeds(seed).rng("sampled-play")
-    act = actor.greedy if greedy else lambda obs: actor.sample(obs, rng)
+    act = actor.greedy if greedy else lambda obs, mask, begun: actor.sample(obs, rng, mask, begun)
     for ended in play(spec.env, act, episodes, seed):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
 

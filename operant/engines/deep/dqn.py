@@ -16,7 +16,7 @@ from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
-from operant.engines.deep.policies import EpsilonGreedy
+from operant.engines.deep.policies import ILLEGAL, EpsilonGreedy
 from operant.engines.deep.q_policy import build_actor, build_net
 from operant.engines.deep.replay import Batch
 from operant.engines.deep.storage import Storage
@@ -51,7 +51,7 @@ class Dqn:
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
-        self.storage = Storage(self.memory, self.vector, self.algorithm.n_step, self.algorithm.gamma)
+        self.storage = Storage(self.memory, self.vector, self.algorithm.n_step, self.algorithm.gamma, masks=True)
         self.replay = self.storage.replay
         lookahead = self.storage.lookahead
         self.rng_act = seeds.rng("act")
@@ -91,7 +91,7 @@ class Dqn:
             obs = self.vector.obs
             self.actor.normaliser.learn(obs)
             scores = self.actor.forward(self.actor.normaliser(obs))
-            action = self.exploration.sample(scores, noise[t], None)
+            action = self.exploration.sample(scores, noise[t], None, self.vector.mask)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
             self.storage.add(obs, action, reward, step)
@@ -131,13 +131,16 @@ class Dqn:
 
     @torch.no_grad()
     def targets(self, batch: Batch) -> Tensor:
-        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own.
+        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own, if legal.
 
         With `n_step` above 1, r is the discounted sum of that many rewards and gamma its power.
         """
         next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
         values = self.target(next_obs)
-        best = (self.net(next_obs) if self.algorithm.double else values).argmax(-1, keepdim=True)
+        scores = self.net(next_obs) if self.algorithm.double else values
+        if batch.next_mask is not None:
+            scores = torch.where(self._tensor(batch.next_mask), scores, ILLEGAL)
+        best = scores.argmax(-1, keepdim=True)
         next_q = values.gather(-1, best).squeeze(-1)
         discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
         return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, discount)

@@ -14,6 +14,7 @@ from operant.engines.deep.replay import Batch, Priorities
 from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
 
 Rows = dict[str, np.ndarray]
+KEPT = {"action", "reward", "terminated", "next_mask"}
 
 
 class FrameReplay:
@@ -33,6 +34,7 @@ class FrameReplay:
         action: np.ndarray,
         n_step: int = 1,
         gamma: float = 1.0,
+        masked: int = 0,
     ) -> None:
         self.num, self.stack, self.n_step, self._gamma = num, stack, n_step, gamma
         self.length = max(spec.max_size // num, 2 * stack + n_step)
@@ -46,6 +48,8 @@ class FrameReplay:
             "ended": np.zeros(slots, bool),
             "ready": np.zeros(slots, bool),
         }
+        if masked:
+            self._arrays["next_mask"] = np.zeros((*slots, masked), bool)
         self._next = np.zeros(num, np.int64)
         self._used = np.zeros(num, np.int64)
         self._waiting = np.zeros(num, np.int64)
@@ -65,7 +69,7 @@ class FrameReplay:
                 for frame in self._frames_of(rows["obs"][i]):
                     self._push(i, frame)
             at = int(self._next[i] - 1) % self.length
-            for name in ("action", "reward", "terminated"):
+            for name in KEPT & rows.keys():
                 self._arrays[name][i, at] = rows[name][i]
             self._arrays["ended"][i, at] = ends[i]
             self._push(i, self._frames_of(rows["next_obs"][i])[-1])
@@ -149,6 +153,7 @@ class FrameReplay:
             terminated=self._arrays["terminated"][world, last],
             weight=weight,
             discount=discount.astype(np.float32) if self.n_step > 1 else None,
+            next_mask=self._arrays["next_mask"][world, last] if "next_mask" in self._arrays else None,
         )
 
     def _observation(self, world: np.ndarray, at: np.ndarray) -> np.ndarray:

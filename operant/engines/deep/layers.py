@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from operant.spec.nets import Net
+from operant.spec.nets import SCALED_INITS, Net
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -29,11 +29,10 @@ def initialise(spec: Net, layer: nn.Linear | nn.Conv2d, gain: float) -> None:
     """Give a layer the weights that the spec asks for."""
     if spec.init == "torch":
         return
-    if spec.init == "orthogonal":
-        nn.init.orthogonal_(layer.weight, gain)
-    elif spec.init == "xavier_uniform":
-        nn.init.xavier_uniform_(layer.weight, gain)
+    start = getattr(nn.init, f"{spec.init}_")
+    if spec.init in SCALED_INITS:
+        start(layer.weight, gain)
     else:
-        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+        start(layer.weight, nonlinearity="relu")
     assert layer.bias is not None, "every layer here has one"
     nn.init.zeros_(layer.bias)

@@ -44,12 +44,12 @@ class ActorCritic(nn.Module):
         first, width = features(spec, observation)
         if spec.shared:
             self.trunk = first
-            self.actor = nn.Sequential(linear(spec, width, outputs, gain=0.01))
-            self.critic = nn.Sequential(linear(spec, width, 1, gain=1.0))
+            self.actor = nn.Sequential(linear(spec, width, outputs, gain=spec.actor_gain))
+            self.critic = nn.Sequential(linear(spec, width, 1, gain=spec.critic_gain))
         else:
             self.trunk = nn.Sequential()
-            self.actor = nn.Sequential(*first, linear(spec, width, outputs, gain=0.01))
-            self.critic = nn.Sequential(*features(spec, observation)[0], linear(spec, width, 1, gain=1.0))
+            self.actor = nn.Sequential(*first, linear(spec, width, outputs, gain=spec.actor_gain))
+            self.critic = nn.Sequential(*features(spec, observation)[0], linear(spec, width, 1, gain=spec.critic_gain))
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,7 +78,7 @@ class PolicyNet(nn.Module):
     def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
         super().__init__()
         first, width = features(spec, observation)
-        self.layers = nn.Sequential(*first, linear(spec, width, outputs, gain=0.01))
+        self.layers = nn.Sequential(*first, linear(spec, width, outputs, gain=spec.actor_gain))
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -92,8 +92,8 @@ class QNet(nn.Module):
     def __init__(self, spec: Net, observation: Shape, actions: int) -> None:
         super().__init__()
         self.trunk, width = features(spec, observation)
-        self.advantage = linear(spec, width, actions, gain=1.0)
-        self.state_value = linear(spec, width, 1, gain=1.0) if spec.duelling else None
+        self.advantage = linear(spec, width, actions, gain=spec.critic_gain)
+        self.state_value = linear(spec, width, 1, gain=spec.critic_gain) if spec.duelling else None
 
     def forward(self, obs: Tensor) -> Tensor:
         """Value of every action in each observation."""
@@ -136,10 +136,11 @@ def forward_for_acting(layers: nn.Sequential) -> Callable[[np.ndarray], np.ndarr
     if _numpy_can(layers):
         return _numpy_forward(list(layers))
     device = next(layers.parameters()).device
+    own = nn.Sequential(*layers)  # the same layers, for a learner may change how its own network computes
 
     def through_torch(obs: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return layers(torch.from_numpy(obs).to(device)).cpu().numpy()
+            return own(torch.from_numpy(obs).to(device)).cpu().numpy()
 
     return through_torch
 

@@ -223,7 +223,7 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.
     """A fresh policy for these observations and actions: logits, or means and log deviations."""
     first, width = features(spec.agent.net, obs_shape)
     outputs = actions_for(obs_shape, actions).policy_outputs
-    return nn.Sequential(*first, linear(spec.agent.net, width, outputs, gain=0.01))
+    return nn.Sequential(*first, linear(spec.agent.net, width, outputs, gain=spec.agent.net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

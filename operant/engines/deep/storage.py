@@ -14,19 +14,29 @@ Rows = dict[str, np.ndarray]
 
 
 class Storage:
-    """The replay, and the rows that still wait for `n_step` steps where it does not join them itself."""
+    """The replay, and the rows that still wait for `n_step` steps where it does not join them itself.
+
+    With `masks` it also keeps what was legal in each successor, where the environment says so.
+    """
 
     def __init__(
-        self, memory: ReplaySpec | PrioritisedReplaySpec, vector: VectorEnv, n_step: int = 1, gamma: float = 1.0
+        self,
+        memory: ReplaySpec | PrioritisedReplaySpec,
+        vector: VectorEnv,
+        n_step: int = 1,
+        gamma: float = 1.0,
+        masks: bool = False,
     ) -> None:
         shape, actions = vector.obs_shape, vector.actions
+        self._masks = masks
+        masked = 0 if not masks or vector.mask is None else actions.size
         action = np.zeros((), np.int64) if actions.discrete else np.zeros(actions.size, np.float32)
         self.lookahead: NStep | None = None
         self.replay: Replay | FrameReplay
         if vector.obs.dtype == np.uint8:
-            self.replay = FrameReplay(memory, vector.num, shape, vector.worlds.stack, action, n_step, gamma)
+            self.replay = FrameReplay(memory, vector.num, shape, vector.worlds.stack, action, n_step, gamma, masked)
         else:
-            self.replay = Replay(memory, shape, action, discounts=n_step > 1)
+            self.replay = Replay(memory, shape, action, n_step > 1, masked)
             self.lookahead = NStep(vector.num, n_step, gamma, shape, action) if n_step > 1 else None
 
     def add(self, obs: np.ndarray, action: np.ndarray, reward: np.ndarray, step: Step) -> None:
@@ -38,6 +48,8 @@ class Storage:
             "next_obs": step.next_obs,
             "terminated": step.terminated,
         }
+        if self._masks and step.next_mask is not None:
+            rows["next_mask"] = step.next_mask
         if isinstance(self.replay, FrameReplay):
             over = np.isin(np.arange(len(obs)), [ended.index for ended in step.ended])
             self.replay.record(rows, step.truncated, over)

@@ -129,7 +129,7 @@ class Td3:
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
     """A fresh policy for these observations and actions; its action is the tanh of its output."""
     first, width = features(spec.agent.net, obs_shape)
-    return nn.Sequential(*first, linear(spec.agent.net, width, actions.size, gain=0.01))
+    return nn.Sequential(*first, linear(spec.agent.net, width, actions.size, gain=spec.agent.net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -22,7 +22,7 @@ class TwinCritic(nn.Module):
     def __init__(self, spec: Net, inputs: int, outputs: int) -> None:
         super().__init__()
         widths = (inputs, *spec.hidden, outputs)
-        gains = [HIDDEN_GAIN] * len(spec.hidden) + [1.0]
+        gains = [HIDDEN_GAIN] * len(spec.hidden) + [spec.critic_gain]
         self.activation = ACTIVATIONS[spec.activation]()
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for (before, after), gain in zip(pairwise(widths), gains, strict=True):

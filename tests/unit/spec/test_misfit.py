@@ -29,7 +29,41 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
     return []
 
 
+GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "gru"}}}
+
 CASES = [
+    (
+        GRU,
+        {"agent.algorithm.minibatch_size": 64},
+        "agent.algorithm.minibatch_size",
+        "is no equal share of 4 whole sequences of 128 steps (num_envs x time_horizon), as gru needs",
+        "nearest that fit: 128; or time_horizon 64",
+        128,
+    ),
+    (
+        GRU,
+        {"agent.algorithm.minibatch_size": 384},
+        "agent.algorithm.minibatch_size",
+        "is no equal share of 4 whole sequences of 128 steps (num_envs x time_horizon), as gru needs",
+        "nearest that fit: 256 or 512; or time_horizon 96 or 192",
+        256,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "dqn"}, "net": {"type": "lstm"}}},
+        {},
+        "agent.net.type",
+        "does not fit dqn, which learns from single steps and not from sequences",
+        "mlp; or agent.algorithm.name ppo or a2c",
+        "mlp",
+    ),
+    (
+        GRU,
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: sequences are cut where episodes end",
+        "leave it out",
+        False,
+    ),
     (
         DQN,
         {"agent.algorithm.n_step": 300},
@@ -92,9 +126,65 @@ CASES = [
         PPO,
         {"agent.net.optimizer": {"name": "sgd", "eps": 0.1}},
         "agent.net.optimizer.eps",
-        "has no effect: sgd has no epsilon",
+        "has no effect: sgd takes weight_decay, momentum, dampening, nesterov",
         "leave it out",
         None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer.momentum": 0.9},
+        "agent.net.optimizer.momentum",
+        "has no effect: adam takes eps, weight_decay, betas, amsgrad",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"name": "sgd", "nesterov": True}},
+        "agent.net.optimizer.nesterov",
+        "needs momentum above 0 and dampening 0",
+        "false; or momentum 0.9",
+        False,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"lr_end_fraction": 0.5, "scheduler": {"T_max": 9}}},
+        "agent.net.optimizer.lr_end_fraction",
+        "has no effect: the scheduler sets the learning rate",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"lr": 0.1, "scheduler": {"name": "CyclicLR", "base_lr": 0.1, "max_lr": 0.2}}},
+        "agent.net.optimizer.lr",
+        "has no effect: CyclicLR sets the learning rates itself",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net.optimizer": {"name": "rprop", "lr_end_fraction": 0.5}},
+        "agent.net.optimizer.lr_end_fraction",
+        "has no effect: rprop finds its step sizes itself",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.net": {"init": "torch", "actor_gain": 0.1}},
+        "agent.net.actor_gain",
+        "has no effect: torch weights have no gain",
+        "leave it out",
+        None,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "reinforce"}}},
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: the batches of reinforce differ in size",
+        "leave it out",
+        False,
     ),
     (
         PPO,
