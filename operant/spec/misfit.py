@@ -52,6 +52,7 @@ def find_misfits(spec: Spec) -> list[Misfit]:
         *_untrained_memory(spec),
         *_seed_range(spec),
         *_process_shares(spec),
+        *_scaled_twice(spec),
         *_lookahead_of_sgd(spec.agent.net.optimizer),
         *_changing_batches(spec),
         *spec.agent.algorithm.misfits(spec),
@@ -244,6 +245,19 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
     algorithm = spec.agent.algorithm
     if spec.agent.memory is not None and not algorithm.USES_MEMORY:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
+
+
+def _scaled_twice(spec: Spec) -> Iterable[Misfit]:
+    """Statistics of pixels would turn bytes into floats, which networks of convolutions scale as bytes."""
+    net = spec.agent.net
+    if net.READS_IMAGES and spec.env.normalize_obs:
+        yield Misfit(
+            "env.normalize_obs",
+            f"does not fit: {net.type} scales pixels itself",
+            "leave it out; or agent.net.type mlp",
+            False,
+            ("agent.net.type",),
+        )
 
 
 def _untrained_memory(spec: Spec) -> Iterable[Misfit]:

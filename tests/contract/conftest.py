@@ -218,6 +218,15 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": FEW_GAMES,
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
     },
+    "dqn-atari": {
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "meta": FEW_GAMES,
+        "agent": {
+            "algorithm": {"name": "dqn", "training_start": 300, "training_frequency": 4, "n_step": 3},
+            "memory": {"name": "prioritised", "batch_size": 16, "max_size": 1000},
+            "net": {**SMALL_CNN, "duelling": True},
+        },
+    },
     "ppo-processes": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},

@@ -27,6 +27,7 @@ from operant.engines.deep.recurrent import RecurrentActorCritic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
+from operant.engines.deep.vision import laid_out
 from operant.envs.gym import ActionMap, Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -122,7 +123,7 @@ class ActorCriticLearner(ABC):
         """What the network reads of a rollout."""
         kept = rollout.remembered
         if kept is None:
-            return Seen(self.rows(rollout.obs))
+            return Seen(laid_out(self.rows(rollout.obs)))
         return Seen(self.rows(rollout.obs), self.rows(kept.begun), self.tensor(kept.start))
 
     def judge(self, seen: Seen) -> tuple[Tensor, Tensor]:

@@ -401,3 +401,10 @@ def test_near_multiples_are_the_nearest(step: int, wanted: int) -> None:
 def test_the_smaller_of_two_equally_near_values_is_closest() -> None:
     assert closest([4, 8], 6) == 4
     assert closest([], 6) is None
+
+
+def test_pixels_are_not_scaled_twice() -> None:
+    found = misfits(PPO, {"env.normalize_obs": True, "agent.net": {"type": "nature_cnn"}})
+    assert [(each.path, each.problem) for each in found] == [
+        ("env.normalize_obs", "does not fit: nature_cnn scales pixels itself")
+    ]
