@@ -7,7 +7,7 @@ stepping then cost one operation each instead of one per parameter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from operant.engines.deep.rates import LearningRates
 from operant.spec.optimizers import OptimizerSpec
 
-CLASSES: dict[str, type[torch.optim.Optimizer]] = {
+CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "rmsprop": torch.optim.RMSprop,
