@@ -77,7 +77,7 @@ def test_the_target_entropy_of_discrete_actions_is_theirs(kind: str, env: str) -
 
 @pytest.mark.parametrize("key", ["symlog", "spectral_norm", "entropy_penalty_coef", "alpha_anneal_frames", "alpha_lr"])
 def test_what_sac_has_not_is_named(key: str) -> None:
-    assert f"agent.algorithm.{key}" in refused(sac(**{key: True}))
+    assert f"agent.algorithm.{key}" in refused(sac(None, **{key: True}))
 
 
 def test_other_targets_and_losses_are_named() -> None:
