@@ -15,7 +15,7 @@ from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
 from operant.spec.misfit import Misfit, lookahead_misfits, minibatch_misfits, replay_misfits, round_misfits
 from operant.spec.off_policy import SacSpec, Td3Spec
-from operant.spec.on_policy import A2cSpec, ReinforceSpec, SarsaSpec
+from operant.spec.on_policy import A2cSpec, AdvantageScale, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -27,6 +27,8 @@ class PpoSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
+    TAKES_SEQUENCES = True
 
     name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -46,7 +48,15 @@ class PpoSpec(Algorithm):
     clip_vloss: float | None = Field(
         default=None, gt=0, le=1e6, description="Clip range of the value change; null for none."
     )
-    normalize_advantages: bool = Field(default=True, description="Standardise advantages within each minibatch.")
+    normalize_advantages: AdvantageScale = Field(
+        default="standardise",
+        description="Advantages standardised within each minibatch (or `true`), divided by the running 5th-to-95th"
+        " percentile range of returns, or left as they are (or `false`).",
+    )
+    symlog: bool = Field(default=False, description="The critic learns sign(R) log(1 + |R|) of returns R.")
+    normalize_v_targets: bool = Field(
+        default=False, description="The critic learns returns standardised by their running mean and deviation."
+    )
     target_kl: float | None = Field(
         default=None, gt=0, le=100, description="Stop an update's epochs above this KL; null for never."
     )
@@ -64,6 +74,7 @@ class DqnSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = True
+    TAKES_MASKS = True
 
     name: Literal["dqn"] = Field(default="dqn", description="Algorithm.")
     double: bool = Field(default=True, description="Select with the online net and evaluate with the target net.")

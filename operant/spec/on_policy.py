@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Linear, Schedule, Scheduled
@@ -15,12 +15,23 @@ if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
 
+def _scale_of_switch(value: Any) -> Any:
+    """True and false, as an older spec has them, in today's words."""
+    return ("standardise" if value else "none") if isinstance(value, bool) else value
+
+
+Scaling = Literal["none", "standardise", "percentile"]
+AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schema_input_type=bool | Scaling)]
+
+
 class A2cSpec(Algorithm):
     """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
 
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
+    TAKES_SEQUENCES = True
 
     name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -34,6 +45,9 @@ class A2cSpec(Algorithm):
     )
     val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
     normalize_advantages: bool = Field(default=False, description="Standardise advantages within each update.")
+    normalize_v_targets: bool = Field(
+        default=False, description="The critic learns returns standardised by their running mean and deviation."
+    )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         least = 2 if self.normalize_advantages else 1
@@ -50,6 +64,7 @@ class ReinforceSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["reinforce"] = Field(default="reinforce", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -83,6 +98,7 @@ class SarsaSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["sarsa"] = Field(default="sarsa", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")

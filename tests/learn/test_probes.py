@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.learners import build_learner
 from operant.engines.deep.loop import Learner
-from operant.engines.deep.nets import ActorCritic
 from operant.engines.deep.playing import play
 from operant.engines.deep.sac import Sac
 from operant.engines.deep.td3 import Td3
@@ -29,6 +29,7 @@ FRAMES = {
     "sarsa": 8_000,
 }
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
+FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -82,6 +83,11 @@ LEARNERS = {
         "memory": {"name": "replay", "combined": True},
         "net": FAST,
     },
+    "ppo-return-scale": {
+        "algorithm": {**PPO, "normalize_advantages": "percentile", "symlog": True, "normalize_v_targets": True},
+        "net": FAST,
+    },
+    "a2c-return-scale": {"algorithm": {**A2C, "normalize_v_targets": True}, "net": FAST},
 }
 
 
@@ -104,8 +110,9 @@ def values(learner: Learner, *observations: float) -> np.ndarray:
             return learner.actions.expect(learner.policy(obs), learner.critic, obs, torch.zeros_like(obs))[0].numpy()
         if isinstance(learner, Td3):
             return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
-        net = learner.net
-        return (net.value(obs) if isinstance(net, ActorCritic) else net(obs).max(-1).values).numpy()
+        if isinstance(learner, ActorCriticLearner):
+            return learner.returns.value_of(learner.net.value(obs).numpy())
+        return learner.net(obs).max(-1).values.numpy()
 
 
 def has_values(learner: str) -> bool:

@@ -12,6 +12,7 @@ import torch
 from operant.engines.deep import losses
 from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
+from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae, n_step_returns
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
@@ -26,18 +27,21 @@ class A2c(ActorCriticLearner):
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, A2cSpec)
         self.algorithm = spec.agent.algorithm
-        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.training_frequency, streams={})
+        returns = ReturnScale(standardise=self.algorithm.normalize_v_targets)
+        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.training_frequency, {}, returns)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
-        output, value = self.net(self.tensor(rollout.obs).flatten(0, 1))
-        action = self.tensor(rollout.action).flatten(0, 1)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
-        estimated = self.advantages(rollout, value.detach().cpu().numpy().reshape(rollout.reward.shape))
-        advantage = self.tensor(estimated).flatten()
-        value_loss = losses.value_loss(value, value.detach() + advantage)
+        output, critic = self.judge(self.seen(rollout))
+        action = self.rows(rollout.action)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, self.legal(rollout))
+        value = self.returns.value_of(self.grid(critic.detach()))
+        estimated = self.advantages(rollout, value)
+        advantage = self.rows(estimated)
+        self.returns.learn(value + estimated)
+        value_loss = losses.value_loss(critic, self.rows(self.returns.output_of(value + estimated)))
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)
         policy_loss = losses.policy_gradient_loss(logp, advantage)

@@ -97,14 +97,16 @@ class FlatOptimiser:
 
 
 def _become_views(parameters: list[nn.Parameter], flat: Tensor, grad: Tensor) -> None:
-    """Move each parameter and its gradient into its part of the flat tensors."""
+    """Move each parameter and its gradient into its part of the flat tensors, its elements in the order they had.
+
+    The weights of a convolution may lie with their channels last; a plain view would undo that.
+    """
     start = 0
     for parameter in parameters:
-        end = start + parameter.numel()
-        flat[start:end] = parameter.detach().reshape(-1)
-        parameter.data = flat[start:end].view_as(parameter)
-        parameter.grad = grad[start:end].view_as(parameter)
-        start = end
+        form = (parameter.size(), parameter.stride(), start)
+        start += parameter.numel()
+        parameter.data = flat.as_strided(*form).copy_(parameter.detach())
+        parameter.grad = grad.as_strided(*form)
 
 
 def _torch_optimiser(spec: OptimizerSpec, groups: list[dict]) -> torch.optim.Optimizer:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.nets import QNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
@@ -17,7 +15,7 @@ from operant.spec.schema import Spec
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
     """A fresh network for these observations and actions."""
-    return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
+    return QNet(spec.agent.net, obs_shape, actions.size)
 
 
 def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -21,7 +21,8 @@ from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.experience import Experience, Sample
-from operant.engines.deep.nets import forward_for_acting, hidden_layers, linear
+from operant.engines.deep.layers import linear
+from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import Categorical, Policy, SquashedGaussian, squashed_sample
@@ -214,10 +215,9 @@ def actions_for(obs_shape: tuple[int, ...], actions: ActionMap) -> Actions:
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
     """A fresh policy for these observations and actions: logits, or means and log deviations."""
-    net, inputs = spec.agent.net, int(np.prod(obs_shape))
-    width = net.hidden[-1] if net.hidden else inputs
+    first, width = features(spec.agent.net, obs_shape)
     outputs = actions_for(obs_shape, actions).policy_outputs
-    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, outputs, gain=net.actor_gain))
+    return nn.Sequential(*first, linear(spec.agent.net, width, outputs, gain=spec.agent.net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -16,7 +16,8 @@ from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.experience import Experience, Sample
-from operant.engines.deep.nets import forward_for_acting, hidden_layers, linear
+from operant.engines.deep.layers import linear
+from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import NoisyTanh
@@ -127,9 +128,8 @@ class Td3:
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
     """A fresh policy for these observations and actions; its action is the tanh of its output."""
-    net, inputs = spec.agent.net, int(np.prod(obs_shape))
-    width = net.hidden[-1] if net.hidden else inputs
-    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, actions.size, gain=net.actor_gain))
+    first, width = features(spec.agent.net, obs_shape)
+    return nn.Sequential(*first, linear(spec.agent.net, width, actions.size, gain=spec.agent.net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -29,7 +29,41 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
     return []
 
 
+GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "gru"}}}
+
 CASES = [
+    (
+        GRU,
+        {"agent.algorithm.minibatch_size": 64},
+        "agent.algorithm.minibatch_size",
+        "is no equal share of 4 whole sequences of 128 steps (num_envs x time_horizon), as gru needs",
+        "nearest that fit: 128; or time_horizon 64",
+        128,
+    ),
+    (
+        GRU,
+        {"agent.algorithm.minibatch_size": 384},
+        "agent.algorithm.minibatch_size",
+        "is no equal share of 4 whole sequences of 128 steps (num_envs x time_horizon), as gru needs",
+        "nearest that fit: 256 or 512; or time_horizon 96 or 192",
+        256,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "dqn"}, "net": {"type": "lstm"}}},
+        {},
+        "agent.net.type",
+        "does not fit dqn, which learns from single steps and not from sequences",
+        "mlp; or agent.algorithm.name ppo or a2c",
+        "mlp",
+    ),
+    (
+        GRU,
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: sequences are cut where episodes end",
+        "leave it out",
+        False,
+    ),
     (
         DQN,
         {"agent.algorithm.n_step": 300},
@@ -59,7 +93,7 @@ CASES = [
         {"agent.algorithm.minibatch_size": 1},
         "agent.algorithm.minibatch_size",
         "is too few to standardise advantages over",
-        "nearest that fit: 2; or normalize_advantages false",
+        "nearest that fit: 2; or normalize_advantages none",
         2,
     ),
     (
@@ -322,7 +356,7 @@ def test_defaults_fit(base: dict[str, Any]) -> None:
 
 def test_one_environment_and_one_step_cannot_be_standardised() -> None:
     found = misfits(PPO, {"env.num_envs": 1, "agent.algorithm": {"time_horizon": 1, "minibatch_size": 1}})
-    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages false"]
+    assert [each.fits for each in found] == ["nearest that fit: normalize_advantages none"]
 
 
 @given(st.integers(1, 5000), st.integers(1, 6000))
