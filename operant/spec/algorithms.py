@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
-from operant.spec.fields import Linear, Schedule, Scheduled
+from operant.spec.exploration import ExploringAlgorithm
+from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit, lookahead_misfits, minibatch_misfits, replay_misfits, round_misfits
-from operant.spec.off_policy import SacSpec, Td3Spec
+from operant.spec.off_policy import CrossQSpec, SacSpec, Td3Spec
 from operant.spec.on_policy import A2cSpec, AdvantageScale, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class PpoSpec(Algorithm):
         return {"agent.net.duelling": "ppo has no Q-network"}
 
 
-class DqnSpec(Algorithm):
+class DqnSpec(ExploringAlgorithm):
     """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target."""
 
     ENGINE = "deep"
@@ -78,10 +79,6 @@ class DqnSpec(Algorithm):
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
     n_step: int = Field(
         default=1, ge=1, le=1000, description="Steps of reward in a target before it bootstraps; fewer at episode ends."
-    )
-    epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
-        default=Linear(start=1.0, end=0.05, frames=10_000),
-        description="Probability of a random action, per environment.",
     )
     loss: Literal["huber", "mse"] = Field(default="huber", description="Loss of the temporal-difference error.")
     training_start: int = Field(default=1000, ge=1, le=10**12, description="Frames before the first gradient step.")
@@ -109,6 +106,7 @@ class DqnSpec(Algorithm):
             "agent.net.optimizer.critic_lr": "dqn has no critic",
             "agent.net.optimizer.clip_each": "dqn has no critic",
             "agent.net.log_std_init": "dqn has no continuous actions",
+            **self.idle_exploration(),
             **blends,
         }
 
@@ -121,4 +119,5 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "sac": SacSpec,
     "sarsa": SarsaSpec,
     "td3": Td3Spec,
+    "crossq": CrossQSpec,
 }

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
-    from operant.spec.off_policy import SacSpec, Td3Spec
+    from operant.spec.off_policy import SoftAlgorithm, TwinAlgorithm
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
     from operant.spec.schema import Spec
 
-    Replaying = DqnSpec | SacSpec | Td3Spec
+    Replaying = DqnSpec | TwinAlgorithm
 
 MAX_SEED = 2**31 - 1
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
@@ -198,6 +198,27 @@ def lookahead_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
             f"{most} or less; or training_start {needed} or more",
             most,
             ("agent.algorithm.training_start", "agent.memory.batch_size"),
+        )
+
+
+def temperature_misfits(learner: SoftAlgorithm) -> Iterable[Misfit]:
+    """The temperature starts between its bounds; which may not cross follows from it."""
+    start, least, most = learner.temperature, learner.temperature_min, learner.temperature_max
+    if least is not None and start < least:
+        yield Misfit(
+            "agent.algorithm.temperature_min",
+            f"is above the temperature at the start: temperature = {start:g}",
+            f"{start:g} or less; or temperature {least:g} or more",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+    if most is not None and start > most:
+        yield Misfit(
+            "agent.algorithm.temperature_max",
+            f"is below the temperature at the start: temperature = {start:g}",
+            f"{start:g} or more; or temperature {most:g} or less",
+            start,
+            ("agent.algorithm.temperature",),
         )
 
 

@@ -167,7 +167,10 @@ CASES: dict[str, dict[str, Any]] = {
             "normalize_obs": True,
             "normalize_reward": True,
         },
-        "agent": {"algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse"}, "net": SMALL_NET},
+        "agent": {
+            "algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse", "exploration": "boltzmann"},
+            "net": SMALL_NET,
+        },
     },
     "td3": {
         "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 8000},
@@ -179,6 +182,36 @@ CASES: dict[str, dict[str, Any]] = {
                 "exploration_noise": {"start": 0.5, "end": 0.1, "frames": 5000},
             },
             "memory": {"name": "replay", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "dqn-boltzmann": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {
+                "name": "dqn",
+                **DQN,
+                "exploration": "boltzmann",
+                "temperature": {"start": 1.0, "end": 0.08, "frames": 10_000},
+                "target_update": 200,
+            },
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
+    "crossq": {
+        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": 8000},
+        "agent": {
+            "algorithm": {"name": "crossq", **TWIN, "critic_hidden": [48, 48], "renorm_warm_up": 300},
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "crossq-discrete": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "crossq", **TWIN, "temperature_max": 2.0, "discrete_entropy": 0.6},
+            "memory": {"name": "prioritised", "max_size": 2000},
             "net": SMALL_NET,
         },
     },
@@ -205,6 +238,8 @@ SLOW = (
     "sac",
     "dqn-n-step-combined",
     "ppo-return-scale",
+    "dqn-boltzmann",
+    "crossq-discrete",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}

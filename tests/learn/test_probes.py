@@ -10,7 +10,7 @@ from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.learners import build_learner
 from operant.engines.deep.loop import Learner
 from operant.engines.deep.playing import play
-from operant.engines.deep.sac import Sac
+from operant.engines.deep.soft import SoftLearner
 from operant.engines.deep.td3 import Td3
 from operant.envs.probe import PROBES
 from operant.run.seeding import Seeds
@@ -29,7 +29,8 @@ FRAMES = {
     "sarsa": 8_000,
 }
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
-FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000}
+FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000, "dqn-boltzmann": 4_000, "sarsa-boltzmann": 8_000}
+FRAMES |= {"crossq": 4_000, "crossq-continuous": 4_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -56,8 +57,27 @@ SARSA = {
     "training_frequency": 4,
     "epsilon": {"start": 1.0, "end": 0.1, "frames": 2000},
 }
+CROSSQ = {
+    "name": "crossq",
+    "gamma": GAMMA,
+    "training_start": 100,
+    "training_iter": 2,
+    "policy_delay": 2,
+    "temperature": 0.05,
+    "entropy_scale": 0.5,
+    "renorm_warm_up": 100,
+}
 TD3 = {"name": "td3", "gamma": GAMMA, "training_start": 200, "training_iter": 2, "polyak": 0.05, "target_noise": 0.1}
+
+
+def boltzmann(algorithm: dict) -> dict:
+    """The same, exploring by temperature."""
+    others = {key: value for key, value in algorithm.items() if key != "epsilon"}
+    return {**others, "exploration": "boltzmann", "temperature": {"start": 1.0, "end": 0.1, "frames": 2000}}
+
+
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
+CALM = {"hidden": [32], "optimizer": {"lr": 1e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
     "ppo-continuous": {"algorithm": PPO, "net": {**FAST, "log_std_init": -0.5}},
@@ -87,6 +107,10 @@ LEARNERS = {
         "algorithm": {**PPO, "normalize_advantages": "percentile", "symlog": True, "normalize_v_targets": True},
         "net": FAST,
     },
+    "dqn-boltzmann": {"algorithm": boltzmann(DQN), "net": FAST},
+    "sarsa-boltzmann": {"algorithm": boltzmann(SARSA), "net": FAST},
+    "crossq": {"algorithm": CROSSQ, "net": CALM},
+    "crossq-continuous": {"algorithm": CROSSQ, "net": CALM},
     "a2c-return-scale": {"algorithm": {**A2C, "normalize_v_targets": True}, "net": FAST},
 }
 
@@ -106,8 +130,9 @@ def values(learner: Learner, *observations: float) -> np.ndarray:
     """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
     obs = torch.tensor(observations).unsqueeze(-1)
     with torch.no_grad():
-        if isinstance(learner, Sac):
-            return learner.actions.expect(learner.policy(obs), learner.critic, obs, torch.zeros_like(obs))[0].numpy()
+        if isinstance(learner, SoftLearner):
+            output, noise = learner.policy(obs), torch.zeros_like(obs)
+            return learner.actions.expect(output, learner.critic.judge, obs, noise)[0].numpy()
         if isinstance(learner, Td3):
             return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
         if isinstance(learner, ActorCriticLearner):

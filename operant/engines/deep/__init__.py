@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-SQUASHES = ("sac", "td3")  # their continuous actions lie between the environment's bounds
+SQUASHES = ("sac", "td3", "crossq")  # their continuous actions lie between the environment's bounds
 
 
 def validate(spec: Spec) -> None:

@@ -1,6 +1,6 @@
 """Deep Q-learning (Mnih et al., 2015) with Double and n-step targets, duelling heads and prioritised replay.
 
-A round plays `training_frequency` frames epsilon-greedily, stores them, and takes
+A round plays `training_frequency` frames with exploration, stores them, and takes
 `training_iter` gradient steps towards r + gamma Q'(s', a*).
 """
 
@@ -17,8 +17,7 @@ from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
-from operant.engines.deep.policies import EpsilonGreedy
-from operant.engines.deep.q_policy import build_actor, build_net
+from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
 from operant.engines.deep.replay import Batch, Replay
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
@@ -47,7 +46,7 @@ class Dqn:
         optimizer = spec.agent.net.optimizer
         self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
-        self.exploration = EpsilonGreedy(self.vector.actions.size, self._epsilon())
+        self.exploration = self._explore()
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
@@ -86,14 +85,14 @@ class Dqn:
         """Play `training_frequency` frames and store them."""
         num = self.vector.num
         steps = self.algorithm.training_frequency // num
-        noise = self.exploration.noise(self.rng_act, (steps, num))
-        self.exploration.epsilon = self._epsilon()
+        self.exploration = self._explore()
+        noise = self.exploration.policy.noise(self.rng_act, (steps, num))
         ended: list[Ended] = []
         for t in range(steps):
             obs = self.vector.obs
             self.actor.normaliser.learn(obs)
             scores = self.actor.forward(self.actor.normaliser(obs))
-            action = self.exploration.sample(scores, noise[t], None)
+            action = self.exploration.policy.sample(scores, noise[t], None)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
             self._store(
@@ -110,8 +109,8 @@ class Dqn:
     def _store(self, truncated: np.ndarray, **rows: np.ndarray) -> None:
         self.replay.add(**(self.lookahead.push(rows, truncated) if self.algorithm.n_step > 1 else rows))
 
-    def _epsilon(self) -> float:
-        return value_at(self.algorithm.epsilon, self.tracker.frames)
+    def _explore(self) -> Exploration:
+        return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)
 
     def learn(self) -> None:
         """`training_iter` gradient steps, then the target network if it is due."""
@@ -123,9 +122,8 @@ class Dqn:
         ]
         self._update_target(frame)
         loss, q, norm = torch.stack(reports).mean(0).tolist()
-        self.tracker.add(
-            {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr, "explore/epsilon": self._epsilon()}
-        )
+        found = {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr}
+        self.tracker.add(found | self._explore().report)
 
     def gradient_step(self, batch: Batch) -> Tensor:
         """Descend the temporal-difference loss of one batch, and tell the replay the new errors."""

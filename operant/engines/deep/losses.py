@@ -55,6 +55,13 @@ def epsilon_greedy_value(q: Tensor, epsilon: float) -> Tensor:
     return (1 - epsilon) * q.max(-1).values + epsilon * q.mean(-1)
 
 
+def boltzmann_value(q: Tensor, temperature: float) -> Tensor:
+    """What a Boltzmann policy expects: sum_a softmax(Q / temperature)_a Q_a, of action values [..., A]."""
+    if temperature == 0:
+        return q.max(-1).values
+    return (torch.softmax(q / temperature, -1) * q).sum(-1)
+
+
 def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     """Mean of Huber (delta 1) or squared errors, each scaled by its importance weight."""
     if kind == "huber":

@@ -1,18 +1,43 @@
-"""What DQN and SARSA have in common: a Q-network, and the actor that plays it epsilon-greedily."""
+"""What DQN and SARSA have in common: a Q-network, how they explore beside it, and the actor that plays it."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
+from torch import Tensor
+
+from operant.engines.deep import losses
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.nets import QNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
-from operant.engines.deep.policies import EpsilonGreedy
+from operant.engines.deep.policies import Boltzmann, EpsilonGreedy, Policy
 from operant.envs.gym import ActionMap
-from operant.spec.algorithms import DqnSpec
+from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import value_at
-from operant.spec.on_policy import SarsaSpec
 from operant.spec.schema import Spec
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How a learner explores at one moment: its policy, what to log, and the value it expects of action values."""
+
+    policy: Policy
+    report: dict[str, float]
+    expect: Callable[[Tensor], Tensor]
+
+
+def explore(settings: ExploringAlgorithm, actions: int, frame: int) -> Exploration:
+    """The exploration that the settings' schedule has for `frame`."""
+    if settings.exploration == "boltzmann":
+        heat = value_at(settings.temperature, frame)
+        expect = partial(losses.boltzmann_value, temperature=heat)
+        return Exploration(Boltzmann(actions, heat), {"explore/temperature": heat}, expect)
+    chance = value_at(settings.epsilon, frame)
+    expect = partial(losses.epsilon_greedy_value, epsilon=chance)
+    return Exploration(EpsilonGreedy(actions, chance), {"explore/epsilon": chance}, expect)
 
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
@@ -22,7 +47,7 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNe
 
 def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
     """The actor that plays `net`; sampled play explores as much as training does at its end."""
-    assert isinstance(spec.agent.algorithm, DqnSpec | SarsaSpec)
+    assert isinstance(spec.agent.algorithm, ExploringAlgorithm)
     normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    policy = EpsilonGreedy(actions.size, value_at(spec.agent.algorithm.epsilon, spec.env.max_frame))
+    policy = explore(spec.agent.algorithm, actions.size, spec.env.max_frame).policy
     return Actor(forward_for_acting(net.greedy_layers()), normaliser, policy)

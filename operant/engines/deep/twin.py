@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
 
 import torch
@@ -11,7 +12,19 @@ from operant.engines.deep.nets import ACTIVATIONS, HIDDEN_GAIN, linear
 from operant.spec.nets import MlpSpec
 
 
-class TwinCritic(nn.Module):
+class Critics(nn.Module, ABC):
+    """Two critics, as SAC, CrossQ and TD3 ask them."""
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Both critics' outputs [2, B, K] for inputs [B, I], to learn from."""
+
+    @abstractmethod
+    def judge(self, x: Tensor, critics: int = 2) -> Tensor:
+        """The same of the first `critics`, as fixed functions: gradients reach `x` but no weight."""
+
+
+class TwinCritic(Critics):
     """A pair of perceptrons whose layers are stacked, so that each layer of both is one batched product.
 
     The two start from different weights and share nothing but their input; the smaller of their
@@ -30,11 +43,9 @@ class TwinCritic(nn.Module):
             self.biases.append(nn.Parameter(torch.stack([layer.bias.detach() for layer in pair]).unsqueeze(1)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Both critics' outputs [2, B, K] for inputs [B, I]."""
         return self._through(x, list(zip(self.weights, self.biases, strict=True)))
 
     def judge(self, x: Tensor, critics: int = 2) -> Tensor:
-        """The same of the first `critics`, as fixed functions: gradients reach `x` but no weight."""
         layers = zip(self.weights, self.biases, strict=True)
         return self._through(x, [(w.detach()[:critics], b.detach()[:critics]) for w, b in layers])
 

@@ -15,6 +15,8 @@ PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
 DQN: dict[str, Any] = {"agent": {"algorithm": {"name": "dqn"}}}
 REINFORCE: dict[str, Any] = {"agent": {"algorithm": {"name": "reinforce"}}}
 SARSA: dict[str, Any] = {"agent": {"algorithm": {"name": "sarsa"}}}
+SAC: dict[str, Any] = {"agent": {"algorithm": {"name": "sac"}}}
+CROSSQ: dict[str, Any] = {"agent": {"algorithm": {"name": "crossq"}}}
 A2C: dict[str, Any] = {"agent": {"algorithm": {"name": "a2c"}}}
 
 
@@ -30,6 +32,54 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
 
 
 CASES = [
+    (
+        SAC,
+        {"agent.algorithm.temperature_min": 2.0},
+        "agent.algorithm.temperature_min",
+        "is above the temperature at the start: temperature = 1",
+        "1 or less; or temperature 2 or more",
+        1.0,
+    ),
+    (
+        CROSSQ,
+        {"agent.algorithm.temperature_max": 0.5},
+        "agent.algorithm.temperature_max",
+        "is below the temperature at the start: temperature = 1",
+        "1 or more; or temperature 0.5 or less",
+        1.0,
+    ),
+    (
+        CROSSQ,
+        {"agent.algorithm": {"name": "crossq", "learn_temperature": False, "discrete_entropy": 0.5}},
+        "agent.algorithm.discrete_entropy",
+        "has no effect: learn_temperature is false",
+        "leave it out",
+        None,
+    ),
+    (
+        CROSSQ,
+        {"agent.net.shared": True},
+        "agent.net.shared",
+        "has no effect: crossq's actor and critics are apart",
+        "leave it out",
+        None,
+    ),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "exploration": "boltzmann", "epsilon": 0.1}},
+        "agent.algorithm.epsilon",
+        "has no effect: exploration is boltzmann",
+        "leave it out",
+        None,
+    ),
+    (
+        SARSA,
+        {"agent.algorithm.temperature": 0.1},
+        "agent.algorithm.temperature",
+        "has no effect: exploration is epsilon_greedy",
+        "leave it out",
+        None,
+    ),
     (
         DQN,
         {"agent.algorithm.n_step": 300},
