@@ -68,7 +68,7 @@ class PpoSpec(Algorithm):
 
 
 class DqnSpec(ExploringAlgorithm):
-    """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target."""
+    """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target, of means or quantiles."""
 
     ENGINE = "deep"
     RESUME = "exact"
@@ -80,6 +80,10 @@ class DqnSpec(ExploringAlgorithm):
     n_step: int = Field(
         default=1, ge=1, le=1000, description="Steps of reward in a target before it bootstraps; fewer at episode ends."
     )
+    distributional: Literal["none", "qr"] = Field(
+        default="none", description="Learn the mean of returns, or by quantile regression their whole distribution."
+    )
+    quantiles: int = Field(default=51, ge=2, le=10_000, description="Quantiles of each action's return, with `qr`.")
     loss: Literal["huber", "mse"] = Field(default="huber", description="Loss of the temporal-difference error.")
     training_start: int = Field(default=1000, ge=1, le=10**12, description="Frames before the first gradient step.")
     training_frequency: int = Field(
@@ -101,6 +105,8 @@ class DqnSpec(ExploringAlgorithm):
 
     def inert(self) -> Mapping[str, str]:
         blends = {"agent.algorithm.target_update": "polyak is below 1"} if self.polyak < 1 else {}
+        mean = {"agent.algorithm.quantiles": "distributional is none"}
+        spread = {"agent.algorithm.loss": "distributional qr has a loss of its own"}
         return {
             "agent.net.shared": "dqn has no critic",
             "agent.net.optimizer.critic_lr": "dqn has no critic",
@@ -108,6 +114,7 @@ class DqnSpec(ExploringAlgorithm):
             "agent.net.log_std_init": "dqn has no continuous actions",
             **self.idle_exploration(),
             **blends,
+            **(mean if self.distributional == "none" else spread),
         }
 
 

@@ -108,7 +108,7 @@ class CrossQSpec(SoftAlgorithm):
         default=0.01, gt=0, le=1, description="Share of a batch's statistics that the critics' running ones take."
     )
     renorm_warm_up: int = Field(
-        default=5000,
+        default=100_000,
         ge=1,
         le=10**9,
         description="Gradient steps of plain batch normalisation; its correction widens until 8 times as many.",

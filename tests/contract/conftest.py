@@ -210,9 +210,30 @@ CASES: dict[str, dict[str, Any]] = {
     "crossq-discrete": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000, "normalize_obs": True},
         "agent": {
-            "algorithm": {"name": "crossq", **TWIN, "temperature_max": 2.0, "discrete_entropy": 0.6},
+            "algorithm": {
+                "name": "crossq",
+                **TWIN,
+                "temperature_max": 2.0,
+                "discrete_entropy": 0.6,
+                "renorm_warm_up": 200,
+            },
             "memory": {"name": "prioritised", "max_size": 2000},
             "net": SMALL_NET,
+        },
+    },
+    "dqn-quantiles": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 10_000},
+        "agent": {
+            "algorithm": {
+                "name": "dqn",
+                **DQN,
+                "distributional": "qr",
+                "quantiles": 11,
+                "n_step": 3,
+                "target_update": 200,
+            },
+            "memory": {"name": "prioritised", "max_size": 3000, "combined": True},
+            "net": {**SMALL_NET, "duelling": True},
         },
     },
     "ppo-return-scale": {
@@ -240,6 +261,7 @@ SLOW = (
     "ppo-return-scale",
     "dqn-boltzmann",
     "crossq-discrete",
+    "dqn-quantiles",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}

@@ -30,7 +30,7 @@ FRAMES = {
 }
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
 FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000, "dqn-boltzmann": 4_000, "sarsa-boltzmann": 8_000}
-FRAMES |= {"crossq": 4_000, "crossq-continuous": 4_000}
+FRAMES |= {"dqn-quantiles": 4_000, "crossq": 4_000, "crossq-continuous": 4_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -109,6 +109,7 @@ LEARNERS = {
     },
     "dqn-boltzmann": {"algorithm": boltzmann(DQN), "net": FAST},
     "sarsa-boltzmann": {"algorithm": boltzmann(SARSA), "net": FAST},
+    "dqn-quantiles": {"algorithm": {**DQN, "distributional": "qr", "quantiles": 11}, "net": FAST},
     "crossq": {"algorithm": CROSSQ, "net": CALM},
     "crossq-continuous": {"algorithm": CROSSQ, "net": CALM},
     "a2c-return-scale": {"algorithm": {**A2C, "normalize_v_targets": True}, "net": FAST},

@@ -1,4 +1,4 @@
-"""Deep Q-learning (Mnih et al., 2015) with Double and n-step targets, duelling heads and prioritised replay.
+"""Deep Q-learning (Mnih et al., 2015) with Double, n-step and quantile targets, duelling and prioritised replay.
 
 A round plays `training_frequency` frames with exploration, stores them, and takes
 `training_iter` gradient steps towards r + gamma Q'(s', a*).
@@ -18,6 +18,7 @@ from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
+from operant.engines.deep.quantile import QuantileNet
 from operant.engines.deep.replay import Batch, Replay
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
@@ -47,6 +48,7 @@ class Dqn:
         self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.exploration = self._explore()
+        self.quantiles = self.algorithm.distributional == "qr"
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
@@ -127,17 +129,41 @@ class Dqn:
 
     def gradient_step(self, batch: Batch) -> Tensor:
         """Descend the temporal-difference loss of one batch, and tell the replay the new errors."""
-        obs = self._tensor(self.actor.normaliser(batch.obs))
-        action = self._tensor(batch.action).unsqueeze(-1)
-        chosen = self.net(obs).gather(-1, action).squeeze(-1)
-        error = chosen - self.targets(batch)
-        weight = None if batch.weight is None else self._tensor(batch.weight)
-        loss = losses.weighted_td_loss(error, weight, self.algorithm.loss)
+        chosen, error, loss = self.quantile_errors(batch) if self.quantiles else self.errors(batch)
         norm = self.optimiser.step(loss)
         self.tracker.updates += 1
         if self.replay.priorities is not None:
             self.replay.priorities.update(batch.index, error.detach().cpu().numpy())
         return torch.stack((loss.detach(), chosen.detach().mean(), norm))
+
+    def errors(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Values of the actions played, their temporal-difference errors, and the loss."""
+        obs = self._tensor(self.actor.normaliser(batch.obs))
+        action = self._tensor(batch.action).unsqueeze(-1)
+        chosen = self.net(obs).gather(-1, action).squeeze(-1)
+        error = chosen - self.targets(batch)
+        weight = None if batch.weight is None else self._tensor(batch.weight)
+        return chosen, error, losses.weighted_td_loss(error, weight, self.algorithm.loss)
+
+    def quantile_errors(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The same of quantiles, whose errors are each transition's loss."""
+        assert isinstance(self.net, QuantileNet)
+        obs = self._tensor(self.actor.normaliser(batch.obs))
+        chosen = quantiles_of(self.net.quantiles(obs), self._tensor(batch.action))
+        error = losses.quantile_huber_loss(chosen, self.quantile_targets(batch))
+        weighted = error if batch.weight is None else error * self._tensor(batch.weight)
+        return chosen.mean(-1), error, weighted.mean()
+
+    @torch.no_grad()
+    def quantile_targets(self, batch: Batch) -> Tensor:
+        """r + gamma theta'_j(s', a*) for each quantile j, with a* as in `targets`."""
+        assert isinstance(self.target, QuantileNet)
+        next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
+        after = self.target.quantiles(next_obs)
+        best = (self.net(next_obs) if self.algorithm.double else after.mean(-1)).argmax(-1)
+        reward, terminated = self._tensor(batch.reward).unsqueeze(-1), self._tensor(batch.terminated).unsqueeze(-1)
+        discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount).unsqueeze(-1)
+        return losses.q_target(reward, terminated, quantiles_of(after, best), discount)
 
     @torch.no_grad()
     def targets(self, batch: Batch) -> Tensor:
@@ -166,3 +192,8 @@ class Dqn:
     def arithmetic(self) -> Arithmetic:
         """How frames become gradient steps, and how large the replay will be."""
         return replay_arithmetic(self.spec, self.algorithm, self.replay)
+
+
+def quantiles_of(quantiles: Tensor, action: Tensor) -> Tensor:
+    """The quantiles [B, N] of one action [B] among those of all of them [B, A, N]."""
+    return quantiles[torch.arange(len(action), device=action.device), action]

@@ -72,6 +72,19 @@ def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     return (each if weight is None else each * weight).mean()
 
 
+def quantile_huber_loss(quantile: Tensor, target: Tensor) -> Tensor:
+    """sum_i mean_j |tau_i - 1{u < 0}| Huber(u), u = target_j - quantile_i, of each row (Dabney et al., 2018, eq. 10).
+
+    `quantile` [B, N] are at the middles tau_i of N equal parts; `target` [B, M] are samples of the return.
+    """
+    count = quantile.shape[-1]
+    middle = (torch.arange(count, device=quantile.device) + 0.5) / count
+    error = target.unsqueeze(-2) - quantile.unsqueeze(-1)
+    size = error.abs()
+    huber = torch.where(size < 1, 0.5 * error.square(), size - 0.5)
+    return ((middle.unsqueeze(-1) - (error.detach() < 0).float()).abs() * huber).mean(-1).sum(-1)
+
+
 def soft_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
     """SAC's policy loss E[alpha log pi - min_k Q_k] (Haarnoja et al., 2018, eq. 7)."""
     return (alpha * logp - q).mean()

@@ -14,7 +14,9 @@ from operant.engines.deep.actor import Actor
 from operant.engines.deep.nets import QNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Boltzmann, EpsilonGreedy, Policy
+from operant.engines.deep.quantile import QuantileNet, mean_of_quantiles
 from operant.envs.gym import ActionMap
+from operant.spec.algorithms import DqnSpec
 from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -40,14 +42,20 @@ def explore(settings: ExploringAlgorithm, actions: int, frame: int) -> Explorati
     return Exploration(EpsilonGreedy(actions, chance), {"explore/epsilon": chance}, expect)
 
 
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet:
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNet | QuantileNet:
     """A fresh network for these observations and actions."""
+    algorithm = spec.agent.algorithm
+    if isinstance(algorithm, DqnSpec) and algorithm.distributional == "qr":
+        return QuantileNet(spec.agent.net, int(np.prod(obs_shape)), actions.size, algorithm.quantiles)
     return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
 
 
-def build_actor(spec: Spec, net: QNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+def build_actor(spec: Spec, net: QNet | QuantileNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
     """The actor that plays `net`; sampled play explores as much as training does at its end."""
     assert isinstance(spec.agent.algorithm, ExploringAlgorithm)
     normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
     policy = explore(spec.agent.algorithm, actions.size, spec.env.max_frame).policy
-    return Actor(forward_for_acting(net.greedy_layers()), normaliser, policy)
+    forward = forward_for_acting(net.greedy_layers())
+    if isinstance(net, QuantileNet):
+        forward = mean_of_quantiles(forward, actions.size)
+    return Actor(forward, normaliser, policy)

@@ -33,6 +33,22 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
 
 CASES = [
     (
+        DQN,
+        {"agent.algorithm.quantiles": 20},
+        "agent.algorithm.quantiles",
+        "has no effect: distributional is none",
+        "leave it out",
+        None,
+    ),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "distributional": "qr", "loss": "mse"}},
+        "agent.algorithm.loss",
+        "has no effect: distributional qr has a loss of its own",
+        "leave it out",
+        None,
+    ),
+    (
         SAC,
         {"agent.algorithm.temperature_min": 2.0},
         "agent.algorithm.temperature_min",
