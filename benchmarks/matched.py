@@ -1,18 +1,38 @@
-"""The settings that the peer comparison gives to both libraries, each in its own words.
+"""The cells of the peer comparison, and the settings that each library is given, in its own words.
 
-They are CleanRL's for CartPole, the common ground of published comparisons, but for value clipping:
-SB3 and CleanRL mean different losses by it, so neither library clips here. Both use Huber for DQN.
+They are CleanRL's, the common ground of published comparisons, but for value clipping: SB3 and
+CleanRL mean different losses by it, so no library clips here. All use Huber for DQN. Tianshou
+cannot be matched in all: its learning rate stays constant and its DQN explores at a fixed rate.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-STEPS = {"ppo": 100_352, "dqn": 50_000}
+
+@dataclass(frozen=True)
+class Cell:
+    """One algorithm on one problem; `bar` is the ratio to the fastest peer that is aimed at."""
+
+    algorithm: str
+    env: str
+    envs: int
+    steps: int
+    episodes: int
+    bar: float
+    peers: tuple[str, ...]
+
+
+CELLS = {
+    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 50, 2.0, ("sb3", "tianshou")),
+    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50, 1.5, ("sb3", "tianshou")),
+    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 20, 1.3, ("sb3", "tianshou")),
+    "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 10, 2.0, ("sb3",)),
+}
 
 OPERANT: dict[str, dict[str, Any]] = {
-    "ppo": {
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": STEPS["ppo"]},
+    "ppo-cartpole": {
         "agent": {
             "algorithm": {
                 "name": "ppo",
@@ -26,8 +46,7 @@ OPERANT: dict[str, dict[str, Any]] = {
             "net": {"hidden": [64, 64], "activation": "tanh", "optimizer": {"lr": 2.5e-4, "lr_end_fraction": 0.0}},
         },
     },
-    "dqn": {
-        "env": {"name": "CartPole-v1", "num_envs": 1, "max_frame": STEPS["dqn"]},
+    "dqn-cartpole": {
         "agent": {
             "algorithm": {
                 "name": "dqn",
@@ -35,7 +54,7 @@ OPERANT: dict[str, dict[str, Any]] = {
                 "training_start": 10_000,
                 "training_frequency": 10,
                 "target_update": 500,
-                "epsilon": {"start": 1.0, "end": 0.05, "frames": STEPS["dqn"] // 2},
+                "epsilon": {"start": 1.0, "end": 0.05, "frames": CELLS["dqn-cartpole"].steps // 2},
                 "loss": "huber",
             },
             "memory": {"name": "replay", "batch_size": 128, "max_size": 10_000},
@@ -47,6 +66,33 @@ OPERANT: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "sac-pendulum": {
+        "agent": {
+            "algorithm": {"name": "sac", "training_start": 1000, "training_frequency": 1, "training_iter": 1},
+            "memory": {"name": "replay", "batch_size": 256, "max_size": 1_000_000},
+            "net": {
+                "hidden": [256, 256],
+                "activation": "relu",
+                "init": "torch",
+                "optimizer": {"lr": 1e-3, "eps": 1e-8, "clip_grad_norm": None},
+            },
+        },
+    },
+    "ppo-halfcheetah": {
+        "env": {"normalize_obs": True, "normalize_reward": True, "clip_reward": 10.0},
+        "agent": {
+            "algorithm": {
+                "name": "ppo",
+                "time_horizon": 2048,
+                "minibatch_size": 64,
+                "training_epoch": 10,
+                "clip_eps": 0.2,
+                "entropy_coef": 0.0,
+                "val_loss_coef": 0.5,
+            },
+            "net": {"hidden": [64, 64], "activation": "tanh", "optimizer": {"lr": 3e-4, "lr_end_fraction": 0.0}},
+        },
+    },
 }
 
 
@@ -56,7 +102,7 @@ def linear_to_zero(start: float) -> Any:
 
 
 SB3: dict[str, dict[str, Any]] = {
-    "ppo": {
+    "ppo-cartpole": {
         "n_steps": 128,
         "batch_size": 128,
         "n_epochs": 4,
@@ -64,7 +110,7 @@ SB3: dict[str, dict[str, Any]] = {
         "ent_coef": 0.01,
         "vf_coef": 0.5,
     },
-    "dqn": {
+    "dqn-cartpole": {
         "learning_rate": 2.5e-4,
         "buffer_size": 10_000,
         "learning_starts": 10_000,
@@ -76,5 +122,57 @@ SB3: dict[str, dict[str, Any]] = {
         "exploration_final_eps": 0.05,
         "policy_kwargs": {"net_arch": [120, 84]},
     },
+    "sac-pendulum": {"learning_starts": 1000, "learning_rate": 1e-3, "batch_size": 256},
+    "ppo-halfcheetah": {
+        "n_steps": 2048,
+        "batch_size": 64,
+        "n_epochs": 10,
+        "learning_rate": linear_to_zero(3e-4),
+        "ent_coef": 0.0,
+        "vf_coef": 0.5,
+    },
 }
-SB3_ENVS = {"ppo": 4, "dqn": 1}
+
+# Arguments of Tianshou's training configuration and of the algorithm's parameters, and the widths of its nets.
+TIANSHOU: dict[str, dict[str, Any]] = {
+    "ppo-cartpole": {
+        "training": {
+            "buffer_size": 4096,
+            "collection_step_num_env_steps": 512,
+            "batch_size": 128,
+            "update_step_num_repetitions": 4,
+        },
+        "params": {"lr": 2.5e-4, "ent_coef": 0.01, "max_grad_norm": 0.5},
+        "hidden": (64, 64),
+    },
+    "dqn-cartpole": {
+        "training": {
+            "buffer_size": 10_000,
+            "collection_step_num_env_steps": 10,
+            "batch_size": 128,
+            "update_step_num_gradient_steps_per_sample": 0.1,
+            "start_timesteps": 10_000,
+            "start_timesteps_random": True,
+        },
+        "params": {
+            "lr": 2.5e-4,
+            "is_double": False,
+            "target_update_freq": 50,
+            "eps_training": 0.1,
+            "eps_inference": 0.0,
+        },
+        "hidden": (120, 84),
+    },
+    "sac-pendulum": {
+        "training": {
+            "buffer_size": 1_000_000,
+            "collection_step_num_env_steps": 1,
+            "batch_size": 256,
+            "update_step_num_gradient_steps_per_sample": 1.0,
+            "start_timesteps": 1000,
+            "start_timesteps_random": True,
+        },
+        "params": {"actor_lr": 1e-3, "critic1_lr": 1e-3, "critic2_lr": 1e-3},
+        "hidden": (256, 256),
+    },
+}

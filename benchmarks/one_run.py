@@ -1,7 +1,8 @@
 """Trains one library once and prints one JSON line; `versus_sb3.py` starts it as a fresh process each time.
 
 The clock covers training only: not imports, not construction, not the evaluation afterwards. For
-Operant it does cover metric rows, episode records and checkpoints on disk; SB3 writes none of them.
+Operant it does cover metric rows, episode records and checkpoints on disk; the peers write none of
+them. Tianshou plays one test episode before and one after training within it.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ import argparse
 import json
 import os
 import resource
+import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+THREADS = os.environ.get("BENCHMARK_THREADS", "1")
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[variable] = "1"
+    os.environ[variable] = THREADS
 
-EVALUATION_EPISODES = 50
 EVALUATION_SEED = 1_000_000
+KINDS = (("greedy", True), ("sampled", False))
 
 
 def cpu_seconds() -> float:
@@ -30,16 +34,16 @@ def cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def timed(train: Callable[[], None]) -> dict[str, float]:
+def timed(train: Callable[[], Any]) -> dict[str, float]:
     """Wall and CPU seconds of `train`."""
     wall, cpu = time.perf_counter(), cpu_seconds()
     train()
     return {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
 
 
-def run_operant(algorithm: str, seed: int) -> dict[str, Any]:
+def run_operant(name: str, seed: int) -> dict[str, Any]:
     """Train and evaluate with Operant, in a real run directory."""
-    from benchmarks.matched import OPERANT
+    from benchmarks.matched import CELLS, OPERANT
     from operant.engines import engine_of
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
@@ -47,59 +51,155 @@ def run_operant(algorithm: str, seed: int) -> dict[str, Any]:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
+    cell, settings, threads = CELLS[name], OPERANT[name], int(THREADS)
+    env = {"name": cell.env, "num_envs": cell.envs, "max_frame": cell.steps, **settings.get("env", {})}
     meta = {"eval_frequency": 10**9, "eval_episodes": 1, "final_episodes": 1}
-    spec = Spec.model_validate({"name": algorithm, "meta": meta, **OPERANT[algorithm]})
+    spec = Spec.model_validate({"name": name, "meta": meta, "env": env, "agent": settings["agent"]})
     with tempfile.TemporaryDirectory() as folder:
         resolved = spec.model_dump(mode="json")
-        run = Run.create(Path(folder) / "run", name=algorithm, spec=resolved, seed=seed, session=0, threads=1)
+        run = Run.create(Path(folder) / "run", name=name, spec=resolved, seed=seed, session=0, threads=threads)
         with run.session() as session:
-            learner = build_learner(spec, session.seeds, prepare_torch(spec, 1))
+            learner = build_learner(spec, session.seeds, prepare_torch(spec, threads))
             clock = timed(lambda: run_session(session, learner))
         newest = list_checkpoints(run.checkpoints)[-1]
         returns = {
             kind: _mean(
-                [e.score for e in engine_of(spec).evaluate(run, newest, EVALUATION_EPISODES, EVALUATION_SEED, greedy)]
+                [e.score or 0.0 for e in engine_of(spec).evaluate(run, newest, cell.episodes, EVALUATION_SEED, greedy)]
             )
-            for kind, greedy in (("greedy", True), ("sampled", False))
+            for kind, greedy in KINDS
         }
     return {"steps": learner.tracker.frames, **clock, **returns}
 
 
-def run_sb3(algorithm: str, seed: int) -> dict[str, Any]:
+def run_sb3(name: str, seed: int) -> dict[str, Any]:
     """Train and evaluate with Stable-Baselines3, through its public interface."""
     import torch
-    from stable_baselines3 import DQN, PPO
+    from stable_baselines3 import DQN, PPO, SAC
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.vec_env import VecNormalize
 
-    from benchmarks.matched import SB3, SB3_ENVS, STEPS
+    from benchmarks.matched import CELLS, OPERANT, SB3
 
-    torch.set_num_threads(1)
-    env = make_vec_env("CartPole-v1", n_envs=SB3_ENVS[algorithm], seed=seed)
-    model = {"ppo": PPO, "dqn": DQN}[algorithm]("MlpPolicy", env, seed=seed, device="cpu", **SB3[algorithm])
-    clock = timed(lambda: model.learn(STEPS[algorithm]) and None)
+    torch.set_num_threads(int(THREADS))
+    cell = CELLS[name]
+    normalises = OPERANT[name].get("env", {}).get("normalize_obs", False)
+    env = make_vec_env(cell.env, n_envs=cell.envs, seed=seed)
+    env = VecNormalize(env) if normalises else env
+    algorithm = {"ppo": PPO, "dqn": DQN, "sac": SAC}[cell.algorithm]
+    model = algorithm("MlpPolicy", env, seed=seed, device="cpu", **SB3[name])
+    clock = timed(lambda: model.learn(cell.steps))
     returns = {}
-    for kind, greedy in (("greedy", True), ("sampled", False)):
-        fresh = make_vec_env("CartPole-v1", n_envs=1, seed=EVALUATION_SEED)
-        mean, _ = evaluate_policy(model, fresh, EVALUATION_EPISODES, deterministic=greedy)
-        returns[kind] = mean
+    for kind, greedy in KINDS:
+        fresh = make_vec_env(cell.env, n_envs=1, seed=EVALUATION_SEED)
+        if isinstance(env, VecNormalize):
+            fresh = VecNormalize(fresh, training=False, norm_reward=False)
+            fresh.obs_rms = env.obs_rms
+        returns[kind], _ = evaluate_policy(model, fresh, cell.episodes, deterministic=greedy)
     return {"steps": model.num_timesteps, **clock, **returns}
 
 
-def _mean(values: list[float | None]) -> float:
-    return sum(value or 0.0 for value in values) / len(values)
+def run_tianshou(name: str, seed: int) -> dict[str, Any]:
+    """Train and evaluate with Tianshou 2, through its high-level interface."""
+    import logging
+
+    import torch
+
+    from benchmarks.matched import CELLS
+
+    torch.set_num_threads(int(THREADS))
+    os.chdir(tempfile.mkdtemp())
+    experiment = _tianshou_experiment(name, seed)
+    logging.disable(logging.INFO)
+    build, built = experiment.create_experiment_world, []
+
+    def build_then_start(*given: Any, **named: Any) -> Any:
+        built.append(build(*given, **named))
+        built.append((time.perf_counter(), cpu_seconds()))
+        return built[0]
+
+    experiment.create_experiment_world = build_then_start
+    with redirect_stdout(sys.stderr):
+        experiment.run()
+    world, (wall, cpu) = built
+    clock = {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
+    policy, cell = world.algorithm.policy, CELLS[name]
+    returns = {kind: _tianshou_return(policy, cell.env, cell.episodes, greedy) for kind, greedy in KINDS}
+    return {"steps": cell.steps, **clock, **returns}
+
+
+def _tianshou_experiment(name: str, seed: int) -> Any:
+    """The experiment of a cell, built but not started."""
+    from tianshou.highlevel import config, env, experiment
+    from tianshou.highlevel.params import algorithm_params, alpha
+
+    from benchmarks.matched import CELLS, TIANSHOU
+
+    cell, settings = CELLS[name], TIANSHOU[name]
+    training, params = dict(settings["training"]), dict(settings["params"])
+    kind = config.OnPolicyTrainingConfig if cell.algorithm == "ppo" else config.OffPolicyTrainingConfig
+    training |= {"num_training_envs": cell.envs, "max_epochs": 1, "num_test_envs": 1, "test_step_num_episodes": 1}
+    training["epoch_num_steps"] = cell.steps - training.get("start_timesteps", 0)
+    factory = env.EnvFactoryRegistered(task=cell.env, venv_type=env.VectorEnvType.DUMMY)
+    quiet = experiment.ExperimentConfig(
+        seed=seed, device="cpu", persistence_enabled=False, watch=False, log_file_enabled=False
+    )
+    builders: dict[str, Callable[..., Any]] = {
+        "ppo": experiment.PPOExperimentBuilder,
+        "dqn": experiment.DQNExperimentBuilder,
+        "sac": experiment.SACExperimentBuilder,
+    }
+    builder, hidden = builders[cell.algorithm](factory, quiet, kind(**training)), settings["hidden"]
+    if cell.algorithm == "dqn":
+        builder = builder.with_dqn_params(algorithm_params.DQNParams(**params)).with_model_factory_default(hidden)
+    elif cell.algorithm == "ppo":
+        builder = builder.with_ppo_params(algorithm_params.PPOParams(**params))
+        builder = builder.with_actor_factory_default(hidden).with_critic_factory_default(hidden)
+    else:
+        learnt = alpha.AutoAlphaFactoryDefault(lr=params["actor_lr"])
+        builder = builder.with_sac_params(algorithm_params.SACParams(alpha=learnt, **params))
+        builder = builder.with_actor_factory_default(hidden).with_common_critic_factory_default(hidden)
+    return builder.build()
+
+
+def _tianshou_return(policy: Any, env: str, episodes: int, greedy: bool) -> float:
+    """Mean return of a trained policy; sampled play of DQN explores as in training."""
+    import gymnasium as gym
+
+    policy.eval()
+    if hasattr(policy, "set_eps_inference"):
+        policy.set_eps_inference(0.0 if greedy else policy.eps_training)
+    else:
+        policy.deterministic_eval = greedy
+    world, returns = gym.make(env), []
+    for k in range(episodes):
+        seen, over, total = world.reset(seed=EVALUATION_SEED + k)[0], False, 0.0
+        while not over:
+            seen, reward, terminated, truncated, _ = world.step(policy.compute_action(seen))
+            total, over = total + float(reward), terminated or truncated
+        returns.append(total)
+    return _mean(returns)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+RUNNERS = {"operant": run_operant, "sb3": run_sb3, "tianshou": run_tianshou}
 
 
 def main() -> None:
-    """`python -m benchmarks.one_run operant ppo --seed 1`."""
+    """`python -m benchmarks.one_run operant ppo-cartpole --seed 1`."""
+    from benchmarks.matched import CELLS
+
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("library", choices=("operant", "sb3"))
-    parser.add_argument("algorithm", choices=("ppo", "dqn"))
+    parser.add_argument("library", choices=list(RUNNERS))
+    parser.add_argument("cell", choices=list(CELLS))
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
-    measured = (run_operant if asked.library == "operant" else run_sb3)(asked.algorithm, asked.seed)
-    print(json.dumps({"library": asked.library, "algorithm": asked.algorithm, "seed": asked.seed, **measured}))
+    measured = RUNNERS[asked.library](asked.cell, asked.seed)
+    print(json.dumps({"library": asked.library, "cell": asked.cell, "seed": asked.seed, **measured}))
 
 
 if __name__ == "__main__":

@@ -1,59 +1,84 @@
-"""Operant and Stable-Baselines3 at matched settings, one thread, alternating in one go.
+"""Operant, Stable-Baselines3 and Tianshou at matched settings, alternating in one go.
 
     scripts/uv run --group bench python -m benchmarks.versus_sb3
+    scripts/uv run --group bench python -m benchmarks.versus_sb3 --cells sac-pendulum --seeds 2
 
-Prints steps per CPU-second and returns of both, and their ratio; writes the numbers to --out.
-A ratio of the same minute on the same machine is worth more than any absolute rate.
+Prints steps per CPU-second and returns of each, and the ratio to the fastest peer; writes the
+numbers to --out. A ratio of the same minute on the same machine is worth more than any absolute
+rate. A peer that is not installed is left out. Needs no network: packages may come on PYTHONPATH.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from benchmarks.matched import CELLS
 from operant.report.stats import Estimate, mean_interval
 
 RESULTS = Path(__file__).parent / "results" / "versus_sb3.json"
-BARS = {"ppo": 2.0, "dqn": 1.5}
-LIBRARIES = ("operant", "sb3")
+PACKAGES = {"sb3": "stable_baselines3", "tianshou": "tianshou"}
 
 
-def measure(library: str, algorithm: str, seed: int) -> dict[str, Any]:
+def libraries(cell: str) -> list[str]:
+    """Operant and the peers of a cell that are installed here."""
+    return ["operant", *(peer for peer in CELLS[cell].peers if find_spec(PACKAGES[peer]))]
+
+
+def measure(library: str, cell: str, seed: int, threads: int) -> dict[str, Any]:
     """One training run in a fresh process."""
-    argv = [sys.executable, "-m", "benchmarks.one_run", library, algorithm, "--seed", str(seed)]
-    printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    return json.loads(printed.splitlines()[-1])
+    argv = [sys.executable, "-m", "benchmarks.one_run", library, cell, "--seed", str(seed)]
+    environment = {**os.environ, "BENCHMARK_THREADS": str(threads)}
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(argv)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def summarise(rows: list[dict[str, Any]], library: str, algorithm: str) -> dict[str, Any]:
-    """Median rate, and mean returns with their intervals over seeds, of one library's runs."""
-    mine = [row for row in rows if (row["library"], row["algorithm"]) == (library, algorithm)]
+def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Median rates, and mean returns with their intervals over seeds, of one library's runs of one cell."""
     return {
-        "steps_per_cpu_second": statistics.median(row["steps"] / row["cpu_seconds"] for row in mine),
-        "greedy": mean_interval([row["greedy"] for row in mine]).as_dict(),
-        "sampled": mean_interval([row["sampled"] for row in mine]).as_dict(),
+        "steps_per_cpu_second": statistics.median(row["steps"] / row["cpu_seconds"] for row in rows),
+        "steps_per_second": statistics.median(row["steps"] / row["seconds"] for row in rows),
+        "greedy": mean_interval([row["greedy"] for row in rows]).as_dict(),
+        "sampled": mean_interval([row["sampled"] for row in rows]).as_dict(),
     }
 
 
-def table(summary: dict[str, dict[str, dict[str, Any]]]) -> str:
-    """The result in words."""
+def summarise_all(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By cell and library, in the order in which they were run."""
+    pairs = dict.fromkeys((row["cell"], row["library"]) for row in rows)
+    summary: dict[str, dict[str, Any]] = {cell: {} for cell, _ in pairs}
+    for cell, library in pairs:
+        mine = [row for row in rows if (row["cell"], row["library"]) == (cell, library)]
+        summary[cell][library] = summarise(mine)
+    return summary
+
+
+def table(summary: dict[str, dict[str, Any]]) -> str:
+    """The result in words; the ratio is that of Operant to each peer, in CPU time and by the clock."""
     lines = [
-        f"{'':6}{'library':10}{'steps/CPU-s':>12}{'ratio':>8}{'bar':>6}{'greedy return':>24}{'sampled return':>24}"
+        f"{'cell':17}{'library':10}{'steps/CPU-s':>12}{'ratio':>7}{'steps/s':>9}{'ratio':>7}{'bar':>5}"
+        f"{'greedy return':>26}{'sampled return':>26}"
     ]
-    for algorithm, by_library in summary.items():
-        base = by_library["sb3"]["steps_per_cpu_second"]
+    for cell, by_library in summary.items():
+        ours = by_library["operant"]
         for library, found in by_library.items():
-            ratio = found["steps_per_cpu_second"] / base
-            bar = f"{BARS[algorithm]:.1f}" if library == "operant" else ""
+            of_cpu, by_clock = (ours[key] / found[key] for key in ("steps_per_cpu_second", "steps_per_second"))
+            bar = f"{CELLS[cell].bar:.1f}" if library == "operant" else ""
             lines.append(
-                f"{algorithm:6}{library:10}{found['steps_per_cpu_second']:12,.0f}{ratio:8.2f}{bar:>6}"
-                f"{_interval(found['greedy']):>24}{_interval(found['sampled']):>24}"
+                f"{cell:17}{library:10}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
+                f"{found['steps_per_second']:9,.0f}{by_clock:7.2f}{bar:>5}"
+                f"{_interval(found['greedy']):>26}{_interval(found['sampled']):>26}"
             )
     return "\n".join(lines)
 
@@ -62,24 +87,42 @@ def _interval(estimate: dict[str, Any]) -> str:
     return Estimate(**estimate).text(1)
 
 
+def machine(threads: int) -> dict[str, Any]:
+    """What the numbers were taken with."""
+    versions = {}
+    for package in ("torch", "gymnasium", "stable-baselines3", "tianshou"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    return {
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "threads": threads,
+        "versions": versions,
+    }
+
+
 def main() -> None:
     """Alternate the libraries over the seeds, then report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--algorithms", nargs="+", default=["ppo", "dqn"], choices=list(BARS))
+    parser.add_argument("--cells", nargs="+", default=list(CELLS), choices=list(CELLS))
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of each run")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the numbers go")
     asked = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for algorithm in asked.algorithms:
-        for seed in range(1, asked.seeds + 1):
-            for library in LIBRARIES:
-                rows.append(measure(library, algorithm, seed))
+    for seed in range(1, asked.seeds + 1):
+        for cell in asked.cells:
+            for library in libraries(cell):
+                rows.append(measure(library, cell, seed, asked.threads))
                 print(json.dumps(rows[-1]), flush=True)
-    summary = {a: {name: summarise(rows, name, a) for name in LIBRARIES} for a in asked.algorithms}
+    summary = summarise_all(rows)
     print(table(summary))
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    machine = {"processor": platform.machine(), "python": platform.python_version()}
-    asked.out.write_text(json.dumps({"machine": machine, "summary": summary, "runs": rows}, indent=2) + "\n")
+    document = {"machine": machine(asked.threads), "summary": summary, "runs": rows}
+    asked.out.write_text(json.dumps(document, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,7 +36,8 @@ def check(
     """
     from operant.cli.plan import plan, translation_lines, validate
     from operant.engines import engine_of
-    from operant.launch.budget import share
+    from operant.envs.cores import CORES_VARIABLE
+    from operant.launch.budget import cores_each, share
     from operant.spec.load import load
 
     loaded = load(target, name, overrides or [])
@@ -44,6 +46,8 @@ def check(
     if not as_json:
         say(f"ok  {plan(spec)}", *translation_lines(loaded))
     budget = share(spec.meta.max_session, spec.meta.threads)
+    # The estimate is of one session beside the others, which have their share of the cores.
+    os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}
     if as_json:
         remarks = [str(each) for each in loaded.remarks]

@@ -9,7 +9,8 @@ import numpy as np
 
 from operant.envs.find import is_own, missing_family
 from operant.envs.gym import make_env
-from operant.errors import UsageError
+from operant.envs.worlds import MaskReader
+from operant.errors import OperantError, UsageError
 
 if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
@@ -52,16 +53,20 @@ def _refused_arguments(spec: EnvSpec, problem: TypeError) -> UsageError:
 def _try_out(env: gym.Env, name: str) -> None:
     """Two resets with one seed and one step: the mistakes that first environments have."""
     try:
-        first, _ = env.reset(seed=1)
+        first, info = env.reset(seed=1)
+        mask = MaskReader([env]).one(0, info)
         _refuse_outsider(env, name, first)
         again, _ = env.reset(seed=1)
         _refuse_chance(name, first, again)
         env.action_space.seed(1)
-        after, reward, *_, info = env.step(env.action_space.sample())
+        action = env.action_space.sample(None if mask is None else mask.astype(np.int8))
+        after, reward, *_, info = env.step(action)
         float(reward)
         _refuse_outsider(env, name, after)
     except UsageError:
         raise
+    except OperantError as problem:
+        raise UsageError(f"env.name: {name}: {problem.cause}", remedy=problem.remedy) from problem
     except Exception as problem:
         raise UsageError(
             f"env.name: {name} cannot be played: {type(problem).__name__}: {problem}",

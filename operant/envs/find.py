@@ -19,19 +19,26 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec as Recipe
 
 from operant.errors import UsageError
 
+if TYPE_CHECKING:
+    from operant.spec.schema import EnvSpec
+
 GROUP = "operant.envs"
+ATARI = "ALE/"
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 INSTALL_FAMILY = "scripts/uv sync --extra deep    (in a clone; elsewhere: pip install 'operant[deep]')"
 
 
 def find(name: str) -> Recipe:
     """The recipe by which Gymnasium makes the environment `name`; `UsageError` if there is none."""
+    if name.startswith(ATARI):
+        _register_atari(name)
     if name in gym.registry:
         return gym.registry[name]
     if ":" in name:
@@ -46,7 +53,20 @@ def find(name: str) -> Recipe:
 
 def is_own(name: str) -> bool:
     """Whether `name` is an environment of the user's, which nobody else has tested."""
-    return name not in gym.registry
+    return name not in gym.registry and not name.startswith(ATARI)
+
+
+def plays_natively(spec: EnvSpec) -> bool:
+    """Whether this is an Atari game in its usual form; one with an `obs_type` goes through plain Gymnasium instead."""
+    return spec.name.startswith(ATARI) and "obs_type" not in spec.kwargs
+
+
+def _register_atari(name: str) -> None:
+    """Gymnasium knows the games once their package is imported."""
+    try:
+        import_module("ale_py")
+    except ModuleNotFoundError as missing:
+        raise missing_family(name, missing) from missing
 
 
 def _registered_by(module: str, ident: str) -> Recipe:
@@ -105,8 +125,6 @@ def _environments_in(module: ModuleType) -> list[str]:
 
 
 def _unknown(name: str, known: list[str]) -> UsageError:
-    if name.startswith("ALE/"):
-        return missing_family(name, None)
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else "any Gymnasium id, such as CartPole-v1"
     return UsageError(f"env.name: no environment is called {name!r}", remedy=remedy)

@@ -20,16 +20,23 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from operant.envs.atari import AtariEnv, AtariWorlds
 from operant.envs.families import behaved, calm_mujoco
-from operant.envs.find import find, is_own
+from operant.envs.find import find, is_own, plays_natively
+from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
-from operant.envs.worlds import SerialWorlds, Worlds
+from operant.envs.puzzles import register_puzzles
+from operant.envs.vectorise import NATIVE, choose
+from operant.envs.workers import ProcessWorlds
+from operant.envs.worlds import SerialWorlds, Worlds, is_image
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
 
 register_probes()
+register_puzzles()
+register_partial()
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,19 @@ class Step:
 
 
 class VectorEnv:
-    """`num` copies of one environment, with seeds, scores and a log of every episode since its reset."""
+    """`num` copies of one environment, with seeds, scores and a log of every episode since its reset.
 
-    def __init__(self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int]) -> None:
+    `obs` is what to act on, `mask` what is legal there (None where the environment does not say), and
+    `begun` whether it is the first observation of an episode.
+
+    `brief` says that too little will be played to pay for starting processes.
+    """
+
+    def __init__(
+        self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int], *, brief: bool = False
+    ) -> None:
         self.num = num
-        self.worlds = make_worlds(spec, num)
+        self.worlds = make_worlds(spec, num, brief)
         self.actions = ActionMap(self.worlds.action_space)
         self.obs_shape = self.worlds.obs_shape
         self.name = spec.name
@@ -76,6 +91,7 @@ class VectorEnv:
         self._score = np.zeros(num)
         self.obs = np.zeros((num, *self.obs_shape), self.worlds.obs_dtype)
         self.mask: np.ndarray | None = None
+        self.begun = np.ones(num, bool)
         for i in range(num):
             self._restart(i)
 
@@ -88,6 +104,9 @@ class VectorEnv:
         out = self.worlds.step(played, playing)
         self._score += out.reward
         self.obs, self.mask = out.obs, out.mask
+        self.begun = out.over if playing is None else out.over | (self.begun & ~playing)
+        if out.mask is not None:
+            self._check_mask(out.mask, out.over)
         ended: list[Ended] = []
         if out.over.any():
             self.obs = out.obs.copy()
@@ -107,10 +126,23 @@ class VectorEnv:
         self._played[i] = []
         self._score[i] = 0.0
         self.obs[i], mask = self.worlds.restart(i, self._episode_seed(i, self._episode[i]))
+        if self.worlds.foresees:
+            self.worlds.foresee(i, self._episode_seed(i, self._episode[i] + 1))
         if mask is not None:
             if self.mask is None:
                 self.mask = np.ones((self.num, len(mask)), bool)
             self.mask[i] = mask
+            self._check_mask(self.mask, np.zeros(self.num, bool))
+
+    def _check_mask(self, mask: np.ndarray, over: np.ndarray) -> None:
+        """Refuse a world that goes on with nothing to do; in one that is over, nobody acts, so all may be legal."""
+        stuck = ~mask.any(1)
+        if (stuck & ~over).any():
+            raise RunError(
+                f"{self.name} gave an action mask with no legal action in a state that is not the end of an episode",
+                remedy="end the episode where nothing is legal, or make an action that passes",
+            )
+        mask[stuck] = True
 
     def state(self) -> dict[str, np.ndarray]:
         """What reproduces every environment: episode numbers, actions since the reset, observations."""
@@ -132,13 +164,14 @@ class VectorEnv:
         longest = max(map(len, logged))
         begins = np.array([longest - len(actions) for actions in logged])
         idle = next((actions[0] for actions in logged if actions), None)
-        for i in np.flatnonzero(begins == longest).tolist():
-            self._restart(i)
-        for t in range(longest):
+        for t in range(longest + 1):
             for i in np.flatnonzero(begins == t).tolist():
                 self._restart(i)
+            if t == longest:
+                break
             now = [actions[t - begins[i]] if begins[i] <= t else idle for i, actions in enumerate(logged)]
             self._replay(now, begins <= t)
+        self.begun = np.array([not played for played in self._played])
         if not np.array_equal(self.obs, state["obs"], equal_nan=True):
             raise RunError(
                 f"{self.name} did not return to the checkpoint's state: the same seed and actions led elsewhere",
@@ -157,8 +190,13 @@ class VectorEnv:
         self.worlds.close()
 
 
-def make_worlds(spec: EnvSpec, num: int) -> Worlds:
-    """The environments of a spec, stepped in the way that suits their family."""
+def make_worlds(spec: EnvSpec, num: int, brief: bool = False) -> Worlds:
+    """The environments of a spec, stepped as it asks or as suits their family."""
+    way = choose(spec, num, brief)
+    if way.name == NATIVE:
+        return AtariWorlds(spec, num)
+    if way.name == "processes":
+        return ProcessWorlds(spec, num, way.processes, make_env)
     return SerialWorlds([make_env(spec) for _ in range(num)])
 
 
@@ -200,7 +238,9 @@ class ActionMap:
 
 
 def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
-    """One environment by its name, its observation flattened to one real vector where it is not one already."""
+    """One environment by its name; an observation that is neither vector nor image is flattened to one real vector."""
+    if plays_natively(spec):
+        return AtariEnv(spec, render_mode)
     options = dict(spec.kwargs)
     if render_mode is not None:
         options["render_mode"] = render_mode
@@ -210,7 +250,7 @@ def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
     calm_mujoco(recipe.entry_point)
     env = behaved(gym.make(recipe if is_own(spec.name) else spec.name, disable_env_checker=True, **options))
     is_vector = isinstance(env.observation_space, Box) and len(env.observation_space.shape) == 1
-    return env if is_vector else gym.wrappers.FlattenObservation(env)
+    return env if is_vector or is_image(env.observation_space) else gym.wrappers.FlattenObservation(env)
 
 
 def observation_shape(env: gym.Env) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from operant.errors import UsageError
+from operant.errors import RunError, UsageError
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,15 @@ class Worlds(ABC):
     action_space: gym.Space
     obs_shape: tuple[int, ...]
     obs_dtype: np.dtype
+    foresees: bool = False
 
     @abstractmethod
     def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Begin a new episode in one world; its first observation and what is legal there."""
+
+    def foresee(self, index: int, seed: int) -> None:
+        """Make a world's next episode ready in the meantime; asked only where `foresees` says so."""
+        raise NotImplementedError
 
     @abstractmethod
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
@@ -55,10 +60,14 @@ class Worlds(ABC):
 
 
 class SerialWorlds(Worlds):
-    """Worlds in this process, one after another: the fastest way for light environments."""
+    """Worlds in this process, one after another: the fastest way for light environments.
+
+    `at` is the world that is being played, for whoever must say which one failed.
+    """
 
     def __init__(self, envs: list[gym.Env]) -> None:
         self.num = len(envs)
+        self.at = 0
         self.envs = envs
         self.action_space = envs[0].action_space
         self.obs_shape, self.obs_dtype = observation_form(envs[0].observation_space)
@@ -66,6 +75,7 @@ class SerialWorlds(Worlds):
         self._obs = np.zeros((self.num, *self.obs_shape), self.obs_dtype)
 
     def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        self.at = index
         self._obs[index], info = self.envs[index].reset(seed=seed)
         return self._obs[index], self._masks.one(index, info)
 
@@ -76,6 +86,7 @@ class SerialWorlds(Worlds):
         truncated = np.zeros(self.num, bool)
         infos: list[dict[str, Any]] = []
         for i, action in enumerate(actions):
+            self.at = i
             if playing is None or playing[i]:
                 obs[i], reward[i], terminated[i], truncated[i], info = self.envs[i].step(action)
                 infos.append(info)
@@ -123,10 +134,25 @@ class MaskReader:
     def _read(self, index: int, info: dict[str, Any]) -> np.ndarray | None:
         if not self._actions:
             return None
-        if "action_mask" in info:
-            return np.asarray(info["action_mask"], bool)
         method = self._methods[index]
-        return None if method is None else np.asarray(method(), bool)
+        if "action_mask" in info:
+            mask = np.asarray(info["action_mask"], bool)
+        elif method is not None:
+            mask = np.asarray(method(), bool)
+        else:
+            return None
+        if mask.shape != (self._actions,):
+            raise RunError(
+                f"the environment's action mask has shape {mask.shape}, but it has {self._actions} actions",
+                remedy="give one true or false for every action",
+            )
+        return mask
+
+
+def offers_mask(env: gym.Env) -> bool:
+    """Whether `env` says at its reset which actions are legal."""
+    _, info = env.reset(seed=0)
+    return MaskReader([env]).one(0, info) is not None
 
 
 def _mask_method(env: gym.Env) -> Any:
@@ -134,7 +160,12 @@ def _mask_method(env: gym.Env) -> Any:
 
 
 def observation_form(space: gym.Space) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and storage type of one observation: bytes stay bytes, all else is float32."""
+    """Shape and storage type of one observation: images stay bytes, all else is float32."""
     if not isinstance(space, Box):
         raise UsageError(f"observation space {space} is not an array", remedy="flatten it in the environment")
-    return space.shape, np.dtype(np.uint8) if space.dtype == np.uint8 else np.dtype(np.float32)
+    return space.shape, np.dtype(np.uint8) if is_image(space) else np.dtype(np.float32)
+
+
+def is_image(space: gym.Space) -> bool:
+    """Whether observations are pictures: bytes on two axes, or three with channels, or four with a stack of them."""
+    return isinstance(space, Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3, 4)

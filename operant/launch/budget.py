@@ -43,6 +43,11 @@ def share(sessions: int, threads: int | None = None, cores: int | None = None) -
     return Budget(workers=min(max(1, sessions), at_once), threads=threads)
 
 
+def cores_each(sessions: int) -> int:
+    """Cores that one of `sessions` running at once may call its own."""
+    return max(1, usable_cores() // sessions)
+
+
 def thread_environment(threads: int) -> dict[str, str]:
     """The variables that numerical libraries read, once, when they are first loaded."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))

@@ -10,10 +10,14 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Resources:
-    """What one job may use, and the file its output goes to."""
+    """What one job may use, and the file its output goes to.
+
+    `threads` are those of its arithmetic; on the other `cores` it may step environments.
+    """
 
     threads: int
     log: Path
+    cores: int = 1
 
 
 @dataclass(frozen=True)

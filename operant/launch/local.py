@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 
+from operant.envs.cores import CORES_VARIABLE
 from operant.launch.budget import thread_environment
 from operant.launch.launcher import Resources, Ticket
 from operant.launch.orphan import PARENT_VARIABLE
@@ -62,6 +63,7 @@ def _environment(resources: Resources) -> dict[str, str]:
     return {
         **os.environ,
         **thread_environment(resources.threads),
+        CORES_VARIABLE: str(resources.cores),
         PARENT_VARIABLE: str(os.getpid()),
         "PYTHONUNBUFFERED": "1",
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED
+from operant.launch.budget import cores_each
 from operant.launch.launcher import Launcher, Resources, Ticket
 from operant.launch.presses import StopPresses
 from operant.run.layout import log_path
@@ -125,6 +126,5 @@ class _Crew:
 
     def _start(self, run: Run) -> Ticket:
         log = log_path(run.path, run.attempts + 1)
-        return self._launcher.submit(
-            session_argv(run, self._until), Resources(threads=run.threads, log=log), name=run.path.name
-        )
+        resources = Resources(threads=run.threads, log=log, cores=cores_each(self._workers))
+        return self._launcher.submit(session_argv(run, self._until), resources, name=run.path.name)

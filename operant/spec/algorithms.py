@@ -28,6 +28,8 @@ class PpoSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
+    TAKES_SEQUENCES = True
 
     name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -73,6 +75,7 @@ class DqnSpec(ExploringAlgorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = True
+    TAKES_MASKS = True
 
     name: Literal["dqn"] = Field(default="dqn", description="Algorithm.")
     double: bool = Field(default=True, description="Select with the online net and evaluate with the target net.")
@@ -109,6 +112,7 @@ class DqnSpec(ExploringAlgorithm):
         spread = {"agent.algorithm.loss": "distributional qr has a loss of its own"}
         return {
             "agent.net.shared": "dqn has no critic",
+            "agent.net.actor_gain": "dqn has no actor",
             "agent.net.optimizer.critic_lr": "dqn has no critic",
             "agent.net.optimizer.clip_each": "dqn has no critic",
             "agent.net.log_std_init": "dqn has no continuous actions",

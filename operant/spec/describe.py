@@ -58,7 +58,7 @@ def describe(words: Sequence[str]) -> Topic:
         return Topic("search", SEARCH_SUMMARY, tuple(_distribution(name) for name in PARAMETERS))
     if len(key) == 1 and key[0] in REGISTRIES:
         return _choices(key[0])
-    model = SECTIONS.get(key) or _by_last_word(key)
+    model = _by_words(key)
     if model is None:
         raise _unknown(key)
     return Topic(_title(model), _summary(model), tuple(_row(*each) for each in model.model_fields.items()))
@@ -69,9 +69,11 @@ def _choices(kind: str) -> Topic:
     return Topic(kind, f"Choose one, and see its settings with `operant help {kind} {rows[0].name}`.", rows)
 
 
-def _by_last_word(key: Words) -> type[Closed] | None:
-    found = [model for words, model in SECTIONS.items() if words[-1:] == key]
-    return found[0] if len(found) == 1 else None
+def _by_words(key: Words) -> type[Closed] | None:
+    """The section of these lower-case words, or the only one that ends with them."""
+    sections = {tuple(word.lower() for word in words): model for words, model in SECTIONS.items()}
+    found = [model for words, model in sections.items() if words[-1:] == key]
+    return sections.get(key) or (found[0] if len(found) == 1 else None)
 
 
 def _unknown(key: Words) -> UsageError:

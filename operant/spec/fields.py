@@ -34,7 +34,13 @@ class Closed(BaseModel):
         annotation = cls.model_fields[str(info.field_name)].annotation
         if isinstance(value, float) and value.is_integer() and takes(annotation, int) and not takes(annotation, float):
             return int(value)
-        return tuple(value) if isinstance(value, list) and takes(annotation, tuple) else value
+        return _as_tuple(value, annotation) if isinstance(value, list) and takes(annotation, tuple) else value
+
+
+def _as_tuple(value: list, annotation: Any) -> tuple:
+    """`value` as a tuple, and so are the lists in it where the field holds tuples of tuples."""
+    nested = any(takes(part, tuple) for part in get_args(annotation))
+    return tuple(tuple(each) if nested and isinstance(each, list) else each for each in value)
 
 
 def takes(annotation: Any, kind: type) -> bool:

@@ -66,6 +66,8 @@ class Kind:
     def _length(self, unit: str) -> str:
         if self.min_length is None:
             return "" if self.max_length is None else f"at most {self.max_length} {unit}"
+        if self.min_length == self.max_length:
+            return f"{self.min_length} {unit}"
         return f"{self.min_length} to {self.max_length} {unit}"
 
     def nearest(self, value: float) -> float | None:

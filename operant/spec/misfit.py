@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from operant.spec.nets import SCALED_INITS
+
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
     from operant.spec.off_policy import SoftAlgorithm, TwinAlgorithm
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
+    from operant.spec.optimizers import OptimizerSpec
     from operant.spec.schema import Spec
 
     Replaying = DqnSpec | TwinAlgorithm
@@ -45,7 +48,10 @@ def find_misfits(spec: Spec) -> list[Misfit]:
     return [
         *_inert_settings(spec),
         *_unused_memory(spec),
+        *_untrained_memory(spec),
         *_seed_range(spec),
+        *_lookahead_of_sgd(spec.agent.net.optimizer),
+        *_changing_batches(spec),
         *spec.agent.algorithm.misfits(spec),
     ]
 
@@ -57,7 +63,9 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
     arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
     least = 2 if ppo.normalize_advantages == "standardise" else 1
     step = size // math.gcd(size, envs)
-    if samples % size:
+    if spec.agent.net.REMEMBERS and (size % horizon or envs % (size // horizon)):
+        yield _cut_sequences(spec, ppo)
+    elif samples % size:
         sizes = near_divisors(samples, size, least)
         yield Misfit(
             "agent.algorithm.minibatch_size",
@@ -85,6 +93,21 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
             samples,
             ROLLOUT,
         )
+
+
+def _cut_sequences(spec: Spec, ppo: PpoSpec) -> Misfit:
+    """A network that remembers learns from what an environment played in one update, never from a part of it."""
+    envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
+    sizes = _neighbours([horizon * share for share in divisors(envs)], size)
+    horizons = _neighbours(sorted(size // share for share in divisors(envs) if size % share == 0), horizon)
+    return Misfit(
+        "agent.algorithm.minibatch_size",
+        f"is no equal share of {envs} whole sequences of {horizon} steps (num_envs x time_horizon), as"
+        f" {spec.agent.net.type} needs",
+        _nearest(sizes, "time_horizon", horizons),
+        closest(sizes, size),
+        ROLLOUT,
+    )
 
 
 def rollout_misfits(spec: Spec, steps: int, least: int = 1) -> Iterable[Misfit]:
@@ -227,10 +250,10 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     reasons = dict(spec.agent.algorithm.inert())
     if not spec.env.normalize_obs:
         reasons["env.clip_obs"] = "env.normalize_obs is false"
-    if spec.agent.net.optimizer.name == "sgd":
-        reasons["agent.net.optimizer.eps"] = "sgd has no epsilon"
-    if spec.agent.net.optimizer.clip_grad_norm is None:
-        reasons["agent.net.optimizer.clip_each"] = "clip_grad_norm is null"
+    reasons |= {f"agent.net.optimizer.{key}": why for key, why in spec.agent.net.optimizer.inert().items()}
+    if spec.agent.net.init not in SCALED_INITS:
+        why = f"{spec.agent.net.init} weights have no gain"
+        reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):
             yield Misfit(path, f"has no effect: {why}", "leave it out")
@@ -242,12 +265,42 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
 
 
+def _untrained_memory(spec: Spec) -> Iterable[Misfit]:
+    algorithm = spec.agent.algorithm
+    if spec.agent.net.REMEMBERS and not algorithm.TAKES_SEQUENCES:
+        problem = f"does not fit {algorithm.name}, which learns from single steps and not from sequences"
+        fits = "mlp; or agent.algorithm.name ppo or a2c"
+        yield Misfit("agent.net.type", problem, fits, "mlp", ("agent.algorithm.name",))
+
+
 def _seed_range(spec: Spec) -> Iterable[Misfit]:
     last = spec.meta.seed + spec.meta.max_session - 1
     if last > MAX_SEED:
         most = MAX_SEED - spec.meta.max_session + 1
         problem = f"gives the last session the seed {last}, above {MAX_SEED}"
         yield Misfit("meta.seed", problem, f"{most} or less", most, ("meta.max_session",))
+
+
+def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Misfit]:
+    """Nesterov's momentum is a form of momentum, and has no dampened one."""
+    path = "agent.net.optimizer.nesterov"
+    if optimizer.nesterov and optimizer.name == "sgd" and (optimizer.momentum == 0 or optimizer.dampening > 0):
+        others = ("agent.net.optimizer.momentum", "agent.net.optimizer.dampening")
+        yield Misfit(path, "needs momentum above 0 and dampening 0", "false; or momentum 0.9", False, others)
+
+
+def _changing_batches(spec: Spec) -> Iterable[Misfit]:
+    """A compiled net is compiled for the sizes of its batches, so these may not change all the time."""
+    name = spec.agent.algorithm.name
+    if spec.meta.compile and name in ("reinforce", "sarsa"):
+        problem = f"would compile again and again: the batches of {name} differ in size"
+        yield Misfit("meta.compile", problem, "leave it out", False)
+    elif spec.meta.compile and name == "crossq":
+        problem = "would compile again and again: the limits of crossq's renormalisation move"
+        yield Misfit("meta.compile", problem, "leave it out", False)
+    elif spec.meta.compile and spec.agent.net.REMEMBERS:
+        problem = "would compile again and again: sequences are cut where episodes end"
+        yield Misfit("meta.compile", problem, "leave it out", False, ("agent.net.type",))
 
 
 def setting(spec: Spec, path: str) -> Any:
@@ -262,9 +315,13 @@ def _default_of(spec: Spec, path: str) -> Any:
 
 def near_divisors(total: int, wanted: int, least: int = 1) -> list[int]:
     """The divisors of `total` next to `wanted`, below and above; only those of at least `least`."""
+    return _neighbours([d for d in divisors(total) if d >= least and d != wanted], wanted)
+
+
+def divisors(total: int) -> list[int]:
+    """Every divisor of `total`, the smallest first."""
     small = [n for n in range(1, math.isqrt(total) + 1) if total % n == 0]
-    divisors = sorted(d for d in {*small, *(total // n for n in small)} if d >= least and d != wanted)
-    return _neighbours(divisors, wanted)
+    return sorted({*small, *(total // n for n in small)})
 
 
 def near_multiples(step: int, wanted: int, most: int) -> list[int]:

@@ -1,47 +1,42 @@
-"""What a person may say about networks and their optimisers."""
+"""What a person may say about networks; their optimisers are in `optimizers`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from operant.spec.fields import Closed
+from operant.spec.optimizers import OptimizerSpec
 
 Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu"]
-Init = Literal["orthogonal", "xavier_uniform", "kaiming_uniform", "torch"]
+Init = Literal["orthogonal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "torch"]
+SCALED_INITS = ("orthogonal", "xavier_uniform", "xavier_normal")
 Units = Annotated[int, Field(ge=1, le=65_536)]
+ConvLayer = tuple[Units, Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 
 
-class OptimizerSpec(Closed):
-    """How gradients become steps."""
+class Net(Closed):
+    """The base of every network's settings (abstract); actor and critic (or the duelling heads) are made from it.
 
-    name: Literal["adam", "adamw", "rmsprop", "sgd"] = Field(default="adam", description="Optimiser.")
-    lr: float = Field(default=3e-4, gt=0, le=10, description="Learning rate at the start of the run.")
-    critic_lr: float | None = Field(
-        default=None, gt=0, le=10, description="Learning rate of a separate critic; the same as `lr` when absent."
-    )
-    lr_end_fraction: float = Field(
-        default=1.0, ge=0, le=1, description="Both learning rates fall linearly to this fraction over `env.max_frame`."
-    )
-    eps: float = Field(default=1e-5, gt=0, lt=1, description="Adam's and RMSprop's epsilon.")
-    weight_decay: float = Field(default=0.0, ge=0, lt=1, description="Weight decay.")
-    clip_grad_norm: float | None = Field(
-        default=0.5, gt=0, le=1e6, description="Largest gradient norm; null for no limit."
-    )
-    clip_each: bool = Field(
-        default=False, description="Limit the norms of actor and critic apart, not that of both together."
-    )
+    `READS_IMAGES` tells a network of convolutions, which takes pixels as bytes and scales them itself;
+    `REMEMBERS` a recurrent one, whose output depends on the whole episode so far.
+    """
 
+    READS_IMAGES: ClassVar[bool]
+    REMEMBERS: ClassVar[bool] = False
 
-class MlpSpec(Closed):
-    """A multilayer perceptron; actor and critic (or the duelling heads) are made from it."""
-
-    type: Literal["mlp"] = Field(default="mlp", description="Kind of network.")
+    type: Any  # each network narrows it to its own Literal
     hidden: tuple[Units, ...] = Field(default=(64, 64), max_length=16, description="Units of each hidden layer.")
     activation: Activation = Field(default="tanh", description="Non-linearity after each hidden layer.")
     init: Init = Field(
         default="orthogonal", description="Initialisation of the weights; biases start at zero, except for `torch`."
+    )
+    actor_gain: float = Field(
+        default=0.01, gt=0, le=100, description="Scale of the policy head's first weights, orthogonal or Xavier."
+    )
+    critic_gain: float = Field(
+        default=1.0, gt=0, le=100, description="Scale of a value head's first weights, orthogonal or Xavier."
     )
     shared: bool = Field(default=False, description="Actor and critic share the hidden layers.")
     duelling: bool = Field(default=False, description="Q-networks split into state value and action advantage.")
@@ -51,4 +46,79 @@ class MlpSpec(Closed):
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="How gradients become steps.")
 
 
-NETS: dict[str, type[MlpSpec]] = {"mlp": MlpSpec}
+class MlpSpec(Net):
+    """A multilayer perceptron; actor and critic (or the duelling heads) are made from it."""
+
+    READS_IMAGES = False
+
+    type: Literal["mlp"] = Field(default="mlp", description="Kind of network.")
+
+
+class NatureCnnSpec(Net):
+    """Convolutions and hidden layers on images (Mnih et al., 2015)."""
+
+    READS_IMAGES = True
+
+    type: Literal["nature_cnn"] = Field(default="nature_cnn", description="Kind of network.")
+    conv: tuple[ConvLayer, ...] = Field(
+        default=((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+        min_length=1,
+        max_length=16,
+        description="Each convolution as [channels, kernel, stride].",
+    )
+    hidden: tuple[Units, ...] = Field(
+        default=(512,), max_length=16, description="Units of each hidden layer after the convolutions."
+    )
+    activation: Activation = Field(default="relu", description="Non-linearity after each layer.")
+    shared: bool = Field(default=True, description="Actor and critic share convolutions and hidden layers.")
+
+
+class ImpalaSpec(Net):
+    """Residual convolutions on images (Espeholt et al., 2018): stages of pooling and two residual blocks."""
+
+    READS_IMAGES = True
+
+    type: Literal["impala"] = Field(default="impala", description="Kind of network.")
+    channels: tuple[Units, ...] = Field(
+        default=(16, 32, 32), min_length=1, max_length=16, description="Channels of each stage, before `width`."
+    )
+    width: int = Field(default=1, ge=1, le=64, description="Multiplies the channels of every stage.")
+    hidden: tuple[Units, ...] = Field(
+        default=(256,), max_length=16, description="Units of each hidden layer after the convolutions."
+    )
+    activation: Activation = Field(default="relu", description="Non-linearity of every layer.")
+    shared: bool = Field(default=True, description="Actor and critic share convolutions and hidden layers.")
+
+
+class Recurrent(Net):
+    """The base of networks that remember (abstract): hidden layers, then recurrent ones, then the heads."""
+
+    READS_IMAGES = False
+    REMEMBERS = True
+
+    hidden: tuple[Units, ...] = Field(
+        default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."
+    )
+    recurrent: Units = Field(default=64, description="Units of each recurrent layer.")
+    layers: int = Field(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
+
+
+class GruSpec(Recurrent):
+    """A perceptron with gated recurrent units (Cho et al., 2014), for what one observation does not show."""
+
+    type: Literal["gru"] = Field(default="gru", description="Kind of network.")
+
+
+class LstmSpec(Recurrent):
+    """A perceptron with long short-term memory (Hochreiter and Schmidhuber, 1997), for what one observation hides."""
+
+    type: Literal["lstm"] = Field(default="lstm", description="Kind of network.")
+
+
+NETS: dict[str, type[Net]] = {
+    "mlp": MlpSpec,
+    "nature_cnn": NatureCnnSpec,
+    "impala": ImpalaSpec,
+    "gru": GruSpec,
+    "lstm": LstmSpec,
+}

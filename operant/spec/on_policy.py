@@ -31,6 +31,8 @@ class A2cSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
+    TAKES_SEQUENCES = True
 
     name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -63,6 +65,7 @@ class ReinforceSpec(Algorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["reinforce"] = Field(default="reinforce", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -83,6 +86,7 @@ class ReinforceSpec(Algorithm):
         return {
             "env.normalize_reward": "reinforce scales whole returns: normalize_returns",
             "agent.net.shared": "reinforce has no critic",
+            "agent.net.critic_gain": "reinforce has no critic",
             "agent.net.duelling": "reinforce has no Q-network",
             "agent.net.optimizer.critic_lr": "reinforce has no critic",
             "agent.net.optimizer.clip_each": "reinforce has no critic",
@@ -95,6 +99,7 @@ class SarsaSpec(ExploringAlgorithm):
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = False
+    TAKES_MASKS = True
 
     name: Literal["sarsa"] = Field(default="sarsa", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -107,6 +112,7 @@ class SarsaSpec(ExploringAlgorithm):
     def inert(self) -> Mapping[str, str]:
         return {
             "agent.net.shared": "sarsa has no critic",
+            "agent.net.actor_gain": "sarsa has no actor",
             "agent.net.optimizer.critic_lr": "sarsa has no critic",
             "agent.net.optimizer.clip_each": "sarsa has no critic",
             "agent.net.log_std_init": "sarsa has no continuous actions",

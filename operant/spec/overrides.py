@@ -1,4 +1,8 @@
-"""`-s name=value`: fills a `${name}` placeholder of the spec, or sets any field by its dotted path."""
+"""`-s name=value`: fills a `${name}` placeholder of the spec, or sets any field by its dotted path.
+
+`${name:-value}` is a placeholder with a default. One called `env` also names the run: a spec that is
+trained on many environments keeps their runs apart.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from operant.spec.problems import Problem, did_you_mean, report
 from operant.spec.read_yaml import read_yaml
 from operant.spec.schema import Spec
 
-PLACEHOLDER = re.compile(r"\$\{([A-Za-z_]\w*)\}")
+PLACEHOLDER = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^{}]*))?\}")
+ENVIRONMENT = "env"
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ def apply(document: Document, texts: Sequence[str]) -> Document:
     overrides = [parse(text) for text in texts]
     open_names = placeholders(document)
     values = {each.key: each.value for each in overrides if each.key in open_names}
-    filled = _filled(document, values)
+    filled = _defaulted(_filled(_called_after(document, values), values))
     settings = [each for each in overrides if each.key not in open_names]
     problems = [*_matching_nothing(settings, list(open_names), document), *_leftovers(filled)]
     if problems:
@@ -51,7 +56,7 @@ def fill(document: Document, texts: Sequence[str]) -> tuple[Document, list[str]]
     """The document with every placeholder filled, and the overrides that name none of them."""
     open_names = placeholders(document)
     values = {each.key: each.value for each in map(parse, texts) if each.key in open_names}
-    filled = _filled(document, values)
+    filled = _defaulted(_filled(_called_after(document, values), values))
     problems = list(_leftovers(filled))
     if problems:
         raise report(problems, document.source.label)
@@ -87,15 +92,15 @@ def placeholders(document: Document) -> dict[str, list[KeyPath]]:
     """The names of the open placeholders, each with the paths that wait for it."""
     names: dict[str, list[KeyPath]] = {}
     for path, value in leaves(document.data):
-        for name in PLACEHOLDER.findall(value) if isinstance(value, str) else ():
-            names.setdefault(name, []).append(path)
+        for found in PLACEHOLDER.finditer(value) if isinstance(value, str) else ():
+            names.setdefault(found["name"], []).append(path)
     return names
 
 
 def _filled(document: Document, values: dict[str, Document]) -> Document:
     """A value that is nothing but a placeholder takes the type of what fills it; others stay text."""
     for path, text in list(leaves(document.data)):
-        names = PLACEHOLDER.findall(text) if isinstance(text, str) else []
+        names = [found["name"] for found in PLACEHOLDER.finditer(text)] if isinstance(text, str) else []
         given = [values[name] for name in names if name in values]
         if not given:
             continue
@@ -111,9 +116,38 @@ def _interpolated(text: str, values: dict[str, Document], first: Document) -> Do
     """The text with the placeholders that have a value replaced, to be blamed on the first of them."""
 
     def inserted(found: re.Match[str]) -> str:
-        return str(values[found[1]].data) if found[1] in values else found[0]
+        return str(values[found["name"]].data) if found["name"] in values else found[0]
 
     return replace(first, data=PLACEHOLDER.sub(inserted, text))
+
+
+def _defaulted(document: Document) -> Document:
+    """The document with every placeholder that still waits, but has a default, filled by it."""
+    for path, text in list(leaves(document.data)):
+        found = list(PLACEHOLDER.finditer(text)) if isinstance(text, str) else []
+        values = {each["name"]: parse(f"{each['name']}={each['default']}").value for each in found if each["default"]}
+        if not values:
+            continue
+        whole = len(values) == 1 and PLACEHOLDER.fullmatch(text)
+        first = next(iter(values.values()))
+        data = first.data if whole else _interpolated(text, values, first).data
+        mark = document.marks.get(path)
+        document = document.placed(path, Document(document.source, data, {} if mark is None else {(): mark}))
+    return document
+
+
+def _called_after(document: Document, values: dict[str, Document]) -> Document:
+    """The document, its name ending in that of the environment that was given: ALE/Pong-v5 adds `_pong`.
+
+    A name that holds placeholders of its own stays as its author meant it.
+    """
+    given = values.get(ENVIRONMENT)
+    name = document.data.get("name") if isinstance(document.data, dict) else None
+    if given is None or not isinstance(given.data, str) or not isinstance(name, str) or PLACEHOLDER.search(name):
+        return document
+    short = re.sub(r"-v\d+$", "", re.split(r"[/:.]", given.data)[-1])
+    suffix = re.sub(r"[^a-z0-9-]+", "", short.lower())
+    return replace(document, data={**document.data, "name": f"{name}_{suffix}" if suffix else name})
 
 
 def _set(document: Document, override: Override) -> Document:

@@ -17,10 +17,17 @@ from operant.spec.document import KeyPath, lookup
 from operant.spec.fields import Closed, Linear
 from operant.spec.kinds import Kind, kind_of
 from operant.spec.memories import MEMORIES
-from operant.spec.nets import NETS, OptimizerSpec
+from operant.spec.nets import NETS
+from operant.spec.optimizers import OptimizerSpec
+from operant.spec.schedulers import SCHEDULERS
 from operant.spec.schema import AgentSpec, EnvSpec, MetaSpec, Spec
 
-REGISTRIES: dict[str, Mapping[str, type[Closed]]] = {"algorithm": ALGORITHMS, "net": NETS, "memory": MEMORIES}
+REGISTRIES: dict[str, Mapping[str, type[Closed]]] = {
+    "algorithm": ALGORITHMS,
+    "net": NETS,
+    "memory": MEMORIES,
+    "scheduler": SCHEDULERS,
+}
 SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("spec",): Spec,
     ("env",): EnvSpec,

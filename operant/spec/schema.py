@@ -17,10 +17,10 @@ from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.fields import Closed, OneOf
 from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
 from operant.spec.misfit import MAX_SEED, find_misfits, setting
-from operant.spec.nets import NETS, MlpSpec
+from operant.spec.nets import NETS, MlpSpec, Net
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
-NetSpec = Annotated[MlpSpec, OneOf(NETS, tag="type")]
+NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
 
 
@@ -49,6 +49,10 @@ class EnvSpec(Closed):
     clip_obs: float = Field(default=10.0, gt=0, le=1e6, description="Limit of normalised observations.")
     clip_reward: float | None = Field(
         default=None, gt=0, le=1e6, description="Limit of the rewards learnt from; null for none."
+    )
+    vectorization: Literal["auto", "serial", "processes"] = Field(
+        default="auto",
+        description="How environments are stepped: one after another or in worker processes, to the same bits.",
     )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments for the environment's constructor.")
 
@@ -100,6 +104,10 @@ class MetaSpec(Closed):
         default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
+    )
+    compile: bool = Field(default=False, description="Compile the networks for updates; needs a C++ compiler.")
 
 
 class Spec(Closed):

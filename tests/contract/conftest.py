@@ -12,15 +12,35 @@ from typing import Any
 
 import pytest
 
+from operant.launch.budget import thread_environment
 from operant.run.layout import EPISODES_FILE, METRICS_FILE
 from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
+from tests.contract.warm import WarmProcess
+
+# The fork server inherits these; a session's own setting would come after its libraries were loaded.
+os.environ.update(thread_environment(1))
 
 META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "eval_episodes": 3, "final_episodes": 5}
 SMALL_NET = {"hidden": [32, 32]}
 DQN = {"training_start": 500, "training_frequency": 4}
 TWIN = {"training_start": 300, "training_frequency": 4, "training_iter": 1}
+SMALL_CNN = {"type": "nature_cnn", "conv": [[8, 8, 4], [8, 3, 2]], "hidden": [32]}
+ATARI = {
+    "name": "ALE/Breakout-v5",
+    "clip_reward": 1.0,
+    "max_t": 200,
+    "kwargs": {"life_loss_info": True, "img_height": 42, "img_width": 42, "noop_max": 3},
+}
+# A game's start costs as much as hundreds of its steps, so these cases play few of them.
+FEW_GAMES = {
+    "log_frequency": 200,
+    "eval_frequency": 4000,
+    "save_frequency": 700,
+    "eval_episodes": 1,
+    "final_episodes": 2,
+}
 
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {
@@ -236,6 +256,15 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "duelling": True},
         },
     },
+    "ppo-atari": {
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "meta": FEW_GAMES,
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
+    },
+    "ppo-processes": {
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
     "ppo-return-scale": {
         "env": {"name": "Pendulum-v1", "num_envs": 4, "max_frame": 16_000},
         "agent": {
@@ -250,6 +279,57 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-masked": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 4, "max_frame": 16_000},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "dqn-masked": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "n_step": 2},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
+    "ppo-gru": {
+        "env": {"name": "operant/CartPoleNoVelocity-v1", "num_envs": 4, "max_frame": 12_000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 128},
+            "net": {"type": "gru", "hidden": [32], "recurrent": 16},
+        },
+    },
+    "a2c-lstm": {
+        "env": {"name": "operant/Recall-v0", "num_envs": 2, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "a2c", "training_frequency": 16},
+            "net": {"type": "lstm", "hidden": [], "recurrent": 16, "layers": 2, "shared": True},
+        },
+    },
+    "ppo-scheduled-bfloat16": {
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64},
+            "net": {
+                **SMALL_NET,
+                "init": "xavier_normal",
+                "optimizer": {
+                    "name": "nadam",
+                    "critic_lr": 1e-3,
+                    "scheduler": {"name": "CosineAnnealingWarmRestarts", "T_0": 50, "T_mult": 2},
+                },
+            },
+        },
+        "meta": {**META, "precision": "bfloat16"},
+    },
+    "dqn-compiled": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "target_update": 200},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": {**SMALL_NET, "optimizer": {"name": "sgd", "momentum": 0.9, "nesterov": True}},
+        },
+        "meta": {**META, "compile": True},
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
@@ -258,13 +338,18 @@ SLOW = (
     "sarsa-normalised",
     "sac",
     "dqn-n-step-combined",
+    "ppo-processes",
     "ppo-return-scale",
     "dqn-boltzmann",
     "crossq-discrete",
     "dqn-quantiles",
+    "dqn-masked",
+    "ppo-scheduled-bfloat16",
+    "dqn-compiled",
+    "a2c-lstm",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
-NEEDS = {"box2d": "Box2D", "mujoco": "mujoco"}
+NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
@@ -285,7 +370,7 @@ def case(request: pytest.FixtureRequest) -> Spec:
 def whole(case: Spec, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The case trained once from start to end, undisturbed: what every other way must equal."""
     run = create(tmp_path_factory.mktemp(case.name) / "whole", case)
-    assert finish(run) == 0
+    assert ended(start_cold(run)) == 0
     return run
 
 
@@ -294,16 +379,25 @@ def create(path: Path, spec: Spec, seed: int = 7) -> Run:
     return Run.create(path, name=spec.name, spec=spec.model_dump(mode="json"), seed=seed, session=0, threads=1)
 
 
-def start(run: Run, *arguments: str) -> subprocess.Popen[bytes]:
-    """The session as a process of its own, as `operant train` starts it."""
-    argv = [sys.executable, "-m", "operant", "session", str(run.path), *arguments]
+def start(run: Run, *arguments: str) -> WarmProcess:
+    """The session as a process of its own."""
+    return WarmProcess(["session", str(run.path), *arguments], run.path / "errors.txt")
+
+
+def start_cold(run: Run) -> subprocess.Popen[bytes]:
+    """The session as `operant train` starts it: a new interpreter."""
+    argv = [sys.executable, "-m", "operant", "session", str(run.path)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def finish(run: Run, *arguments: str) -> int:
     """Run the session to its end and return the exit code."""
-    process = start(run, *arguments)
+    return ended(start(run, *arguments))
+
+
+def ended(process: WarmProcess | subprocess.Popen[bytes]) -> int:
+    """Wait for a session that may be done or stopped, but not failed; returns its exit code."""
     _, errors = process.communicate(timeout=240)
     if process.returncode not in (0, 4):
         raise AssertionError(errors.decode())

@@ -11,8 +11,9 @@ from operant.engines.deep.experience import Sample
 from operant.engines.deep.renorm import BatchRenorm, RenormCritic, limits
 from operant.engines.deep.soft import Temperature
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec, OptimizerSpec
+from operant.spec.nets import MlpSpec
 from operant.spec.off_policy import SacSpec
+from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
 
 

@@ -34,15 +34,14 @@ class A2c(ActorCriticLearner):
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
-        output, critic = self.net(self.tensor(rollout.obs).flatten(0, 1))
-        action = self.tensor(rollout.action).flatten(0, 1)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
-        value = self.returns.value_of(critic.detach().cpu().numpy().reshape(rollout.reward.shape))
+        output, critic = self.judge(self.seen(rollout))
+        action = self.rows(rollout.action)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, self.legal(rollout))
+        value = self.returns.value_of(self.grid(critic.detach()))
         estimated = self.advantages(rollout, value)
-        advantage = self.tensor(estimated).flatten()
+        advantage = self.rows(estimated)
         self.returns.learn(value + estimated)
-        target = self.tensor(self.returns.output_of(value + estimated)).flatten()
-        value_loss = losses.value_loss(critic, target)
+        value_loss = losses.value_loss(critic, self.rows(self.returns.output_of(value + estimated)))
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)
         policy_loss = losses.policy_gradient_loss(logp, advantage)

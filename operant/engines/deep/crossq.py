@@ -17,7 +17,7 @@ from operant.engines.deep.sac import build_actor, build_net
 from operant.engines.deep.soft import SoftLearner, actions_for
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec
+from operant.spec.nets import Net
 from operant.spec.off_policy import CrossQSpec
 from operant.spec.schema import Spec
 
@@ -34,7 +34,7 @@ class CrossQ(SoftLearner):
     def new_policy(self, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
         return build_net(self.spec, obs_shape, actions)
 
-    def new_critics(self, net: MlpSpec, obs_shape: tuple[int, ...], actions: ActionMap) -> RenormCritic:
+    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> RenormCritic:
         kind, settings = actions_for(obs_shape, actions), self.spec.agent.algorithm
         assert isinstance(settings, CrossQSpec)
         sizes = (kind.critic_inputs, kind.critic_outputs)

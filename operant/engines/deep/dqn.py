@@ -17,6 +17,7 @@ from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.policies import ILLEGAL
 from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
 from operant.engines.deep.quantile import QuantileNet
 from operant.engines.deep.replay import Batch, Replay
@@ -53,7 +54,13 @@ class Dqn:
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
         action = np.zeros((), np.int64)
-        self.replay = Replay(self.memory, self.vector.obs_shape, action, discounts=self.algorithm.n_step > 1)
+        self.replay = Replay(
+            self.memory,
+            self.vector.obs_shape,
+            action,
+            discounts=self.algorithm.n_step > 1,
+            masked=0 if self.vector.mask is None else self.vector.actions.size,
+        )
         self.lookahead = NStep(
             self.vector.num, self.algorithm.n_step, self.algorithm.gamma, self.vector.obs_shape, action
         )
@@ -94,7 +101,7 @@ class Dqn:
             obs = self.vector.obs
             self.actor.normaliser.learn(obs)
             scores = self.actor.forward(self.actor.normaliser(obs))
-            action = self.exploration.policy.sample(scores, noise[t], None)
+            action = self.exploration.policy.sample(scores, noise[t], None, self.vector.mask)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
             self._store(
@@ -104,6 +111,7 @@ class Dqn:
                 reward=reward,
                 next_obs=step.next_obs,
                 terminated=step.terminated,
+                **({} if step.next_mask is None else {"next_mask": step.next_mask}),
             )
             ended += step.ended
         return ended
@@ -160,23 +168,29 @@ class Dqn:
         assert isinstance(self.target, QuantileNet)
         next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
         after = self.target.quantiles(next_obs)
-        best = (self.net(next_obs) if self.algorithm.double else after.mean(-1)).argmax(-1)
+        best = self.best(batch, next_obs, after.mean(-1))
         reward, terminated = self._tensor(batch.reward).unsqueeze(-1), self._tensor(batch.terminated).unsqueeze(-1)
         discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount).unsqueeze(-1)
         return losses.q_target(reward, terminated, quantiles_of(after, best), discount)
 
     @torch.no_grad()
     def targets(self, batch: Batch) -> Tensor:
-        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own.
+        """r + gamma Q'(s', a*), where a* is the online net's choice (Double) or the target net's own, if legal.
 
         With `n_step` above 1, r is the discounted sum of that many rewards and gamma its power.
         """
         next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
         values = self.target(next_obs)
-        best = (self.net(next_obs) if self.algorithm.double else values).argmax(-1, keepdim=True)
-        next_q = values.gather(-1, best).squeeze(-1)
+        next_q = values.gather(-1, self.best(batch, next_obs, values).unsqueeze(-1)).squeeze(-1)
         discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
         return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, discount)
+
+    def best(self, batch: Batch, next_obs: Tensor, values: Tensor) -> Tensor:
+        """The action a* [B] to go on with: the online net's choice (Double) or that of `values`, if legal."""
+        scores = self.net(next_obs) if self.algorithm.double else values
+        if batch.next_mask is not None:
+            scores = torch.where(self._tensor(batch.next_mask), scores, ILLEGAL)
+        return scores.argmax(-1)
 
     @torch.no_grad()
     def _update_target(self, frame: int) -> None:

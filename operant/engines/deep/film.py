@@ -12,6 +12,7 @@ from operant.engines.deep.actor import Actor
 from operant.engines.deep.learners import load_actor
 from operant.engines.deep.loop import as_episode
 from operant.envs.gym import ActionMap, Ended, make_env
+from operant.envs.worlds import MaskReader
 from operant.errors import UsageError
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
@@ -34,7 +35,7 @@ def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str |
     env = _drawing_env(spec, "human" if in_window else "rgb_array")
     actor = load_actor(spec, checkpoint.path)
     frames: list[np.ndarray] = []
-    played = [_play_one(env, actor, seed + k, None if in_window else frames) for k in range(episodes)]
+    played = [play_one(env, actor, seed + k, None if in_window else frames) for k in range(episodes)]
     env.close()
     if not in_window:
         _write_film(Path(sink), frames, int(env.metadata.get("render_fps", DEFAULT_FPS)))
@@ -51,15 +52,19 @@ def _drawing_env(spec: Spec, mode: str) -> gym.Env:
     return make_env(spec.env, render_mode=mode)
 
 
-def _play_one(env: gym.Env, actor: Actor, seed: int, frames: list[np.ndarray] | None) -> Ended:
+def play_one(env: gym.Env, actor: Actor, seed: int, frames: list[np.ndarray] | None) -> Ended:
+    """One greedy episode in a single world; its pictures are added to `frames`."""
     actions = ActionMap(env.action_space)
-    obs, _ = env.reset(seed=seed)
+    masks = MaskReader([env])
+    obs, info = env.reset(seed=seed)
     score, length = 0.0, 0
     while True:
         if frames is not None:
             frames.append(np.asarray(env.render()))
-        action = actor.greedy(np.asarray(obs, np.float32)[None])
-        obs, reward, terminated, truncated, _ = env.step(actions.to_env(action)[0])
+        mask = masks.one(0, info)
+        seen = np.asarray(obs, np.float32)[None]
+        action = actor.greedy(seen, None if mask is None else mask[None], np.array([length == 0]))
+        obs, reward, terminated, truncated, info = env.step(actions.to_env(action)[0])
         score, length = score + float(reward), length + 1
         if terminated or truncated:
             return Ended(0, seed, score, length, bool(terminated))

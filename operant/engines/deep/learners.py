@@ -9,6 +9,7 @@ from types import ModuleType
 import torch
 
 from operant.engines.deep import a2c, actor_critic, codec, crossq, dqn, ppo, q_policy, reinforce, sac, sarsa, td3
+from operant.engines.deep.accelerate import accelerate
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
@@ -60,7 +61,10 @@ def choose_device(spec: Spec) -> torch.device:
 
 def build_learner(spec: Spec, seeds: Seeds, device: torch.device) -> Learner:
     """A fresh learner for the spec's algorithm."""
-    return LEARNERS[spec.agent.algorithm.name](spec, seeds, device)
+    learner = LEARNERS[spec.agent.algorithm.name](spec, seeds, device)
+    if spec.meta.compile or spec.meta.precision != "float32":
+        accelerate(learner, spec.meta, device)
+    return learner
 
 
 def load_actor(spec: Spec, checkpoint: Path) -> Actor:

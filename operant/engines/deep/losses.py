@@ -50,16 +50,27 @@ def q_target(reward: Tensor, terminated: Tensor, next_q: Tensor, gamma: float | 
     return reward + gamma * torch.where(terminated, torch.zeros_like(next_q), next_q)
 
 
-def epsilon_greedy_value(q: Tensor, epsilon: float) -> Tensor:
-    """What an epsilon-greedy policy expects: (1 - epsilon) max_a Q + epsilon mean_a Q, of action values [..., A]."""
-    return (1 - epsilon) * q.max(-1).values + epsilon * q.mean(-1)
+def epsilon_greedy_value(q: Tensor, epsilon: float, mask: Tensor | None = None) -> Tensor:
+    """What an epsilon-greedy policy expects: (1 - epsilon) max_a Q + epsilon mean_a Q, of action values [..., A].
+
+    Both go over the actions that `mask` allows; None allows all.
+    """
+    if mask is None:
+        return (1 - epsilon) * q.max(-1).values + epsilon * q.mean(-1)
+    best = torch.where(mask, q, -torch.inf).max(-1).values
+    mean = torch.where(mask, q, 0.0).sum(-1) / mask.sum(-1)
+    return (1 - epsilon) * best + epsilon * mean
 
 
-def boltzmann_value(q: Tensor, temperature: float) -> Tensor:
-    """What a Boltzmann policy expects: sum_a softmax(Q / temperature)_a Q_a, of action values [..., A]."""
+def boltzmann_value(q: Tensor, temperature: float, mask: Tensor | None = None) -> Tensor:
+    """What a Boltzmann policy expects: sum_a softmax(Q / temperature)_a Q_a, of action values [..., A].
+
+    It goes over the actions that `mask` allows; None allows all.
+    """
+    legal = q if mask is None else torch.where(mask, q, -torch.inf)
     if temperature == 0:
-        return q.max(-1).values
-    return (torch.softmax(q / temperature, -1) * q).sum(-1)
+        return legal.max(-1).values
+    return (torch.softmax(legal / temperature, -1) * q).sum(-1)
 
 
 def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:

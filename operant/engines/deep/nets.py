@@ -1,7 +1,8 @@
-"""Networks: multilayer perceptrons for policies, values and action values."""
+"""Networks for policies, values and action values: heads on hidden layers, which may begin with convolutions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -9,23 +10,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.spec.nets import MlpSpec
+from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.engines.deep.vision import image_layers
+from operant.spec.nets import Net
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "tanh": nn.Tanh,
-    "relu": nn.ReLU,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-    "elu": nn.ELU,
-    "selu": nn.SELU,
-    "leaky_relu": nn.LeakyReLU,
-}
+Shape = int | tuple[int, ...]
+
+
+class Flat(nn.Module):
+    """Observations of several axes as one vector of floats."""
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return obs.flatten(1).float()
+
+
 # What numpy computes exactly as torch does; other activations act through torch.
 NUMPY_ACTIVATIONS: dict[type[nn.Module], Callable[[np.ndarray], np.ndarray]] = {
     nn.Tanh: np.tanh,
     nn.ReLU: lambda x: np.maximum(x, 0),
+    Flat: lambda x: x.reshape(len(x), -1).astype(np.float32),
 }
-HIDDEN_GAIN = 2**0.5
 
 
 class ActorCritic(nn.Module):
@@ -35,17 +39,17 @@ class ActorCritic(nn.Module):
     the state-independent parameter `log_std`.
     """
 
-    def __init__(self, spec: MlpSpec, observation: int, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
         super().__init__()
-        width = spec.hidden[-1] if spec.hidden else observation
+        first, width = features(spec, observation)
         if spec.shared:
-            self.trunk = hidden_layers(spec, observation)
-            self.actor = nn.Sequential(linear(spec, width, outputs, gain=0.01))
-            self.critic = nn.Sequential(linear(spec, width, 1, gain=1.0))
+            self.trunk = first
+            self.actor = nn.Sequential(linear(spec, width, outputs, gain=spec.actor_gain))
+            self.critic = nn.Sequential(linear(spec, width, 1, gain=spec.critic_gain))
         else:
             self.trunk = nn.Sequential()
-            self.actor = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
-            self.critic = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, 1, gain=1.0))
+            self.actor = nn.Sequential(*first, linear(spec, width, outputs, gain=spec.actor_gain))
+            self.critic = nn.Sequential(*features(spec, observation)[0], linear(spec, width, 1, gain=spec.critic_gain))
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,10 +75,10 @@ class ActorCritic(nn.Module):
 class PolicyNet(nn.Module):
     """A policy alone: logits of discrete actions, or means of continuous ones beside their `log_std`."""
 
-    def __init__(self, spec: MlpSpec, observation: int, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
         super().__init__()
-        width = spec.hidden[-1] if spec.hidden else observation
-        self.layers = nn.Sequential(*hidden_layers(spec, observation), linear(spec, width, outputs, gain=0.01))
+        first, width = features(spec, observation)
+        self.layers = nn.Sequential(*first, linear(spec, width, outputs, gain=spec.actor_gain))
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -85,12 +89,11 @@ class PolicyNet(nn.Module):
 class QNet(nn.Module):
     """Action values; with `duelling`, Q = V + A - mean(A) (Wang et al., 2016, eq. 9)."""
 
-    def __init__(self, spec: MlpSpec, observation: int, actions: int) -> None:
+    def __init__(self, spec: Net, observation: Shape, actions: int) -> None:
         super().__init__()
-        width = spec.hidden[-1] if spec.hidden else observation
-        self.trunk = hidden_layers(spec, observation)
-        self.advantage = linear(spec, width, actions, gain=1.0)
-        self.state_value = linear(spec, width, 1, gain=1.0) if spec.duelling else None
+        self.trunk, width = features(spec, observation)
+        self.advantage = linear(spec, width, actions, gain=spec.critic_gain)
+        self.state_value = linear(spec, width, 1, gain=spec.critic_gain) if spec.duelling else None
 
     def forward(self, obs: Tensor) -> Tensor:
         """Value of every action in each observation."""
@@ -105,27 +108,22 @@ class QNet(nn.Module):
         return nn.Sequential(*self.trunk, self.advantage)
 
 
-def hidden_layers(spec: MlpSpec, inputs: int) -> nn.Sequential:
+def features(spec: Net, observation: Shape) -> tuple[nn.Sequential, int]:
+    """Layers from observations of this shape (a number: vectors) to the features of a head, and how many there are."""
+    shape = (observation,) if isinstance(observation, int) else observation
+    if spec.READS_IMAGES:
+        first, width = image_layers(spec, shape)
+    else:
+        first, width = nn.Sequential(*([Flat()] if len(shape) > 1 else [])), math.prod(shape)
+    return nn.Sequential(*first, *hidden_layers(spec, width)), (spec.hidden or (width,))[-1]
+
+
+def hidden_layers(spec: Net, inputs: int) -> nn.Sequential:
     """Linear and activation for each hidden width."""
     layers: list[nn.Module] = []
     for before, after in pairwise((inputs, *spec.hidden)):
         layers += [linear(spec, before, after, gain=HIDDEN_GAIN), ACTIVATIONS[spec.activation]()]
     return nn.Sequential(*layers)
-
-
-def linear(spec: MlpSpec, inputs: int, outputs: int, gain: float) -> nn.Linear:
-    """A linear layer initialised as the spec says; `gain` scales orthogonal and Xavier weights."""
-    layer = nn.Linear(inputs, outputs)
-    if spec.init == "torch":
-        return layer
-    if spec.init == "orthogonal":
-        nn.init.orthogonal_(layer.weight, gain)
-    elif spec.init == "xavier_uniform":
-        nn.init.xavier_uniform_(layer.weight, gain)
-    else:
-        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
-    nn.init.zeros_(layer.bias)
-    return layer
 
 
 def forward_for_acting(layers: nn.Sequential) -> Callable[[np.ndarray], np.ndarray]:
@@ -138,10 +136,11 @@ def forward_for_acting(layers: nn.Sequential) -> Callable[[np.ndarray], np.ndarr
     if _numpy_can(layers):
         return _numpy_forward(list(layers))
     device = next(layers.parameters()).device
+    own = nn.Sequential(*layers)  # the same layers, for a learner may change how its own network computes
 
     def through_torch(obs: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return layers(torch.from_numpy(obs).to(device)).cpu().numpy()
+            return own(torch.from_numpy(obs).to(device)).cpu().numpy()
 
     return through_torch
 

@@ -46,6 +46,7 @@ class NStep:
 
     def _take(self, rows: Rows, done: list[tuple[int, int]]) -> Rows:
         env, slot = np.array(done, np.int64).reshape(-1, 2).T
+        legal = {"next_mask": rows["next_mask"][env]} if "next_mask" in rows else {}
         return {
             "obs": self._obs[env, slot],
             "action": self._action[env, slot],
@@ -53,6 +54,7 @@ class NStep:
             "next_obs": rows["next_obs"][env],
             "terminated": rows["terminated"][env],
             "discount": (self._gamma ** self._span[env, slot]).astype(np.float32),
+            **legal,
         }
 
     def _drop(self, i: int, count: int) -> None:

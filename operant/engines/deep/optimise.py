@@ -13,7 +13,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.spec.nets import OptimizerSpec
+from operant.engines.deep.rates import LearningRates
+from operant.spec.optimizers import OptimizerSpec
+
+CLASSES: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "rmsprop": torch.optim.RMSprop,
+    "sgd": torch.optim.SGD,
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
+    "adamax": torch.optim.Adamax,
+    "adagrad": torch.optim.Adagrad,
+    "adadelta": torch.optim.Adadelta,
+    "asgd": torch.optim.ASGD,
+    "rprop": torch.optim.Rprop,
+}
+FUSED = ("adam", "adamw", "sgd")  # one kernel for a whole step
+RATES = "rates/"
 
 
 class FlatOptimiser:
@@ -29,8 +46,6 @@ class FlatOptimiser:
         self._flat = torch.empty(sum(sizes), device=device)
         self._grad = torch.zeros_like(self._flat)
         self._clip = spec.clip_grad_norm
-        self._rates = list(rates)
-        self._end_fraction = spec.lr_end_fraction
         _become_views([p for group in groups for p in group], self._flat, self._grad)
         grads = self._grad.split(sizes)
         self._clipped = grads if spec.clip_each else (self._grad,)
@@ -40,13 +55,11 @@ class FlatOptimiser:
         self._torch = _torch_optimiser(
             spec, [{"params": [whole], "lr": lr} for whole, lr in zip(wholes, rates, strict=True)]
         )
+        self._rates = LearningRates(spec, self._torch, rates)
 
     def anneal(self, done: float) -> float:
         """Set the learning rates for the fraction `done` of the budget; returns the first of them."""
-        left = 1.0 + (self._end_fraction - 1.0) * min(done, 1.0)
-        for group, rate in zip(self._torch.param_groups, self._rates, strict=True):
-            group["lr"] = rate * left
-        return self._rates[0] * left
+        return self._rates.anneal(done)
 
     def step(self, loss: Tensor) -> Tensor:
         """Descend `loss` once; returns the whole gradient's norm before clipping."""
@@ -58,42 +71,44 @@ class FlatOptimiser:
                 size = norm if part is self._grad else torch.linalg.vector_norm(part)
                 part.mul_((self._clip / (size + 1e-6)).clamp(max=1.0))
         self._torch.step()
+        self._rates.advance()
         return norm
 
     def state(self) -> dict[str, np.ndarray]:
-        """The optimiser's memory: for each group, its moments and step count."""
+        """The optimiser's memory: for each group, its moments and step count; and where its scheduler is."""
         found = self._torch.state_dict()["state"]
-        return {
+        moments = {
             f"{i}/{key}": torch.as_tensor(value).cpu().numpy()
             for i, slots in found.items()
             for key, value in slots.items()
         }
+        return moments | {f"{RATES}{key}": value for key, value in self._rates.state().items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state` gave."""
         slots: dict[int, dict[str, Tensor]] = {}
+        rates = {name.removeprefix(RATES): value for name, value in state.items() if name.startswith(RATES)}
         for name, value in state.items():
             index, _, key = name.partition("/")
-            slots.setdefault(int(index), {})[key] = torch.from_numpy(np.array(value))
+            if not name.startswith(RATES):
+                slots.setdefault(int(index), {})[key] = torch.from_numpy(np.array(value))
         self._torch.load_state_dict({"state": slots, "param_groups": self._torch.state_dict()["param_groups"]})
+        self._rates.restore(rates)
 
 
 def _become_views(parameters: list[nn.Parameter], flat: Tensor, grad: Tensor) -> None:
-    """Move each parameter and its gradient into its part of the flat tensors."""
+    """Move each parameter and its gradient into its part of the flat tensors, its elements in the order they had.
+
+    The weights of a convolution may lie with their channels last; a plain view would undo that.
+    """
     start = 0
     for parameter in parameters:
-        end = start + parameter.numel()
-        flat[start:end] = parameter.detach().reshape(-1)
-        parameter.data = flat[start:end].view_as(parameter)
-        parameter.grad = grad[start:end].view_as(parameter)
-        start = end
+        form = (parameter.size(), parameter.stride(), start)
+        start += parameter.numel()
+        parameter.data = flat.as_strided(*form).copy_(parameter.detach())
+        parameter.grad = grad.as_strided(*form)
 
 
 def _torch_optimiser(spec: OptimizerSpec, groups: list[dict]) -> torch.optim.Optimizer:
-    if spec.name == "adam":
-        return torch.optim.Adam(groups, eps=spec.eps, weight_decay=spec.weight_decay, fused=True)
-    if spec.name == "adamw":
-        return torch.optim.AdamW(groups, eps=spec.eps, weight_decay=spec.weight_decay, fused=True)
-    if spec.name == "rmsprop":
-        return torch.optim.RMSprop(groups, eps=spec.eps, weight_decay=spec.weight_decay, alpha=0.99)
-    return torch.optim.SGD(groups, weight_decay=spec.weight_decay, fused=True)
+    fused = {"fused": True} if spec.name in FUSED else {}
+    return CLASSES[spec.name](groups, **spec.arguments(), **fused)

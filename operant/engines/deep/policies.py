@@ -16,21 +16,27 @@ from torch.nn import functional
 
 LOG_2PI = math.log(2 * math.pi)
 LOG_STD_RANGE = (-20.0, 2.0)  # of deviations that a network gives: wider ones overflow or never explore
+ILLEGAL = -1e9  # output of an illegal action: its probability is exactly 0, and 0 log 0 stays 0 where -inf gives NaN
 
 
 class Policy(ABC):
-    """Turns policy outputs [..., K] into actions and their log-probabilities."""
+    """Turns policy outputs [..., K] into actions and their log-probabilities.
+
+    `mask` [..., K] says which discrete actions are legal; None is all of them. Real actions have none.
+    """
 
     @abstractmethod
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """The randomness of `shape` actions, drawn in one go."""
 
     @abstractmethod
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
         """Actions that these outputs and this noise give."""
 
     @abstractmethod
-    def greedy(self, output: np.ndarray) -> np.ndarray:
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """The most probable actions."""
 
 
@@ -38,7 +44,9 @@ class Distribution(Policy):
     """A policy whose log-probabilities have a gradient."""
 
     @abstractmethod
-    def log_prob_and_entropy(self, output: Tensor, action: Tensor, log_std: Tensor | None) -> tuple[Tensor, Tensor]:
+    def log_prob_and_entropy(
+        self, output: Tensor, action: Tensor, log_std: Tensor | None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Log-probability of each action, and the entropy of each distribution."""
 
 
@@ -52,12 +60,14 @@ class EpsilonGreedy(Policy):
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.random((*shape, 2))
 
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
         explore = noise[..., 0] < self.epsilon
-        return np.where(explore, (noise[..., 1] * self._actions).astype(np.int64), output.argmax(-1))
+        return np.where(explore, uniform_action(noise[..., 1], self._actions, mask), self.greedy(output, mask))
 
-    def greedy(self, output: np.ndarray) -> np.ndarray:
-        return output.argmax(-1)
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        return only_legal(output, mask).argmax(-1)
 
 
 class Boltzmann(Policy):
@@ -70,11 +80,13 @@ class Boltzmann(Policy):
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.gumbel(size=(*shape, self._actions)).astype(np.float32)
 
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
-        return (output + self.temperature * noise).argmax(-1)
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        return (only_legal(output, mask) + self.temperature * noise).argmax(-1)
 
-    def greedy(self, output: np.ndarray) -> np.ndarray:
-        return output.argmax(-1)
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        return only_legal(output, mask).argmax(-1)
 
 
 class Categorical(Distribution):
@@ -86,14 +98,18 @@ class Categorical(Distribution):
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.gumbel(size=(*shape, self._actions)).astype(np.float32)
 
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
-        return (output + noise).argmax(-1)
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        return (only_legal(output, mask) + noise).argmax(-1)
 
-    def greedy(self, output: np.ndarray) -> np.ndarray:
-        return output.argmax(-1)
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        return only_legal(output, mask).argmax(-1)
 
-    def log_prob_and_entropy(self, output: Tensor, action: Tensor, log_std: Tensor | None) -> tuple[Tensor, Tensor]:
-        return categorical_terms(output, action)
+    def log_prob_and_entropy(
+        self, output: Tensor, action: Tensor, log_std: Tensor | None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return categorical_terms(output if mask is None else torch.where(mask, output, ILLEGAL), action)
 
 
 class DiagonalGaussian(Distribution):
@@ -105,14 +121,18 @@ class DiagonalGaussian(Distribution):
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.standard_normal((*shape, self._size), dtype=np.float32)
 
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
         assert log_std is not None, "a Gaussian policy has a deviation"
         return output + np.exp(log_std) * noise
 
-    def greedy(self, output: np.ndarray) -> np.ndarray:
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         return output
 
-    def log_prob_and_entropy(self, output: Tensor, action: Tensor, log_std: Tensor | None) -> tuple[Tensor, Tensor]:
+    def log_prob_and_entropy(
+        self, output: Tensor, action: Tensor, log_std: Tensor | None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         assert log_std is not None, "a Gaussian policy has a deviation"
         return gaussian_terms(output, log_std, action)
 
@@ -126,11 +146,13 @@ class SquashedGaussian(Policy):
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.standard_normal((*shape, self._size), dtype=np.float32)
 
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
         mean, raw = output[..., : self._size], output[..., self._size :]
         return np.tanh(mean + np.exp(raw.clip(*LOG_STD_RANGE)) * noise)
 
-    def greedy(self, output: np.ndarray) -> np.ndarray:
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         return np.tanh(output[..., : self._size])
 
 
@@ -144,11 +166,26 @@ class NoisyTanh(Policy):
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.standard_normal((*shape, self._size), dtype=np.float32)
 
-    def sample(self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None) -> np.ndarray:
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
         return (np.tanh(output) + self.deviation * noise).clip(-1, 1)
 
-    def greedy(self, output: np.ndarray) -> np.ndarray:
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         return np.tanh(output)
+
+
+def only_legal(output: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """Outputs with those of illegal actions so low that none of them is chosen."""
+    return output if mask is None else np.where(mask, output, ILLEGAL)
+
+
+def uniform_action(noise: np.ndarray, actions: int, mask: np.ndarray | None) -> np.ndarray:
+    """The action that uniform noise in [0, 1) picks, each legal one equally often."""
+    if mask is None:
+        return (noise * actions).astype(np.int64)
+    rank = (noise * mask.sum(-1)).astype(np.int64)
+    return (mask.cumsum(-1) > rank[..., None]).argmax(-1)
 
 
 def categorical_terms(logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from torch import Tensor
 
 from operant.engines.deep import losses
@@ -24,11 +23,11 @@ from operant.spec.schema import Spec
 
 @dataclass(frozen=True)
 class Exploration:
-    """How a learner explores at one moment: its policy, what to log, and the value it expects of action values."""
+    """How a learner explores at one moment: its policy, what to log, and what it expects of values (and a mask)."""
 
     policy: Policy
     report: dict[str, float]
-    expect: Callable[[Tensor], Tensor]
+    expect: Callable[..., Tensor]
 
 
 def explore(settings: ExploringAlgorithm, actions: int, frame: int) -> Exploration:
@@ -46,8 +45,8 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> QNe
     """A fresh network for these observations and actions."""
     algorithm = spec.agent.algorithm
     if isinstance(algorithm, DqnSpec) and algorithm.distributional == "qr":
-        return QuantileNet(spec.agent.net, int(np.prod(obs_shape)), actions.size, algorithm.quantiles)
-    return QNet(spec.agent.net, int(np.prod(obs_shape)), actions.size)
+        return QuantileNet(spec.agent.net, obs_shape, actions.size, algorithm.quantiles)
+    return QNet(spec.agent.net, obs_shape, actions.size)
 
 
 def build_actor(spec: Spec, net: QNet | QuantileNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

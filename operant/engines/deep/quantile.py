@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from torch import Tensor, nn
 
-from operant.engines.deep.nets import hidden_layers, linear
-from operant.spec.nets import MlpSpec
+from operant.engines.deep.layers import linear
+from operant.engines.deep.nets import Shape, features
+from operant.spec.nets import Net
 
 
 class QuantileNet(nn.Module):
@@ -17,12 +18,11 @@ class QuantileNet(nn.Module):
     With duelling heads each quantile is split by itself, as `QNet` splits its values.
     """
 
-    def __init__(self, spec: MlpSpec, observation: int, actions: int, quantiles: int) -> None:
+    def __init__(self, spec: Net, observation: Shape, actions: int, quantiles: int) -> None:
         super().__init__()
-        width = spec.hidden[-1] if spec.hidden else observation
-        self.trunk = hidden_layers(spec, observation)
-        self.advantage = linear(spec, width, actions * quantiles, gain=1.0)
-        self.state_value = linear(spec, width, quantiles, gain=1.0) if spec.duelling else None
+        self.trunk, width = features(spec, observation)
+        self.advantage = linear(spec, width, actions * quantiles, gain=spec.critic_gain)
+        self.state_value = linear(spec, width, quantiles, gain=spec.critic_gain) if spec.duelling else None
         self.actions, self.count = actions, quantiles
 
     def quantiles(self, obs: Tensor) -> Tensor:

@@ -31,12 +31,13 @@ from operant.spec.schema import Spec
 
 @dataclass(frozen=True)
 class Episodes:
-    """Whole episodes as steps [S, ...], and the return from each step on."""
+    """Whole episodes as steps [S, ...], and the return from each step on; `mask` is what was legal."""
 
     obs: np.ndarray
     action: np.ndarray
     returns: np.ndarray
     ended: list[Ended]
+    mask: np.ndarray | None = None
 
 
 class Reinforce:
@@ -79,11 +80,14 @@ class Reinforce:
         owed = np.full(vector.num, self.algorithm.training_frequency // vector.num)
         steps: list[tuple[np.ndarray, ...]] = []
         ended: list[Ended] = []
+        masks: list[np.ndarray] = []
         while owed.any():
             playing = owed > 0
             actor.normaliser.learn(vector.obs[playing])
             obs = actor.normaliser(vector.obs)
-            action = actor.draw(obs, actor.policy.noise(self.rng_act, (vector.num,)))
+            if vector.mask is not None:
+                masks.append(vector.mask)
+            action = actor.draw(obs, actor.policy.noise(self.rng_act, (vector.num,)), vector.mask)
             step = vector.step(action, playing)
             over = step.terminated | step.truncated
             steps.append((obs, action, self.rewards(step.reward, over), over, playing))
@@ -91,7 +95,8 @@ class Reinforce:
             ended += step.ended
         obs, action, reward, over, played = (np.stack(column) for column in zip(*steps, strict=True))
         returns = monte_carlo_returns(reward, over, self.algorithm.gamma)
-        return Episodes(obs[played], action[played], returns[played], ended)
+        legal = np.stack(masks)[played] if masks else None
+        return Episodes(obs[played], action[played], returns[played], ended, legal)
 
     def update(self, episodes: Episodes) -> dict[str, float]:
         """One descent of policy loss - entropy bonus over all steps of the episodes."""
@@ -99,7 +104,8 @@ class Reinforce:
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
         output = self.net(self._tensor(episodes.obs))
         action = self._tensor(episodes.action)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std)
+        mask = None if episodes.mask is None else self._tensor(episodes.mask)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         loss = losses.policy_gradient_loss(logp, self.weights(self._tensor(episodes.returns)))
         bonus = entropy.mean()
         norm = self.optimiser.step(loss - value_at(self.algorithm.entropy_coef, frame) * bonus)
@@ -128,7 +134,7 @@ class Reinforce:
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> PolicyNet:
     """A fresh network for these observations and actions."""
-    return PolicyNet(spec.agent.net, int(np.prod(obs_shape)), actions.size, actions.discrete)
+    return PolicyNet(spec.agent.net, obs_shape, actions.size, actions.discrete)
 
 
 def build_actor(spec: Spec, net: PolicyNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

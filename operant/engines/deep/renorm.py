@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.twin import Critics, TwinCritic
-from operant.spec.nets import MlpSpec
+from operant.spec.nets import Net
 
 EPSILON = 1e-3  # of variances: features that hardly vary are not blown up
 WIDEST_SCALE, WIDEST_SHIFT = 3.0, 5.0  # limits of r and d in the end
@@ -73,7 +73,7 @@ class RenormCritic(Critics):
 
     steps: Tensor
 
-    def __init__(self, spec: MlpSpec, inputs: int, outputs: int, momentum: float, warm_up: int) -> None:
+    def __init__(self, spec: Net, inputs: int, outputs: int, momentum: float, warm_up: int) -> None:
         super().__init__()
         self.twin = TwinCritic(spec, inputs, outputs)
         self.norms = nn.ModuleList(BatchRenorm(width, momentum) for width in (inputs, *spec.hidden))

@@ -13,8 +13,8 @@ from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
 class Batch:
     """Sampled transitions.
 
-    `weight` corrects for non-uniform sampling, and `discount` is that of each row's successor; each
-    is None where the memory has none.
+    `weight` corrects for non-uniform sampling, `discount` is that of each row's successor, and
+    `next_mask` says what is legal there; each is None where the memory has none.
     """
 
     index: np.ndarray
@@ -25,6 +25,7 @@ class Batch:
     terminated: np.ndarray
     weight: np.ndarray | None
     discount: np.ndarray | None = None
+    next_mask: np.ndarray | None = None
 
 
 class Replay:
@@ -36,6 +37,7 @@ class Replay:
         obs_shape: tuple[int, ...],
         action: np.ndarray,
         discounts: bool = False,
+        masked: int = 0,
     ) -> None:
         size = spec.max_size
         self._arrays = {
@@ -47,6 +49,8 @@ class Replay:
         }
         if discounts:
             self._arrays["discount"] = np.zeros(size, np.float32)
+        if masked:
+            self._arrays["next_mask"] = np.zeros((size, masked), bool)
         self._batch_size = spec.batch_size
         self._combined = spec.combined
         self._capacity = size
@@ -57,7 +61,7 @@ class Replay:
         )
 
     def add(self, **rows: np.ndarray) -> None:
-        """Store one row per environment: obs, action, reward, next_obs, terminated; discount where it is kept."""
+        """Store one row per environment: obs, action, reward, next_obs, terminated; discount, next_mask if kept."""
         count = len(rows["reward"])
         where = (self._next + np.arange(count)) % self._capacity
         for name, values in rows.items():

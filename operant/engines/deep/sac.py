@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import copy
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.experience import Sample
-from operant.engines.deep.nets import forward_for_acting, hidden_layers, linear
+from operant.engines.deep.layers import linear
+from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.soft import SoftLearner, actions_for
 from operant.engines.deep.twin import TwinCritic, blend
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec
+from operant.spec.nets import Net
 from operant.spec.off_policy import SacSpec
 from operant.spec.schema import Spec
 
@@ -41,7 +41,7 @@ class Sac(SoftLearner):
     def new_policy(self, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
         return build_net(self.spec, obs_shape, actions)
 
-    def new_critics(self, net: MlpSpec, obs_shape: tuple[int, ...], actions: ActionMap) -> TwinCritic:
+    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> TwinCritic:
         kind = actions_for(obs_shape, actions)
         return TwinCritic(net, kind.critic_inputs, kind.critic_outputs)
 
@@ -63,10 +63,9 @@ class Sac(SoftLearner):
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
     """A fresh policy for these observations and actions: logits, or means and log deviations."""
-    net, inputs = spec.agent.net, int(np.prod(obs_shape))
-    width = net.hidden[-1] if net.hidden else inputs
+    first, width = features(spec.agent.net, obs_shape)
     outputs = actions_for(obs_shape, actions).policy_outputs
-    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, outputs, gain=0.01))
+    return nn.Sequential(*first, linear(spec.agent.net, width, outputs, gain=spec.agent.net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

@@ -89,18 +89,21 @@ class Sarsa:
         reward = np.empty((steps, num), np.float32)
         terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
         final_obs: dict[tuple[int, int], np.ndarray] = {}
+        final_mask: dict[tuple[int, int], np.ndarray] = {}
         ended: list[Ended] = []
         for t in range(steps):
             step = self.vector.step(actions[t])
             reward[t] = self.rewards(step.reward, step.terminated | step.truncated)
             terminated[t], truncated[t] = step.terminated, step.truncated
             final_obs |= {(t, over.index): step.next_obs[over.index] for over in step.ended}
+            if step.next_mask is not None:
+                final_mask |= {(t, over.index): step.next_mask[over.index] for over in step.ended}
             ended += step.ended
             seen.append(self._see())
             actions.append(self._choose(seen[-1]))
         self.chosen.action = actions[-1]
         played = np.stack(seen[:-1]), np.stack(actions[:-1])
-        return Rollout(*played, reward, terminated, truncated, seen[-1], final_obs, ended)
+        return Rollout(*played, reward, terminated, truncated, seen[-1], final_obs, ended, final_mask=final_mask)
 
     def _see(self) -> np.ndarray:
         self.actor.normaliser.learn(self.vector.obs)
@@ -108,7 +111,7 @@ class Sarsa:
 
     def _choose(self, seen: np.ndarray) -> np.ndarray:
         noise = self.exploration.policy.noise(self.rng_act, (self.vector.num,))
-        return self.exploration.policy.sample(self.actor.forward(seen), noise, None)
+        return self.exploration.policy.sample(self.actor.forward(seen), noise, None, self.vector.mask)
 
     def _explore(self) -> Exploration:
         return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)
@@ -139,8 +142,9 @@ class Sarsa:
         if cut:
             finals = np.stack([rollout.final_obs[at] for at in cut])
             q = self.net(self._tensor(self.actor.normaliser(finals)))
+            legal = self._tensor(np.stack([rollout.final_mask[at] for at in cut])) if rollout.final_mask else None
             steps, envs = zip(*cut, strict=True)
-            ahead[list(steps), list(envs)] = self.exploration.expect(q)
+            ahead[list(steps), list(envs)] = self.exploration.expect(q, mask=legal)
         return losses.q_target(
             self._tensor(rollout.reward), self._tensor(rollout.terminated), ahead, self.algorithm.gamma
         )

@@ -22,8 +22,8 @@ from operant.engines.deep.policies import Categorical, Policy, SquashedGaussian,
 from operant.engines.deep.twin_learner import TwinLearner
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
-from operant.spec.nets import OptimizerSpec
 from operant.spec.off_policy import CrossQSpec, SacSpec, SoftAlgorithm
+from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
 
 Critic = Callable[[Tensor], Tensor]

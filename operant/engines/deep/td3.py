@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.experience import Sample
-from operant.engines.deep.nets import forward_for_acting, hidden_layers, linear
+from operant.engines.deep.layers import linear
+from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import NoisyTanh
 from operant.engines.deep.twin import TwinCritic, blend
@@ -23,7 +24,7 @@ from operant.engines.deep.twin_learner import TwinLearner
 from operant.envs.gym import ActionMap, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.nets import MlpSpec
+from operant.spec.nets import Net
 from operant.spec.off_policy import Td3Spec
 from operant.spec.schema import Spec
 
@@ -47,7 +48,7 @@ class Td3(TwinLearner):
     def new_policy(self, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
         return build_net(self.spec, obs_shape, actions)
 
-    def new_critics(self, net: MlpSpec, obs_shape: tuple[int, ...], actions: ActionMap) -> TwinCritic:
+    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> TwinCritic:
         return TwinCritic(net, int(np.prod(obs_shape)) + actions.size, 1)
 
     def iterate(self) -> list[Ended]:
@@ -104,9 +105,8 @@ class Td3(TwinLearner):
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
     """A fresh policy for these observations and actions; its action is the tanh of its output."""
-    net, inputs = spec.agent.net, int(np.prod(obs_shape))
-    width = net.hidden[-1] if net.hidden else inputs
-    return nn.Sequential(*hidden_layers(net, inputs), linear(net, width, actions.size, gain=0.01))
+    first, width = features(spec.agent.net, obs_shape)
+    return nn.Sequential(*first, linear(spec.agent.net, width, actions.size, gain=spec.agent.net.actor_gain))
 
 
 def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:

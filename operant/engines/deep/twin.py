@@ -8,8 +8,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from operant.engines.deep.nets import ACTIVATIONS, HIDDEN_GAIN, linear
-from operant.spec.nets import MlpSpec
+from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.spec.nets import Net
 
 
 class Critics(nn.Module, ABC):
@@ -31,10 +31,10 @@ class TwinCritic(Critics):
     values is a cautious estimate (Fujimoto et al., 2018).
     """
 
-    def __init__(self, spec: MlpSpec, inputs: int, outputs: int) -> None:
+    def __init__(self, spec: Net, inputs: int, outputs: int) -> None:
         super().__init__()
         widths = (inputs, *spec.hidden, outputs)
-        gains = [HIDDEN_GAIN] * len(spec.hidden) + [1.0]
+        gains = [HIDDEN_GAIN] * len(spec.hidden) + [spec.critic_gain]
         self.activation = ACTIVATIONS[spec.activation]()
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for (before, after), gain in zip(pairwise(widths), gains, strict=True):

@@ -16,7 +16,7 @@ from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.twin import Critics
 from operant.envs.gym import ActionMap, Ended
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec
+from operant.spec.nets import Net
 from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
 
@@ -47,7 +47,7 @@ class TwinLearner(ABC):
         """A fresh policy for these observations and actions."""
 
     @abstractmethod
-    def new_critics(self, net: MlpSpec, obs_shape: tuple[int, ...], actions: ActionMap) -> Critics:
+    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> Critics:
         """Fresh critics of this form for these observations and actions."""
 
     @abstractmethod
@@ -81,6 +81,6 @@ class TwinLearner(ABC):
         return self.experience.arithmetic()
 
 
-def critic_net(net: MlpSpec, settings: TwinAlgorithm) -> MlpSpec:
+def critic_net(net: Net, settings: TwinAlgorithm) -> Net:
     """The form of the critics: that of the policy, with their own hidden layers where the settings name some."""
     return net if settings.critic_hidden is None else net.model_copy(update={"hidden": settings.critic_hidden})

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from operant.launch import trial
+from operant.launch.budget import usable_cores
 from operant.launch.launcher import Launcher, Resources, Ticket
 from operant.launch.presses import StopPresses
 from operant.launch.trial import Outcome, exit_code, run_sessions, session_argv
@@ -92,7 +93,8 @@ def test_a_job_is_an_argv_with_the_recorded_threads_and_the_attempts_log(make_tr
     run_all(runs, launcher, workers=1, until=50)
     argv, resources, name = launcher.submitted[0]
     assert argv[1:] == ["-m", "operant", "session", str(runs[0].path), "--until", "50"]
-    assert resources == Resources(threads=3, log=runs[0].path / "logs" / "attempt_001.log")
+    log = runs[0].path / "logs" / "attempt_001.log"
+    assert resources == Resources(threads=3, log=log, cores=usable_cores())
     assert name == "session_0"
     assert "--until" not in session_argv(runs[0], None)
 

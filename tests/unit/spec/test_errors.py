@@ -155,12 +155,12 @@ IN_THE_FILE = {
           try: operant help meta""",
     ),
     "unknown choice": (
-        ("lr: 3e-4", "name: adm"),
+        ("max_session: 4", "device: cup"),
         """\
-        demo.yaml:15:13: agent.net.optimizer.name = "adm" is not one of adam, adamw, rmsprop, sgd
-          15 |       name: adm
-             |             ^^^ did you mean adam?
-          try: operant help optimizer""",
+        demo.yaml:17:11: meta.device = "cup" is not one of auto, cpu, cuda
+          17 |   device: cup
+             |           ^^^ did you mean cpu?
+          try: operant help meta""",
     ),
     "unknown algorithm": (
         ("name: ppo", "name: pppo"),

@@ -47,7 +47,7 @@ def test_initial_policy_is_nearly_uniform_and_hidden_layers_are_orthogonal():
     torch.testing.assert_close(weight @ weight.T, 2 * torch.eye(32), atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("init", ["xavier_uniform", "kaiming_uniform", "torch"])
+@pytest.mark.parametrize("init", ["xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "torch"])
 def test_other_initialisations_differ_from_orthogonal(init):
     torch.manual_seed(0)
     net = QNet(MlpSpec(init=init, hidden=(32, 32)), 4, 2)
@@ -55,6 +55,20 @@ def test_other_initialisations_differ_from_orthogonal(init):
     weight = found["trunk.2.weight"]
     assert not torch.allclose(weight @ weight.T, 2 * torch.eye(32), atol=1e-2)
     assert bool((found["trunk.2.bias"] == 0).all()) == (init != "torch")
+
+
+@pytest.mark.parametrize("init", ["orthogonal", "xavier_uniform", "xavier_normal"])
+def test_the_gains_scale_the_heads(init):
+    def heads(**gains):
+        torch.manual_seed(0)
+        net = ActorCritic(MlpSpec(init=init, hidden=(8,), **gains), 4, 2, discrete=True)
+        found = dict(net.named_parameters())
+        return found["actor.2.weight"], found["critic.2.weight"]
+
+    actor, critic = heads()
+    louder_actor, louder_critic = heads(actor_gain=0.05, critic_gain=3.0)
+    torch.testing.assert_close(louder_actor, 5 * actor)
+    torch.testing.assert_close(louder_critic, 3 * critic)
 
 
 def test_no_hidden_layers_is_a_linear_policy():

@@ -9,7 +9,7 @@ from operant.engines.deep.playing import play, random_return
 from operant.spec.schema import EnvSpec
 
 
-def left(obs):
+def left(obs, *_):
     return np.zeros(len(obs), np.int64)
 
 

@@ -1,0 +1,85 @@
+"""Networks that read images: the Nature convolutions and IMPALA's residual ones.
+
+Observations arrive as bytes, in whichever order of axes the environment has them; the first layer
+makes floats of them. Channels lie last in memory, where convolutions are quickest.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, initialise
+from operant.engines.deep.pixels import Image, feature_map, image_of
+from operant.spec.nets import ImpalaSpec, NatureCnnSpec, Net
+
+
+class Pixels(nn.Module):
+    """Bytes of a batch of images as floats in [0, 1], channels first."""
+
+    def __init__(self, image: Image) -> None:
+        super().__init__()
+        self._axes = image.axes
+        self._size = (image.channels, image.height, image.width)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        ordered = obs.permute(self._axes).reshape(len(obs), *self._size)
+        return ordered.to(torch.float32, copy=True, memory_format=torch.channels_last).mul_(1 / 255)
+
+
+class Residual(nn.Module):
+    """x + two convolutions of x, each after its activation."""
+
+    def __init__(self, spec: ImpalaSpec, channels: int) -> None:
+        super().__init__()
+        self.activation = ACTIVATIONS[spec.activation]()
+        self.first = convolution(spec, channels, channels, kernel=3, padding=1)
+        self.second = convolution(spec, channels, channels, kernel=3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.second(self.activation(self.first(self.activation(x))))
+
+
+def image_layers(spec: Net, shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
+    """Layers from images of this shape to flat features, and how many features there are."""
+    image = image_of(shape)
+    assert image is not None, "validation refuses a network that does not fit the observation"
+    size = feature_map(spec, image)
+    assert size is not None, "validation refuses images that are too small"
+    if isinstance(spec, NatureCnnSpec):
+        layers = _nature(spec, image.channels)
+    else:
+        assert isinstance(spec, ImpalaSpec), "no other network reads images"
+        layers = _impala(spec, image.channels)
+    return nn.Sequential(Pixels(image), *layers, nn.Flatten()), math.prod(size)
+
+
+def _nature(spec: NatureCnnSpec, channels: int) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for outputs, kernel, stride in spec.conv:
+        layers += [convolution(spec, channels, outputs, kernel, stride), ACTIVATIONS[spec.activation]()]
+        channels = outputs
+    return layers
+
+
+def _impala(spec: ImpalaSpec, channels: int) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for stage in spec.channels:
+        outputs = stage * spec.width
+        layers += [
+            convolution(spec, channels, outputs, kernel=3, padding=1),
+            nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
+            Residual(spec, outputs),
+            Residual(spec, outputs),
+        ]
+        channels = outputs
+    return [*layers, ACTIVATIONS[spec.activation]()]
+
+
+def convolution(spec: Net, inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0) -> nn.Conv2d:
+    """A convolution initialised as the spec says, with its weights' channels last in memory."""
+    layer = nn.Conv2d(inputs, outputs, kernel, stride, padding)
+    initialise(spec, layer, HIDDEN_GAIN)
+    return layer.to(memory_format=torch.channels_last)

@@ -1,0 +1,213 @@
+"""Atari games (ALE v5) in native threads, with the emulator's own preprocessing, restarted by seed.
+
+Sticky actions, frame skip, noop starts and the rest of Machado et al. (2018) are on as in `ALE/*-v5`.
+Rewards are the game's own; `env.clip_reward` limits what is learnt from, never the score. With
+`life_loss_info` a lost life ends the episode for the learner alone: the game goes on, and so does
+its score. A game without lives is simply one episode.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from operant.envs.find import find
+from operant.envs.vectorise import cores_here
+from operant.envs.worlds import Outcome, Worlds
+from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from operant.spec.schema import EnvSpec
+
+FULL_TILT = np.ones(1, np.float32)  # of the joystick, which only continuous actions move by less
+DRAWN_SIDE = 420  # pixels of a film: the agent's own view is too small to watch
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the emulator that `env.kwargs` may change."""
+
+    default: bool | int | float
+    low: float = 0
+    high: float = 1
+
+    def refusal(self, value: Any) -> str | None:
+        """What is wrong with `value`; None when nothing is."""
+        if isinstance(self.default, bool) or isinstance(value, bool):
+            return None if isinstance(self.default, bool) and isinstance(value, bool) else self._wanted()
+        kinds = (int, float) if isinstance(self.default, float) else (int,)
+        fits = isinstance(value, kinds) and self.low <= value <= self.high
+        return None if fits else self._wanted()
+
+    def _wanted(self) -> str:
+        if isinstance(self.default, bool):
+            return "true or false"
+        kind = "a number" if isinstance(self.default, float) else "a whole number"
+        return f"{kind} from {self.low:g} to {self.high:g}"
+
+
+SETTINGS = {
+    "repeat_action_probability": Setting(0.25),
+    "frameskip": Setting(4, 1, 1000),
+    "max_num_frames_per_episode": Setting(108_000, 1, 10**9),
+    "full_action_space": Setting(False),
+    "img_height": Setting(84, 8, 512),
+    "img_width": Setting(84, 8, 512),
+    "grayscale": Setting(True),
+    "stack_num": Setting(4, 1, 64),
+    "maxpool": Setting(True),
+    "noop_max": Setting(30, 0, 1000),
+    "use_fire_reset": Setting(True),
+    "life_loss_info": Setting(False),
+}
+ELSEWHERE = {
+    "reward_clipping": "-s env.clip_reward=1    (scores stay the game's own)",
+    "episodic_life": "-s env.kwargs.life_loss_info=true    (the game goes on, and scores are of whole games)",
+}
+
+
+class Game:
+    """One emulator on a thread of its own, so that many can be sent an action before any is asked for its outcome."""
+
+    def __init__(self, name: str, options: dict[str, Any]) -> None:
+        rom = find(name).kwargs["game"]
+        from ale_py import ALEInterface, LoggerMode
+        from ale_py.vector_env import AtariVectorEnv
+
+        ALEInterface.setLoggerMode(LoggerMode.Error)
+        self._native = AtariVectorEnv(rom, 1, num_threads=1, reward_clipping=False, **options)
+        self.action_space = self._native.single_action_space
+        self.observation_space = self._native.single_observation_space
+
+    def restart(self, seed: int) -> tuple[np.ndarray, int]:
+        """Begin a new game; its first observation and its lives."""
+        obs, info = self._native.reset(seed=np.array([seed]))
+        return obs[0], int(info["lives"][0])
+
+    def send(self, action: int) -> None:
+        """Let the emulator play one action."""
+        self._native.ale.send(np.array([action]), FULL_TILT)
+
+    def receive(self) -> tuple[Any, ...]:
+        """What the action led to: observation, reward, terminated, truncated (each of one game) and info."""
+        return self._native.ale.recv()
+
+    def close(self) -> None:
+        self._native.close()
+
+
+class AtariWorlds(Worlds):
+    """Games stepped side by side, each in its native thread.
+
+    A seeded restart reloads the cartridge, which takes as long as hundreds of steps. The seed of
+    the next game is known beforehand, so a spare emulator is made ready for it meanwhile and takes
+    the place of the finished one.
+    """
+
+    foresees = True
+
+    def __init__(self, spec: EnvSpec, num: int) -> None:
+        options = _options(spec)
+        self.num = num
+        self._ends_lives = bool(options.pop("life_loss_info"))
+        self._make = lambda: Game(spec.name, options)
+        self._pool = ThreadPoolExecutor(max_workers=cores_here(), thread_name_prefix="atari")
+        self._games: list[Game] = list(self._pool.map(lambda _: self._make(), range(num)))
+        self._spare: dict[int, Game] = {}
+        self._ready: dict[int, tuple[int, Future[tuple[np.ndarray, int]]]] = {}
+        self.action_space = self._games[0].action_space
+        self.observation_space = self._games[0].observation_space
+        assert self.observation_space.shape is not None, "a screen has a shape"
+        self.obs_shape, self.obs_dtype = self.observation_space.shape, np.dtype(np.uint8)
+        self._lives = np.zeros(num, np.int64)
+
+    def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        foreseen, ready = self._ready.pop(index, (None, None))
+        if ready is not None:
+            first = ready.result()
+            self._games[index], self._spare[index] = self._spare[index], self._games[index]
+        if ready is None or foreseen != seed:
+            first = self._games[index].restart(seed)
+        obs, self._lives[index] = first
+        return obs, None
+
+    def foresee(self, index: int, seed: int) -> None:
+        if index not in self._spare:
+            self._spare[index] = self._make()
+        self._ready[index] = seed, self._pool.submit(self._spare[index].restart, seed)
+
+    def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
+        """Play one action in every game; one that is not `playing` cannot wait, so it must be restarted to count."""
+        for game, action in zip(self._games, actions, strict=True):
+            game.send(action)
+        obs, reward, terminated, truncated, infos = zip(*(game.receive() for game in self._games), strict=True)
+        ended, cut = np.concatenate(terminated), np.concatenate(truncated)
+        lives = np.concatenate([info["lives"] for info in infos])
+        lost, self._lives = lives < self._lives, lives
+        over = ended | cut
+        if self._ends_lives:
+            ended = ended | (lost & ~cut)
+        return Outcome(np.concatenate(obs), np.concatenate(reward).astype(np.float64), ended, cut, over, None)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        for game in (*self._games, *self._spare.values()):
+            game.close()
+
+
+class AtariEnv(gym.Env[np.ndarray, int]):
+    """One game as a Gymnasium environment, for a film of what the agent sees."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 15}
+
+    def __init__(self, spec: EnvSpec, render_mode: str | None = None) -> None:
+        self._worlds = AtariWorlds(spec, 1)
+        self.action_space = self._worlds.action_space
+        self.observation_space = self._worlds.observation_space
+        self.render_mode = render_mode
+        self._seen = np.zeros(self._worlds.obs_shape, np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed, options=options)
+        chosen = int(self.np_random.integers(2**31)) if seed is None else seed
+        self._seen, _ = self._worlds.restart(0, chosen)
+        return self._seen, {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        out = self._worlds.step([action])
+        self._seen = out.obs[0]
+        ended = bool(out.over[0] and not out.truncated[0])
+        return self._seen, float(out.reward[0]), ended, bool(out.truncated[0]), {}
+
+    def render(self) -> np.ndarray:
+        """The newest frame of the agent's view, enlarged."""
+        newest = self._seen[-1]
+        colour = newest if newest.ndim == 3 else np.repeat(newest[..., None], 3, -1)
+        times = max(1, DRAWN_SIDE // max(colour.shape[:2]))
+        return colour.repeat(times, 0).repeat(times, 1)
+
+    def close(self) -> None:
+        self._worlds.close()
+
+
+def _options(spec: EnvSpec) -> dict[str, Any]:
+    """Every setting of the emulator, each checked."""
+    for name, value in spec.kwargs.items():
+        if name in ELSEWHERE:
+            raise UsageError(f"env.kwargs.{name} is not how it is set here", remedy=ELSEWHERE[name])
+        if name not in SETTINGS:
+            near = get_close_matches(name, SETTINGS, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"one of {', '.join(SETTINGS)}"
+            raise UsageError(f"env.kwargs.{name}: {spec.name} has no such setting", remedy=remedy)
+        wanted = SETTINGS[name].refusal(value)
+        if wanted is not None:
+            raise UsageError(f"env.kwargs.{name} = {value!r} does not fit", remedy=f"give {wanted}")
+    options = {name: setting.default for name, setting in SETTINGS.items()} | spec.kwargs
+    if spec.max_t is not None:
+        options["max_num_frames_per_episode"] = spec.max_t * options["frameskip"]
+    return options

@@ -1,0 +1,308 @@
+"""Worlds in worker processes, for environments whose own step costs more than the way to another process.
+
+Each worker plays a contiguous slice of the worlds and this process plays the first slice itself
+while it waits. Observations, rewards, flags, masks and actions lie in memory that all of them
+share; a byte on a socket says "step" and another "done". Two things make an end of any kind clean:
+
+* the shared memory is a file without a name, which the system frees with its last user;
+* a worker whose socket closes, because the parent ended or was killed, ends too.
+
+The results are those of `SerialWorlds`, bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import weakref
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from operant.envs.arithmetic_mode import arithmetic_mode
+from operant.envs.worlds import Outcome, SerialWorlds, Worlds
+from operant.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from operant.spec.schema import EnvSpec
+
+STEP, RESTART, DONE, FAILED = b"s", b"r", b"d", b"f"
+PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the shared memory holds for `num` worlds."""
+
+    num: int
+    obs_shape: Sequence[int]
+    obs_dtype: str
+    action_shape: Sequence[int]
+    action_dtype: str
+    actions: int
+
+    @classmethod
+    def of(cls, worlds: SerialWorlds, num: int) -> Layout:
+        """The layout for `num` worlds like these."""
+        space = worlds.action_space
+        discrete = isinstance(space, Discrete)
+        return cls(
+            num=num,
+            obs_shape=worlds.obs_shape,
+            obs_dtype=worlds.obs_dtype.str,
+            action_shape=space.shape if isinstance(space, Box) else (),
+            action_dtype=np.dtype(np.int64 if discrete else space.dtype).str,
+            actions=int(space.n) if isinstance(space, Discrete) else 0,
+        )
+
+    def fields(self) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+        """Shape and type of every array, in the order in which they lie."""
+        flag = np.dtype(bool)
+        return {
+            "obs": ((self.num, *self.obs_shape), np.dtype(self.obs_dtype)),
+            "action": ((self.num, *self.action_shape), np.dtype(self.action_dtype)),
+            "reward": ((self.num,), np.dtype(np.float64)),
+            "seed": ((self.num,), np.dtype(np.int64)),
+            "terminated": ((self.num,), flag),
+            "truncated": ((self.num,), flag),
+            "over": ((self.num,), flag),
+            "playing": ((self.num,), flag),
+            "restart": ((self.num,), flag),
+            "has_mask": ((self.num,), flag),
+            "mask": ((self.num, self.actions), flag),
+        }
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The arrays in shared memory, by name."""
+
+    obs: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    seed: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    over: np.ndarray
+    playing: np.ndarray
+    restart: np.ndarray
+    has_mask: np.ndarray
+    mask: np.ndarray
+
+    @classmethod
+    def within(cls, layout: Layout, file: int) -> Shared:
+        """The arrays in an open file, which is made large enough."""
+        offsets, end = {}, 0
+        for name, (shape, dtype) in layout.fields().items():
+            offsets[name] = end
+            end += -(-int(np.prod(shape)) * dtype.itemsize // 64) * 64
+        if os.fstat(file).st_size < end:
+            os.ftruncate(file, end)
+        memory = mmap.mmap(file, end)
+        return cls(
+            **{
+                name: np.frombuffer(memory, dtype, int(np.prod(shape)), offsets[name]).reshape(shape)
+                for name, (shape, dtype) in layout.fields().items()
+            }
+        )
+
+    def slice(self, first: int, end: int) -> Shared:
+        """The same of the worlds from `first` to before `end`."""
+        return Shared(**{name: getattr(self, name)[first:end] for name in self.__dataclass_fields__})
+
+
+class Slice:
+    """Some of the worlds, played in the process that holds it, with what they do written to shared memory."""
+
+    def __init__(self, worlds: SerialWorlds, shared: Shared) -> None:
+        self.worlds = worlds
+        self._shared = shared
+        self._discrete = isinstance(worlds.action_space, Discrete)
+
+    def step(self) -> None:
+        """Play the shared actions where the worlds are to play."""
+        shared = self._shared
+        # Copied, because an environment may keep the action that it was given.
+        actions = shared.action.tolist() if self._discrete else list(shared.action.copy())
+        out = self.worlds.step(actions, None if shared.playing.all() else shared.playing)
+        shared.obs[:], shared.reward[:] = out.obs, out.reward
+        shared.terminated[:], shared.truncated[:], shared.over[:] = out.terminated, out.truncated, out.over
+        shared.has_mask[:] = out.mask is not None
+        if out.mask is not None:
+            shared.mask[:] = out.mask
+
+    def restart(self) -> None:
+        """Begin a new episode where one is asked for."""
+        shared = self._shared
+        for i in np.flatnonzero(shared.restart).tolist():
+            shared.obs[i], mask = self.worlds.restart(i, int(shared.seed[i]))
+            shared.has_mask[i] = mask is not None
+            if mask is not None:
+                shared.mask[i] = mask
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process that plays the worlds from `first` to before `end`."""
+
+    process: subprocess.Popen[bytes]
+    line: socket.socket
+    first: int
+    end: int
+
+
+class ProcessWorlds(Worlds):
+    """Worlds shared out among `processes` processes, of which this is one."""
+
+    def __init__(self, spec: EnvSpec, num: int, processes: int, make: Callable[[EnvSpec], gym.Env]) -> None:
+        bounds = np.linspace(0, num, min(processes, num) + 1).astype(int).tolist()
+        own = SerialWorlds([make(spec) for _ in range(bounds[1])])
+        self.num = num
+        self.processes = len(bounds) - 1
+        self.action_space = own.action_space
+        self.obs_shape, self.obs_dtype = own.obs_shape, own.obs_dtype
+        self._name = spec.name
+        layout = Layout.of(own, num)
+        with _nameless_file() as memory:
+            self._shared = Shared.within(layout, memory.fileno())
+            self._workers = [_start(spec, layout, memory.fileno(), first, end) for first, end in pairwise(bounds[1:])]
+        self._end = weakref.finalize(self, _dismiss, self._workers)
+        self._own = Slice(own, self._shared.slice(0, bounds[1]))
+        for worker in self._workers:
+            self._await(worker)
+
+    def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        shared = self._shared
+        shared.restart[index], shared.seed[index] = True, seed
+        worker = next((w for w in self._workers if w.first <= index < w.end), None)
+        if worker is None:
+            self._play_own(self._own.restart)
+        else:
+            self._tell(worker, RESTART)
+            self._await(worker)
+        shared.restart[index] = False
+        mask = shared.mask[index].copy() if shared.has_mask[index] else None
+        return shared.obs[index].copy(), mask
+
+    def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
+        shared = self._shared
+        shared.action[:] = actions
+        shared.playing[:] = True if playing is None else playing
+        for worker in self._workers:
+            self._tell(worker, STEP)
+        self._play_own(self._own.step)
+        for worker in self._workers:
+            self._await(worker)
+        return Outcome(
+            shared.obs.copy(),
+            shared.reward.copy(),
+            shared.terminated.copy(),
+            shared.truncated.copy(),
+            shared.over.copy(),
+            np.where(shared.has_mask[:, None], shared.mask, True) if shared.has_mask.any() else None,
+        )
+
+    def close(self) -> None:
+        self._end()
+        self._own.worlds.close()
+
+    def _play_own(self, play: Callable[[], None]) -> None:
+        try:
+            play()
+        except Exception as problem:
+            raise self._failed(self._own.worlds.at, f"{type(problem).__name__}: {problem}") from problem
+
+    def _tell(self, worker: Worker, word: bytes) -> None:
+        try:
+            worker.line.sendall(word)
+        except OSError:
+            raise self._died(worker) from None
+
+    def _await(self, worker: Worker) -> None:
+        """Wait until a worker is done; raise what went wrong there."""
+        try:
+            word = worker.line.recv(1)
+        except ConnectionError:
+            word = b""
+        if word == DONE:
+            return
+        if word != FAILED:
+            raise self._died(worker)
+        with worker.line.makefile("r", encoding="utf-8") as lines:
+            told = json.loads(lines.readline())
+        raise self._failed(worker.first + told["world"], told["cause"]) from WorkerError(told["trace"])
+
+    def _failed(self, world: int, cause: str) -> RunError:
+        return RunError(
+            f"{self._name} failed in world {world} of {self.num}: {cause}",
+            remedy="mend the environment, then `operant resume` goes on from the last checkpoint",
+        )
+
+    def _died(self, worker: Worker) -> RunError:
+        try:
+            code = worker.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            code = None
+        how = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        return RunError(
+            f"{self._name}: the process of worlds {worker.first} to {worker.end - 1} of {self.num} died ({how})",
+            remedy="`operant resume` goes on from the last checkpoint; SIGKILL often means too little memory: "
+            "fewer env.num_envs, or -s env.vectorization=serial",
+        )
+
+
+class WorkerError(Exception):
+    """What was raised in a worker, as the text of its traceback."""
+
+
+def _nameless_file() -> Any:
+    """A file in memory where the system has such, else a temporary one; neither can outlive its users."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("operant-worlds"), "r+b")
+    return tempfile.TemporaryFile()
+
+
+def _start(spec: EnvSpec, layout: Layout, memory: int, first: int, end: int) -> Worker:
+    """Start a worker; it says DONE when its worlds stand."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "operant.envs.worker", str(theirs.fileno()), str(memory)],
+            pass_fds=(theirs.fileno(), memory),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)},
+        )
+    task = {
+        "spec": spec.model_dump(mode="json"),
+        "layout": vars(layout),
+        "first": first,
+        "end": end,
+        "mode": arithmetic_mode().hex(),
+        "parent": os.getpid(),
+    }
+    ours.sendall(json.dumps(task).encode() + b"\n")
+    return Worker(process, ours, first, end)
+
+
+def _dismiss(workers: list[Worker]) -> None:
+    """Close every line, on which the workers end; one that does not is killed."""
+    for worker in workers:
+        worker.line.close()
+    for worker in workers:
+        try:
+            worker.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
