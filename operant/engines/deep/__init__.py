@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-SQUASHES = ("sac", "td3")  # their continuous actions lie between the environment's bounds
+SQUASHES = ("sac", "td3", "crossq")  # their continuous actions lie between the environment's bounds
 
 
 def validate(spec: Spec) -> None:
@@ -78,6 +78,11 @@ def validate(spec: Spec) -> None:
         raise UsageError(
             f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
+        )
+    if name == "crossq" and spec.agent.net.READS_IMAGES:
+        raise UsageError(
+            f"agent.net.type: crossq renormalises perceptrons, and {spec.agent.net.type} is none",
+            remedy="-s agent.algorithm.name=sac, which reads images",
         )
     if name in SQUASHES and isinstance(space, Box) and spec.agent.net.READS_IMAGES:
         raise UsageError(
