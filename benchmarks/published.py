@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.published_atari import GAMES
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -91,4 +93,10 @@ MUJOCO = (
     _mujoco("Reacher", PPO=(4, -5.03), SAC=(1, -6.31), CrossQ=(2, -5.65)),
     _mujoco("Swimmer", PPO=(4, 282.44), SAC=(2, 301.34), CrossQ=(3, 221.12)),
     _mujoco("Walker2d", PPO=(10, 4378.62), SAC=(3, 3123.66), CrossQ=(7, 4389.62)),
+)
+ATARI = tuple(
+    Problem(
+        f"ALE/{game}-v5", {"PPO": 10 * M, "SAC": 2 * M, "A2C": 10 * M}, 10_000, {"PPO": ppo, "SAC": sac, "A2C": a2c}
+    )
+    for game, (ppo, _, sac, a2c) in GAMES.items()
 )

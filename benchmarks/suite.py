@@ -42,7 +42,9 @@ def prepare(cell: Cell, frames: int, seeds: int, overrides: list[str]) -> list[R
     place = RUNS / f"{cell.name}-{frames}"
     if place.exists():
         return find_sessions(place)
-    loaded = load(cell.spec, None, [f"env.max_frame={frames}", f"meta.max_session={seeds}", *overrides])
+    loaded = load(
+        cell.spec, None, [f"env.max_frame={frames}", f"meta.max_session={seeds}", *cell.overrides, *overrides]
+    )
     return create_trial(
         loaded.spec.model_dump(mode="json"),
         root=RUNS,

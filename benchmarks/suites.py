@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.published import BOX2D, CLASSIC, MUJOCO, Problem
+from benchmarks.published import ATARI, BOX2D, CLASSIC, MUJOCO, Problem
+from benchmarks.published_atari import GAMES
 
 PREFIXES = {
     "REINFORCE": "reinforce",
@@ -27,16 +28,16 @@ ENDINGS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One algorithm on one problem, trained by a built-in spec at the published budget."""
+    """One algorithm on one problem, trained by a built-in spec at the published budget.
+
+    `name` is what `--cells` and the results call it, `overrides` what the spec is told beside its budget.
+    """
 
     column: str
     problem: Problem
     spec: str
-
-    @property
-    def name(self) -> str:
-        """What `--cells` and the results call it."""
-        return self.spec
+    name: str
+    overrides: tuple[str, ...] = ()
 
     @property
     def frames(self) -> int:
@@ -50,10 +51,21 @@ class Cell:
 
 
 def _cells(problems: tuple[Problem, ...]) -> list[Cell]:
+    cells = []
+    for problem in problems:
+        for column in problem.scores:
+            spec = f"{PREFIXES[column]}_{_ending(problem.env)}"
+            cells.append(Cell(column, problem, spec, spec))
+    return cells
+
+
+def _atari(problem: Problem) -> list[Cell]:
+    """The cells of one game, PPO with the lambda that the table names."""
+    game = problem.env.removeprefix("ALE/").removesuffix("-v5")
+    ppo = {0.95: "ppo_atari", 0.85: "ppo_atari_lam85", 0.7: "ppo_atari_lam70"}[GAMES[game][1]]
+    specs = {"PPO": ppo, "SAC": "sac_atari", "A2C": "a2c_atari"}
     return [
-        Cell(column, problem, f"{PREFIXES[column]}_{_ending(problem.env)}")
-        for problem in problems
-        for column in problem.scores
+        Cell(column, problem, spec, f"{spec}_{game.lower()}", (f"env={problem.env}",)) for column, spec in specs.items()
     ]
 
 
@@ -61,4 +73,9 @@ def _ending(env: str) -> str:
     return ENDINGS.get(env, env.removesuffix("-v5").lower())
 
 
-SUITES: dict[str, list[Cell]] = {"classic": _cells(CLASSIC), "box2d": _cells(BOX2D), "mujoco": _cells(MUJOCO)}
+SUITES: dict[str, list[Cell]] = {
+    "classic": _cells(CLASSIC),
+    "box2d": _cells(BOX2D),
+    "mujoco": _cells(MUJOCO),
+    "atari": [cell for problem in ATARI for cell in _atari(problem)],
+}

@@ -18,6 +18,7 @@ HEADINGS = {
     "classic": "Classic control",
     "box2d": "Box2D",
     "mujoco": "MuJoCo",
+    "atari": "Atari",
 }
 COLUMNS = "| environment | algorithm | frames | greedy score | sampled score | total_reward_ma | published | met |\n"
 RULE = "|---|---|---|---|---|---|---|---|\n"
@@ -29,6 +30,8 @@ def table(cells: list[Cell]) -> str:
     rows = [row(cell, outcome) for cell in cells if (outcome := stored[cell.name]) is not None]
     missing = [f"`{name}`" for name, outcome in stored.items() if outcome is None]
     shown = COLUMNS + RULE + "".join(rows) if rows else ""
+    if not rows and missing:
+        return f"Not run: any of its {len(missing)} cells.\n"
     return shown + (f"\nNot run: {', '.join(missing)}.\n" if missing else "")
 
 

@@ -23,6 +23,7 @@ from gymnasium.spaces import Box, Discrete
 from operant.envs.atari import AtariEnv, AtariWorlds
 from operant.envs.families import behaved, calm_mujoco
 from operant.envs.find import find, is_own, plays_natively
+from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
 from operant.envs.puzzles import register_puzzles
 from operant.envs.vectorise import NATIVE, choose
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 register_probes()
 register_puzzles()
+register_partial()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ VALUES = np.linspace(0, 1, 4, dtype=np.float32)
 ILLEGAL_REWARD = -10.0
 
 
-class Masked(gym.Env[np.ndarray, int]):
+class Masked(gym.Env[np.ndarray, Any]):
     """Take the action of the highest value in sight that is legal; an illegal one ends the episode at a loss.
 
     Four values in [0, 1] are seen in a new order at every step. The chosen one is the reward. Any set
@@ -48,7 +48,7 @@ class Masked(gym.Env[np.ndarray, int]):
         return self._values, {"action_mask": self._legal.copy()}
 
 
-class Recall(gym.Env[np.ndarray, int]):
+class Recall(gym.Env[np.ndarray, Any]):
     """Do at the last step what the first observation said: a cue of -1 or 1, then nothing but zeros.
 
     The second number seen is 1 when the answer is due. The right answer earns 1 and a wrong one -1.

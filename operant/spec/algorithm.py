@@ -17,13 +17,14 @@ class Algorithm(Closed):
 
     `ENGINE` names the engine that runs it; `RESUME` is "exact" when a resumed run equals one that
     was never stopped and "warm" otherwise; `TAKES_MASKS` is whether it keeps to the legal actions
-    of environments that name them.
+    of environments that name them, and `TAKES_SEQUENCES` whether it can train a network that remembers.
     """
 
     ENGINE: ClassVar[str]
     RESUME: ClassVar[Literal["exact", "warm"]]
     USES_MEMORY: ClassVar[bool]
     TAKES_MASKS: ClassVar[bool] = False
+    TAKES_SEQUENCES: ClassVar[bool] = False
 
     name: Any  # each algorithm narrows it to its own Literal
 

@@ -28,6 +28,7 @@ class PpoSpec(Algorithm):
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True
+    TAKES_SEQUENCES = True
 
     name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")

@@ -49,8 +49,10 @@ def find_misfits(spec: Spec) -> list[Misfit]:
     return [
         *_inert_settings(spec),
         *_unused_memory(spec),
+        *_untrained_memory(spec),
         *_seed_range(spec),
         *_process_shares(spec),
+        *_scaled_twice(spec),
         *_lookahead_of_sgd(spec.agent.net.optimizer),
         *_changing_batches(spec),
         *spec.agent.algorithm.misfits(spec),
@@ -64,7 +66,9 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
     arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
     least = 2 if ppo.normalize_advantages == "standardise" else 1
     step = size // math.gcd(size, envs)
-    if samples % size:
+    if spec.agent.net.REMEMBERS and (size % horizon or envs % (size // horizon)):
+        yield _cut_sequences(spec, ppo)
+    elif samples % size:
         sizes = near_divisors(samples, size, least)
         yield Misfit(
             "agent.algorithm.minibatch_size",
@@ -92,6 +96,21 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
             samples,
             ROLLOUT,
         )
+
+
+def _cut_sequences(spec: Spec, ppo: PpoSpec) -> Misfit:
+    """A network that remembers learns from what an environment played in one update, never from a part of it."""
+    envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
+    sizes = _neighbours([horizon * share for share in divisors(envs)], size)
+    horizons = _neighbours(sorted(size // share for share in divisors(envs) if size % share == 0), horizon)
+    return Misfit(
+        "agent.algorithm.minibatch_size",
+        f"is no equal share of {envs} whole sequences of {horizon} steps (num_envs x time_horizon), as"
+        f" {spec.agent.net.type} needs",
+        _nearest(sizes, "time_horizon", horizons),
+        closest(sizes, size),
+        ROLLOUT,
+    )
 
 
 def rollout_misfits(spec: Spec, steps: int, least: int = 1) -> Iterable[Misfit]:
@@ -228,6 +247,27 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
 
 
+def _scaled_twice(spec: Spec) -> Iterable[Misfit]:
+    """Statistics of pixels would turn bytes into floats, which networks of convolutions scale as bytes."""
+    net = spec.agent.net
+    if net.READS_IMAGES and spec.env.normalize_obs:
+        yield Misfit(
+            "env.normalize_obs",
+            f"does not fit: {net.type} scales pixels itself",
+            "leave it out; or agent.net.type mlp",
+            False,
+            ("agent.net.type",),
+        )
+
+
+def _untrained_memory(spec: Spec) -> Iterable[Misfit]:
+    algorithm = spec.agent.algorithm
+    if spec.agent.net.REMEMBERS and not algorithm.TAKES_SEQUENCES:
+        problem = f"does not fit {algorithm.name}, which learns from single steps and not from sequences"
+        fits = "mlp; or agent.algorithm.name ppo or a2c"
+        yield Misfit("agent.net.type", problem, fits, "mlp", ("agent.algorithm.name",))
+
+
 def _seed_range(spec: Spec) -> Iterable[Misfit]:
     last = spec.meta.seed + spec.meta.max_session - 1
     if last > MAX_SEED:
@@ -244,6 +284,10 @@ def _process_shares(spec: Spec) -> Iterable[Misfit]:
     if algorithm.name not in IN_PROCESSES:
         problem = f"has no effect: {algorithm.name} learns in one process, only {' and '.join(IN_PROCESSES)} share"
         yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.algorithm.name",))
+        return
+    if spec.agent.net.REMEMBERS:
+        problem = f"does not fit {spec.agent.net.type}, whose sequences are learnt from in one process"
+        yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.net.type",))
         return
     sizes = {"env.num_envs": spec.env.num_envs}
     minibatch = getattr(algorithm, "minibatch_size", None)
@@ -273,6 +317,9 @@ def _changing_batches(spec: Spec) -> Iterable[Misfit]:
     if spec.meta.compile and name in ("reinforce", "sarsa"):
         problem = f"would compile again and again: the batches of {name} differ in size"
         yield Misfit("meta.compile", problem, "leave it out", False)
+    elif spec.meta.compile and spec.agent.net.REMEMBERS:
+        problem = "would compile again and again: sequences are cut where episodes end"
+        yield Misfit("meta.compile", problem, "leave it out", False, ("agent.net.type",))
 
 
 def setting(spec: Spec, path: str) -> Any:
@@ -287,9 +334,13 @@ def _default_of(spec: Spec, path: str) -> Any:
 
 def near_divisors(total: int, wanted: int, least: int = 1) -> list[int]:
     """The divisors of `total` next to `wanted`, below and above; only those of at least `least`."""
+    return _neighbours([d for d in divisors(total) if d >= least and d != wanted], wanted)
+
+
+def divisors(total: int) -> list[int]:
+    """Every divisor of `total`, the smallest first."""
     small = [n for n in range(1, math.isqrt(total) + 1) if total % n == 0]
-    divisors = sorted(d for d in {*small, *(total // n for n in small)} if d >= least and d != wanted)
-    return _neighbours(divisors, wanted)
+    return sorted({*small, *(total // n for n in small)})
 
 
 def near_multiples(step: int, wanted: int, most: int) -> list[int]:

@@ -19,10 +19,12 @@ ConvLayer = tuple[Units, Annotated[int, Field(ge=1, le=1024)], Annotated[int, Fi
 class Net(Closed):
     """The base of every network's settings (abstract); actor and critic (or the duelling heads) are made from it.
 
-    `READS_IMAGES` tells a network of convolutions, which takes pixels as bytes and scales them itself.
+    `READS_IMAGES` tells a network of convolutions, which takes pixels as bytes and scales them itself;
+    `REMEMBERS` a recurrent one, whose output depends on the whole episode so far.
     """
 
     READS_IMAGES: ClassVar[bool]
+    REMEMBERS: ClassVar[bool] = False
 
     type: Any  # each network narrows it to its own Literal
     hidden: tuple[Units, ...] = Field(default=(64, 64), max_length=16, description="Units of each hidden layer.")
@@ -88,4 +90,35 @@ class ImpalaSpec(Net):
     shared: bool = Field(default=True, description="Actor and critic share convolutions and hidden layers.")
 
 
-NETS: dict[str, type[Net]] = {"mlp": MlpSpec, "nature_cnn": NatureCnnSpec, "impala": ImpalaSpec}
+class Recurrent(Net):
+    """The base of networks that remember (abstract): hidden layers, then recurrent ones, then the heads."""
+
+    READS_IMAGES = False
+    REMEMBERS = True
+
+    hidden: tuple[Units, ...] = Field(
+        default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."
+    )
+    recurrent: Units = Field(default=64, description="Units of each recurrent layer.")
+    layers: int = Field(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
+
+
+class GruSpec(Recurrent):
+    """A perceptron with gated recurrent units (Cho et al., 2014), for what one observation does not show."""
+
+    type: Literal["gru"] = Field(default="gru", description="Kind of network.")
+
+
+class LstmSpec(Recurrent):
+    """A perceptron with long short-term memory (Hochreiter and Schmidhuber, 1997), for what one observation hides."""
+
+    type: Literal["lstm"] = Field(default="lstm", description="Kind of network.")
+
+
+NETS: dict[str, type[Net]] = {
+    "mlp": MlpSpec,
+    "nature_cnn": NatureCnnSpec,
+    "impala": ImpalaSpec,
+    "gru": GruSpec,
+    "lstm": LstmSpec,
+}

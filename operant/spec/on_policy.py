@@ -31,6 +31,7 @@ class A2cSpec(Algorithm):
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True
+    TAKES_SEQUENCES = True
 
     name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")

@@ -71,6 +71,13 @@ IN_A_FILE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "override_matches_nothing": ("", "", (*CHECK, "-s", "lr=0.001")),
     "unknown_name_in_file": ("", "", ("check", "spec.yaml", "other")),
     "memory_for_ppo": ("meta:", "  memory: {name: replay}\nmeta:", CHECK),
+    "cut_sequences": ("meta:", "  net: {type: gru}\nmeta:", (*CHECK, "-s", "agent.algorithm.minibatch_size=64")),
+    "memory_of_single_steps": ("meta:", "  net: {type: lstm}\nmeta:", (*CHECK, "-s", "agent.algorithm={name: sarsa}")),
+    "unheard_mask": (
+        "  name: CartPole-v1\n",
+        "  name: operant/Masked-v0\n",
+        (*CHECK, "-s", "agent.algorithm={name: sac, training_start: 500}"),
+    ),
 }
 
 # name: the words typed in an empty directory

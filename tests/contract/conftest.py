@@ -218,6 +218,15 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": FEW_GAMES,
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
     },
+    "dqn-atari": {
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "meta": FEW_GAMES,
+        "agent": {
+            "algorithm": {"name": "dqn", "training_start": 300, "training_frequency": 4, "n_step": 3},
+            "memory": {"name": "prioritised", "batch_size": 16, "max_size": 1000},
+            "net": {**SMALL_CNN, "duelling": True},
+        },
+    },
     "ppo-processes": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
@@ -246,6 +255,20 @@ CASES: dict[str, dict[str, Any]] = {
             "algorithm": {"name": "dqn", **DQN, "n_step": 2},
             "memory": {"name": "replay", "max_size": 3000},
             "net": SMALL_NET,
+        },
+    },
+    "ppo-gru": {
+        "env": {"name": "operant/CartPoleNoVelocity-v1", "num_envs": 4, "max_frame": 12_000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 128},
+            "net": {"type": "gru", "hidden": [32], "recurrent": 16},
+        },
+    },
+    "a2c-lstm": {
+        "env": {"name": "operant/Recall-v0", "num_envs": 2, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "a2c", "training_frequency": 16},
+            "net": {"type": "lstm", "hidden": [], "recurrent": 16, "layers": 2, "shared": True},
         },
     },
     "ppo-scheduled-bfloat16": {
@@ -287,6 +310,7 @@ SLOW = (
     "dqn-masked",
     "ppo-scheduled-bfloat16",
     "dqn-compiled",
+    "a2c-lstm",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from operant.engines.deep import validate
 from operant.engines.deep.learners import build_learner
 from operant.engines.deep.playing import play, random_return
 from operant.envs.gym import VectorEnv
 from operant.run.seeding import Seeds
+from operant.spec.load import load
 from operant.spec.schema import EnvSpec, Spec
 
 EPISODES, FIRST_SEED = 40, 900
@@ -89,3 +92,14 @@ def test_masks_come_back_with_the_rest_of_a_checkpoint():
     vectors[1].restore(vectors[0].state())
     np.testing.assert_array_equal(vectors[0].mask, vectors[1].mask)
     np.testing.assert_array_equal(vectors[0].begun, vectors[1].begun)
+
+
+def test_the_example_of_the_documentation_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "masks.md").read_text()
+    (tmp_path / "doors.py").write_text(page.split("```python\n")[1].split("```")[0])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = load("ppo_cartpole", overrides=["env.name=doors.Doors", "env.max_frame=4096"]).spec
+    validate(spec)
+    learner = build_learner(spec, Seeds(0), torch.device("cpu"))
+    assert {over.length for over in learner.iterate()} == {10}

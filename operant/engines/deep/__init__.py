@@ -26,7 +26,7 @@ def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
     from gymnasium.spaces import Box, Discrete
 
-    from operant.engines.deep.pixels import image_of, refuse_misfit
+    from operant.engines.deep.pixels import refuse_misfit
     from operant.envs.check import check_env
     from operant.envs.find import plays_natively
     from operant.envs.gym import observation_shape
@@ -79,9 +79,9 @@ def validate(spec: Spec) -> None:
             f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
-    if name in SQUASHES and isinstance(space, Box) and image_of(shape) is not None:
+    if name in SQUASHES and isinstance(space, Box) and spec.agent.net.READS_IMAGES:
         raise UsageError(
-            f"agent.algorithm: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
+            f"agent.net.type: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
             remedy="-s agent.algorithm.name=ppo",
         )
 

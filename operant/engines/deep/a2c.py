@@ -34,18 +34,17 @@ class A2c(ActorCriticLearner):
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
-        obs, action = self.tensor(rollout.obs).flatten(0, 1), self.tensor(rollout.action).flatten(0, 1)
-        mine, legal = self.ranks.rows(len(obs)), self.legal(rollout)
-        output, critic = self.net(obs[mine])
+        seen, action, legal = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
+        mine = self.ranks.rows(len(action))
+        output, critic = self.judge(seen[mine])
         logp, entropy = self.distribution.log_prob_and_entropy(
             output, action[mine], self.net.log_std, None if legal is None else legal[mine]
         )
-        known = self.ranks.gather(critic.detach()).cpu().numpy()
-        value = self.returns.value_of(known.reshape(rollout.reward.shape))
+        value = self.returns.value_of(self.grid(self.ranks.gather(critic.detach())))
         estimated = self.advantages(rollout, value)
-        advantage = self.tensor(estimated).flatten()
+        advantage = self.rows(estimated)
         self.returns.learn(value + estimated)
-        target = self.tensor(self.returns.output_of(value + estimated)).flatten()
+        target = self.rows(self.returns.output_of(value + estimated))
         value_loss = losses.value_loss(critic, target[mine])
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)

@@ -9,17 +9,20 @@ from torch import Tensor
 
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Policy
+from operant.engines.deep.recall import Recall
 
 
 class Actor:
     """Observations in, actions out; the observation statistics are applied but not changed.
 
-    `mask` says what is legal, None for everything; `begun` which observations are the first of an episode.
+    `mask` says what is legal, None for everything; `begun` which observations are the first of an
+    episode, for a network that remembers. What it remembers in training (`draw`) and in other play
+    (`greedy`, `sample`) is kept apart, so that an evaluation does not disturb a rollout.
     """
 
     def __init__(
         self,
-        forward: Callable[[np.ndarray], np.ndarray],
+        forward: Callable[..., np.ndarray],
         normaliser: ObservationNormaliser,
         policy: Policy,
         log_std: Tensor | None = None,
@@ -28,10 +31,18 @@ class Actor:
         self.normaliser = normaliser
         self.policy = policy
         self._log_std = log_std
+        self._apart = forward.apart() if isinstance(forward, Recall) else forward
 
-    def draw(self, seen: np.ndarray, noise: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+    @property
+    def recall(self) -> Recall | None:
+        """The memory of training; None where the network has none."""
+        return self.forward if isinstance(self.forward, Recall) else None
+
+    def draw(
+        self, seen: np.ndarray, noise: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None
+    ) -> np.ndarray:
         """An action of each normalised observation, by noise drawn before."""
-        return self.pick(self.forward(seen), noise, mask)
+        return self.pick(_output(self.forward, seen, begun), noise, mask)
 
     def pick(self, output: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         """An action of each policy output."""
@@ -40,7 +51,7 @@ class Actor:
 
     def greedy(self, obs: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None) -> np.ndarray:
         """The most probable action of each observation."""
-        return self.policy.greedy(self.forward(self.normaliser(obs)), mask)
+        return self.policy.greedy(_output(self._apart, self.normaliser(obs), begun), mask)
 
     def sample(
         self,
@@ -50,4 +61,11 @@ class Actor:
         begun: np.ndarray | None = None,
     ) -> np.ndarray:
         """An action of each observation, drawn as in training."""
-        return self.pick(self.forward(self.normaliser(obs)), self.policy.noise(rng, (len(obs),)), mask)
+        return self.pick(_output(self._apart, self.normaliser(obs), begun), self.policy.noise(rng, (len(obs),)), mask)
+
+
+def _output(forward: Callable[..., np.ndarray], seen: np.ndarray, begun: np.ndarray | None) -> np.ndarray:
+    if not isinstance(forward, Recall):
+        return forward(seen)
+    assert begun is not None, "a network that remembers is told where episodes begin"
+    return forward(seen, begun)

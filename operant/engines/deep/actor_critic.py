@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,12 +22,34 @@ from operant.engines.deep.normalise import ObservationNormaliser, RewardNormalis
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.parallel import Ranks
 from operant.engines.deep.policies import Categorical, DiagonalGaussian, Distribution
+from operant.engines.deep.recall import recall_of
+from operant.engines.deep.recurrent import RecurrentActorCritic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
+from operant.engines.deep.vision import laid_out
 from operant.envs.gym import ActionMap, Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a network reads, in rows: steps [R, ...]; or, where it remembers, sequences [N, T, ...].
+
+    `begun` [N, T] then marks the first observations of episodes, and `memory` [N, M] is what was
+    remembered before the first step.
+    """
+
+    obs: Tensor
+    begun: Tensor | None = None
+    memory: Tensor | None = None
+
+    def __getitem__(self, index: Tensor | slice) -> Seen:
+        """The rows at `index`."""
+        if self.begun is None or self.memory is None:
+            return Seen(self.obs[index])
+        return Seen(self.obs[index], self.begun[index], self.memory[index])
 
 
 class ActorCriticLearner(ABC):
@@ -64,9 +87,16 @@ class ActorCriticLearner(ABC):
         self.distribution = distribution_for(self.vector.actions)
         self.rewards = RewardNormaliser(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
         self.rng_act = seeds.rng("act")
+        recall = {} if self.actor.recall is None else {"recall": self.actor.recall}
         self.snapshot = codec.Snapshot(
             policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
-            learner={"optimiser": self.optimiser, "env": self.vector, "reward": self.rewards, "returns": returns},
+            learner={
+                "optimiser": self.optimiser,
+                "env": self.vector,
+                "reward": self.rewards,
+                "returns": returns,
+                **recall,
+            },
             tracker=self.tracker,
             streams={"act": self.rng_act, **streams},
         )
@@ -89,32 +119,62 @@ class ActorCriticLearner(ABC):
             self.tracker.ended(over.score, over.length)
         return rollout.ended
 
+    def seen(self, rollout: Rollout) -> Seen:
+        """What the network reads of a rollout."""
+        kept = rollout.remembered
+        if kept is None:
+            return Seen(laid_out(self.rows(rollout.obs)))
+        return Seen(self.rows(rollout.obs), self.rows(kept.begun), self.tensor(kept.start))
+
+    def judge(self, seen: Seen) -> tuple[Tensor, Tensor]:
+        """Policy output and value of each step, in the rows that they were given in."""
+        return self.net(seen.obs) if seen.memory is None else self.net(seen.obs, seen.begun, seen.memory)
+
+    def rows(self, array: np.ndarray) -> Tensor:
+        """An array [T, N, ...] of a rollout as rows to learn from: steps, or sequences of a recurrent network."""
+        tensor = self.tensor(array)
+        return tensor.flatten(0, 1) if self.actor.recall is None else tensor.transpose(0, 1).contiguous()
+
+    def grid(self, rows: Tensor) -> np.ndarray:
+        """Rows [...] of numbers as an array [T, N] of the rollout that they come from."""
+        if self.actor.recall is None:
+            return rows.cpu().numpy().reshape(self.horizon, -1)
+        return np.ascontiguousarray(rows.cpu().numpy().T)
+
     def next_values(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:
         """The critic's value of each step's true successor, given those of the steps themselves."""
         return next_values(rollout, value, self._value_of, self.actor)
 
     @torch.no_grad()
-    def _value_of(self, obs: np.ndarray) -> np.ndarray:
-        return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
+    def _value_of(self, obs: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+        if isinstance(self.net, ActorCritic):
+            return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
+        assert self.actor.recall is not None, "a recurrent network acts through its memory"
+        assert before is not None, "the rollout of a recurrent network remembers"
+        return self.returns.value_of(self.actor.recall.foresee(obs, before))
 
     def legal(self, rollout: Rollout) -> Tensor | None:
-        """What was legal at each step of a rollout, as flat as its other samples; None where all was."""
-        return None if rollout.mask is None else self.tensor(rollout.mask).flatten(0, 1)
+        """What was legal at each step of a rollout, in rows; None where all was."""
+        return None if rollout.mask is None else self.rows(rollout.mask)
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """An array on the learner's device."""
         return torch.from_numpy(array).to(self.device)
 
 
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic:
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic | RecurrentActorCritic:
     """A fresh network for these observations and actions."""
-    return ActorCritic(spec.agent.net, obs_shape, actions.size, actions.discrete)
+    kind = RecurrentActorCritic if spec.agent.net.REMEMBERS else ActorCritic
+    return kind(spec.agent.net, obs_shape, actions.size, actions.discrete)
 
 
-def build_actor(spec: Spec, net: ActorCritic, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+def build_actor(
+    spec: Spec, net: ActorCritic | RecurrentActorCritic, obs_shape: tuple[int, ...], actions: ActionMap
+) -> Actor:
     """The actor that plays `net`, seeing its weights as they are at each call."""
     normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    return Actor(forward_for_acting(net.policy_layers()), normaliser, distribution_for(actions), net.log_std)
+    forward = forward_for_acting(net.policy_layers()) if isinstance(net, ActorCritic) else recall_of(net)
+    return Actor(forward, normaliser, distribution_for(actions), net.log_std)
 
 
 def distribution_for(actions: ActionMap) -> Distribution:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from operant.engines.deep.rates import LearningRates
 from operant.spec.optimizers import OptimizerSpec
 
-CLASSES: dict[str, type[torch.optim.Optimizer]] = {
+CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "rmsprop": torch.optim.RMSprop,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from operant.engines.deep import losses
-from operant.engines.deep.actor_critic import ActorCriticLearner
+from operant.engines.deep.actor_critic import ActorCriticLearner, Seen
 from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae
@@ -27,9 +27,9 @@ from operant.spec.schema import Spec
 
 @dataclass(frozen=True)
 class Samples:
-    """One rollout as flat tensors [T * N, ...], ready for minibatches."""
+    """One rollout as rows, ready for minibatches: single steps, or the sequences of a recurrent network."""
 
-    obs: Tensor
+    seen: Seen
     action: Tensor
     logp: Tensor
     value: Tensor
@@ -39,8 +39,15 @@ class Samples:
 
     def take(self, index: Tensor | slice) -> Samples:
         """The samples at `index`; those of a slice are not copied."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Samples(**{name: None if each is None else each[index] for name, each in fields.items()})
+        return Samples(
+            seen=self.seen[index],
+            action=self.action[index],
+            logp=self.logp[index],
+            value=self.value[index],
+            advantage=self.advantage[index],
+            target=self.target[index],
+            mask=None if self.mask is None else self.mask[index],
+        )
 
 
 class Ppo(ActorCriticLearner):
@@ -64,11 +71,12 @@ class Ppo(ActorCriticLearner):
         clip, entropy_coef = value_at(settings.clip_eps, frame), value_at(settings.entropy_coef, frame)
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
         samples = self.samples(rollout)
+        rows, size = len(samples.logp), settings.minibatch_size // samples.logp[0].numel()
         reports: list[Tensor] = []
         for _ in range(settings.training_epoch):
-            shuffled = samples.take(torch.from_numpy(self.rng_shuffle.permutation(len(samples.logp))).to(self.device))
-            for start in range(0, len(samples.logp), settings.minibatch_size):
-                batch = shuffled.take(slice(start, start + settings.minibatch_size))
+            shuffled = samples.take(torch.from_numpy(self.rng_shuffle.permutation(rows)).to(self.device))
+            for start in range(0, rows, size):
+                batch = shuffled.take(slice(start, start + size))
                 reports.append(self.gradient_step(batch, clip, entropy_coef))
             if (
                 settings.target_kl is not None
@@ -85,7 +93,7 @@ class Ppo(ActorCriticLearner):
         standardised = self.algorithm.normalize_advantages == "standardise"
         advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
         batch, advantage = batch.take(mine), advantage[mine]
-        output, value = self.net(batch.obs)
+        output, value = self.judge(batch.seen)
         logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
@@ -103,16 +111,14 @@ class Ppo(ActorCriticLearner):
     @torch.no_grad()
     def samples(self, rollout: Rollout) -> Samples:
         """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
-        steps, num = rollout.reward.shape
-        obs = self.tensor(rollout.obs).flatten(0, 1)
-        action = self.tensor(rollout.action).flatten(0, 1)
-        mask, mine = self.legal(rollout), self.ranks.rows(len(obs))
-        output, part = self.judge(obs[mine])
+        seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
+        mine = self.ranks.rows(len(action))
+        output, part = self.judge_all(seen[mine])
         logp, _ = self.distribution.log_prob_and_entropy(
             output, action[mine], self.net.log_std, None if mask is None else mask[mine]
         )
-        logp, flat_value = self.ranks.gather(logp), self.ranks.gather(part)
-        value = self.returns.value_of(flat_value.cpu().numpy().reshape(steps, num))
+        logp, critic = self.ranks.gather(logp), self.ranks.gather(part)
+        value = self.returns.value_of(self.grid(critic))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
         advantage = gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
@@ -120,14 +126,13 @@ class Ppo(ActorCriticLearner):
         target = self.returns.output_of(advantage + value)
         if settings.normalize_advantages == "percentile":
             advantage = advantage / np.float32(self.returns.spread)
-        estimated = self.tensor(advantage).flatten(), self.tensor(target).flatten()
-        return Samples(obs, action, logp, flat_value, *estimated, mask)
+        return Samples(seen, action, logp, critic, self.rows(advantage), self.rows(target), mask)
 
-    def judge(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def judge_all(self, seen: Seen) -> tuple[Tensor, Tensor]:
         """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
-        if obs.ndim == 2:
-            return self.net(obs)
-        outputs, values = zip(*map(self.net, obs.split(self.algorithm.minibatch_size)), strict=True)
+        if seen.memory is not None or seen.obs.ndim == 2:
+            return self.judge(seen)
+        outputs, values = zip(*map(self.net, seen.obs.split(self.algorithm.minibatch_size)), strict=True)
         return torch.cat(outputs), torch.cat(values)
 
     def arithmetic(self) -> Arithmetic:
@@ -137,10 +142,12 @@ class Ppo(ActorCriticLearner):
         rollouts = -(-self.spec.env.max_frame // batch)
         minibatches = batch // settings.minibatch_size
         each = settings.training_epoch * minibatches
+        share = settings.minibatch_size // settings.time_horizon
+        whole = "" if self.actor.recall is None else f", each of {share} whole sequences"
         lines = [
             f"{rollouts:,} updates x {batch:,} samples ({envs} envs x {settings.time_horizon} steps)"
             f" = {rollouts * batch:,} frames",
             f"each update: {settings.training_epoch} epochs x {minibatches} minibatches of {settings.minibatch_size}"
-            f" = {each} gradient steps, {rollouts * each:,} in all",
+            f"{whole} = {each} gradient steps, {rollouts * each:,} in all",
         ]
         return Arithmetic(lines, updates=rollouts * each)

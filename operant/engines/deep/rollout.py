@@ -9,7 +9,22 @@ import numpy as np
 
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.normalise import RewardNormaliser
+from operant.engines.deep.recall import Recall
 from operant.envs.gym import Ended, VectorEnv
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What a network that remembers needs of a rollout beside its steps.
+
+    `begun` [T, N] marks the first observations of episodes; `start` and `last` [N, M] are the
+    memories before the first step and after the last one, and `final` those of ended episodes.
+    """
+
+    begun: np.ndarray
+    start: np.ndarray
+    last: np.ndarray
+    final: dict[tuple[int, int], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,7 @@ class Rollout:
     ended: list[Ended]
     mask: np.ndarray | None = None
     final_mask: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    remembered: Remembered | None = None
 
 
 def collect(
@@ -47,33 +63,69 @@ def collect(
     final_obs: dict[tuple[int, int], np.ndarray] = {}
     ended: list[Ended] = []
     noise = actor.policy.noise(rng, (steps, num))
+    diary = None if actor.recall is None else Diary(actor.recall, vector.begun)
     for t in range(steps):
         actor.normaliser.learn(vector.obs)
         obs[t] = actor.normaliser(vector.obs)
         if vector.mask is not None:
             mask.append(vector.mask)
-        action.append(actor.draw(obs[t], noise[t], vector.mask))
+        action.append(actor.draw(obs[t], noise[t], vector.mask, vector.begun))
+        if diary is not None:
+            diary.began.append(vector.begun)
         step = vector.step(action[t])
         reward[t] = rewards(step.reward, step.terminated | step.truncated)
         terminated[t], truncated[t] = step.terminated, step.truncated
         for over in step.ended:
             final_obs[t, over.index] = step.next_obs[over.index]
+            if diary is not None:
+                diary.final[t, over.index] = diary.recall.memory[over.index]
         ended += step.ended
-    last_obs = actor.normaliser(vector.obs)
-    legal = np.stack(mask) if mask else None
-    return Rollout(obs, np.stack(action), reward, terminated, truncated, last_obs, final_obs, ended, legal)
+    return Rollout(
+        obs,
+        np.stack(action),
+        reward,
+        terminated,
+        truncated,
+        actor.normaliser(vector.obs),
+        final_obs,
+        ended,
+        np.stack(mask) if mask else None,
+        remembered=None if diary is None else diary.close(),
+    )
+
+
+class Diary:
+    """Keeps what is remembered while a rollout is played."""
+
+    def __init__(self, recall: Recall, begun: np.ndarray) -> None:
+        recall.forget(begun)
+        self.recall = recall
+        self.began: list[np.ndarray] = []
+        self.final: dict[tuple[int, int], np.ndarray] = {}
+        self._start = recall.memory
+
+    def close(self) -> Remembered:
+        """All of it, once the last step is played."""
+        return Remembered(np.stack(self.began), self._start, self.recall.memory, self.final)
 
 
 def next_values(
-    rollout: Rollout, value: np.ndarray, value_of: Callable[[np.ndarray], np.ndarray], actor: Actor
+    rollout: Rollout,
+    value: np.ndarray,
+    value_of: Callable[[np.ndarray, np.ndarray | None], np.ndarray],
+    actor: Actor,
 ) -> np.ndarray:
     """The value of each step's true successor; where an episode was cut short, of its final observation.
 
-    `value` [T, N] are the values of `rollout.obs`; `value_of` gives those of further observations.
+    `value` [T, N] are the values of `rollout.obs`; `value_of` gives those of further observations,
+    and is told what was remembered before each, where anything is.
     """
     cut = [at for at in rollout.final_obs if rollout.truncated[at]]
     finals = [actor.normaliser(rollout.final_obs[at][None]) for at in cut]
-    ahead = value_of(np.concatenate([rollout.last_obs, *finals]))
+    before = None
+    if rollout.remembered is not None:
+        before = np.concatenate([rollout.remembered.last, *(rollout.remembered.final[at][None] for at in cut)])
+    ahead = value_of(np.concatenate([rollout.last_obs, *finals]), before)
     num = len(rollout.last_obs)
     successor = np.concatenate([value[1:], ahead[None, :num]])
     for at, final in zip(cut, ahead[num:], strict=True):

@@ -26,7 +26,7 @@ from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import Categorical, Policy, SquashedGaussian, squashed_sample
-from operant.engines.deep.twin import TwinCritic, blend
+from operant.engines.deep.twin import TwinCritic, TwinImageCritic, blend
 from operant.envs.gym import ActionMap, Ended
 from operant.run.seeding import Seeds
 from operant.spec.nets import OptimizerSpec
@@ -125,8 +125,7 @@ class Sac:
         self.actions = actions_for(shape, actions)
         torch.manual_seed(seeds.integer("init"))
         self.policy = build_net(spec, shape, actions).to(device)
-        inputs, outputs = self.actions.critic_inputs, self.actions.critic_outputs
-        self.critic = TwinCritic(spec.agent.net, inputs, outputs).to(device)
+        self.critic = build_critic(spec, shape, self.actions).to(device)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
         self.net = nn.ModuleList([self.policy, self.critic])
         optimizer = spec.agent.net.optimizer
@@ -211,6 +210,13 @@ class Sac:
 def actions_for(obs_shape: tuple[int, ...], actions: ActionMap) -> Actions:
     """The kind of action that an action space asks for."""
     return (Choice if actions.discrete else Squashed)(int(np.prod(obs_shape)), actions.size)
+
+
+def build_critic(spec: Spec, obs_shape: tuple[int, ...], actions: Actions) -> TwinCritic | TwinImageCritic:
+    """Fresh critics of these actions."""
+    if spec.agent.net.READS_IMAGES:
+        return TwinImageCritic(spec.agent.net, obs_shape, actions.critic_outputs)
+    return TwinCritic(spec.agent.net, actions.critic_inputs, actions.critic_outputs)
 
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.engines.deep.nets import QNet
 from operant.spec.nets import Net
 
 
@@ -47,6 +48,23 @@ class TwinCritic(nn.Module):
         for weight, bias in hidden:
             x = self.activation(torch.baddbmm(bias, x, weight))
         return torch.baddbmm(last_bias, x, last_weight)
+
+
+class TwinImageCritic(nn.Module):
+    """Two networks that read images and value every discrete action."""
+
+    def __init__(self, spec: Net, observation: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        self.pair = nn.ModuleList([QNet(spec, observation, outputs) for _ in range(2)])
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Both critics' values [2, B, K] of every action."""
+        return torch.stack([critic(obs) for critic in self.pair])
+
+    @torch.no_grad()
+    def judge(self, obs: Tensor) -> Tensor:
+        """The same as fixed numbers: no gradient is wanted of the weights, and images have none."""
+        return self(obs)
 
 
 @torch.no_grad()

@@ -182,7 +182,13 @@ def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
     before = set(os.listdir("/dev/shm"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPERANT_CORES": "3"}
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", PARENT],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        # A shell's background jobs ignore Ctrl-C, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert parent.stdout is not None
     pids = [int(pid) for pid in parent.stdout.readline().split()]

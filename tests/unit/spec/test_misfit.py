@@ -29,7 +29,41 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
     return []
 
 
+GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "gru"}}}
+
 CASES = [
+    (
+        GRU,
+        {"agent.algorithm.minibatch_size": 64},
+        "agent.algorithm.minibatch_size",
+        "is no equal share of 4 whole sequences of 128 steps (num_envs x time_horizon), as gru needs",
+        "nearest that fit: 128; or time_horizon 64",
+        128,
+    ),
+    (
+        GRU,
+        {"agent.algorithm.minibatch_size": 384},
+        "agent.algorithm.minibatch_size",
+        "is no equal share of 4 whole sequences of 128 steps (num_envs x time_horizon), as gru needs",
+        "nearest that fit: 256 or 512; or time_horizon 96 or 192",
+        256,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "dqn"}, "net": {"type": "lstm"}}},
+        {},
+        "agent.net.type",
+        "does not fit dqn, which learns from single steps and not from sequences",
+        "mlp; or agent.algorithm.name ppo or a2c",
+        "mlp",
+    ),
+    (
+        GRU,
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: sequences are cut where episodes end",
+        "leave it out",
+        False,
+    ),
     (
         DQN,
         {"agent.algorithm.n_step": 300},
@@ -367,3 +401,10 @@ def test_near_multiples_are_the_nearest(step: int, wanted: int) -> None:
 def test_the_smaller_of_two_equally_near_values_is_closest() -> None:
     assert closest([4, 8], 6) == 4
     assert closest([], 6) is None
+
+
+def test_pixels_are_not_scaled_twice() -> None:
+    found = misfits(PPO, {"env.normalize_obs": True, "agent.net": {"type": "nature_cnn"}})
+    assert [(each.path, each.problem) for each in found] == [
+        ("env.normalize_obs", "does not fit: nature_cnn scales pixels itself")
+    ]

@@ -1,0 +1,52 @@
+"""What cannot be seen must be remembered: recurrent networks solve what others cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from operant.engines.deep.learners import build_learner
+from operant.engines.deep.loop import Learner
+from operant.engines.deep.playing import play
+from operant.run.seeding import Seeds
+from operant.spec.load import load
+from operant.spec.schema import Spec
+
+PPO = {"name": "ppo", "gamma": 0.95, "time_horizon": 32, "minibatch_size": 128}
+A2C = {"name": "a2c", "gamma": 0.95, "training_frequency": 16}
+FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
+LEARNERS: dict[str, dict[str, Any]] = {
+    "ppo-gru": {"algorithm": PPO, "net": {**FAST, "type": "gru", "recurrent": 32}},
+    "ppo-lstm-shared": {"algorithm": PPO, "net": {**FAST, "type": "lstm", "recurrent": 32, "shared": True}},
+    "a2c-gru-shared": {"algorithm": A2C, "net": {**FAST, "type": "gru", "recurrent": 32, "shared": True}},
+    "a2c-lstm": {"algorithm": A2C, "net": {**FAST, "type": "lstm", "recurrent": 32}},
+    "ppo-mlp": {"algorithm": PPO, "net": FAST},
+}
+
+
+def train(spec: Spec, seed: int, frames: int) -> Learner:
+    torch.set_num_threads(1)
+    learner = build_learner(spec, Seeds(seed), torch.device("cpu"))
+    while learner.tracker.frames < frames:
+        learner.iterate()
+    return learner
+
+
+def greedy_score(learner: Learner, episodes: int) -> float:
+    return float(np.mean([over.score for over in play(learner.spec.env, learner.actor.greedy, episodes, 900)]))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_only_a_memory_brings_the_cue_to_where_it_is_asked_for(name: str):
+    env = {"name": "operant/Recall-v0", "num_envs": 8, "max_frame": 16_000}
+    learner = train(Spec.model_validate({"env": env, "agent": LEARNERS[name]}), seed=1, frames=16_000)
+    score = greedy_score(learner, 100)
+    assert abs(score) < 0.3 if name.endswith("mlp") else score == 1.0
+
+
+def test_balances_a_pole_without_seeing_how_fast_it_moves():
+    score = greedy_score(train(load("ppo_gru_cartpole").spec, seed=0, frames=40_000), 20)
+    assert score >= 150, "what a network without memory reaches at best is about 60"
