@@ -16,12 +16,12 @@ from operant.spec.nets import SCALED_INITS
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
-    from operant.spec.off_policy import SacSpec, Td3Spec
+    from operant.spec.off_policy import SoftAlgorithm, TwinAlgorithm
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
     from operant.spec.optimizers import OptimizerSpec
     from operant.spec.schema import Spec
 
-    Replaying = DqnSpec | SacSpec | Td3Spec
+    Replaying = DqnSpec | TwinAlgorithm
 
 MAX_SEED = 2**31 - 1
 IN_PROCESSES = ("ppo", "a2c")
@@ -227,6 +227,27 @@ def lookahead_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
         )
 
 
+def temperature_misfits(learner: SoftAlgorithm) -> Iterable[Misfit]:
+    """The temperature starts between its bounds; which may not cross follows from it."""
+    start, least, most = learner.temperature, learner.temperature_min, learner.temperature_max
+    if least is not None and start < least:
+        yield Misfit(
+            "agent.algorithm.temperature_min",
+            f"is above the temperature at the start: temperature = {start:g}",
+            f"{start:g} or less; or temperature {least:g} or more",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+    if most is not None and start > most:
+        yield Misfit(
+            "agent.algorithm.temperature_max",
+            f"is below the temperature at the start: temperature = {start:g}",
+            f"{start:g} or more; or temperature {most:g} or less",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+
+
 def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     """A setting that was changed but that nothing would read is a mistake, not a preference."""
     reasons = dict(spec.agent.algorithm.inert())
@@ -316,6 +337,9 @@ def _changing_batches(spec: Spec) -> Iterable[Misfit]:
     name = spec.agent.algorithm.name
     if spec.meta.compile and name in ("reinforce", "sarsa"):
         problem = f"would compile again and again: the batches of {name} differ in size"
+        yield Misfit("meta.compile", problem, "leave it out", False)
+    elif spec.meta.compile and name == "crossq":
+        problem = "would compile again and again: the limits of crossq's renormalisation move"
         yield Misfit("meta.compile", problem, "leave it out", False)
     elif spec.meta.compile and spec.agent.net.REMEMBERS:
         problem = "would compile again and again: sequences are cut where episodes end"

@@ -10,7 +10,7 @@ from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.learners import build_learner
 from operant.engines.deep.loop import Learner
 from operant.engines.deep.playing import play
-from operant.engines.deep.sac import Sac
+from operant.engines.deep.soft import SoftLearner
 from operant.engines.deep.td3 import Td3
 from operant.envs.gym import make_env
 from operant.envs.probe import PROBES, Probe
@@ -30,7 +30,8 @@ FRAMES = {
     "sarsa": 8_000,
 }
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
-FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000}
+FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000, "dqn-boltzmann": 4_000, "sarsa-boltzmann": 8_000}
+FRAMES |= {"dqn-quantiles": 4_000, "crossq": 4_000, "crossq-continuous": 4_000}
 FRAMES |= {
     "ppo-pixels": 12_000,
     "a2c-pixels": 12_000,
@@ -65,9 +66,28 @@ SARSA = {
     "training_frequency": 4,
     "epsilon": {"start": 1.0, "end": 0.1, "frames": 2000},
 }
+CROSSQ = {
+    "name": "crossq",
+    "gamma": GAMMA,
+    "training_start": 100,
+    "training_iter": 2,
+    "policy_delay": 2,
+    "temperature": 0.05,
+    "entropy_scale": 0.5,
+    "renorm_warm_up": 100,
+}
 TD3 = {"name": "td3", "gamma": GAMMA, "training_start": 200, "training_iter": 2, "polyak": 0.05, "target_noise": 0.1}
+
+
+def boltzmann(algorithm: dict) -> dict:
+    """The same, exploring by temperature."""
+    others = {key: value for key, value in algorithm.items() if key != "epsilon"}
+    return {**others, "exploration": "boltzmann", "temperature": {"start": 1.0, "end": 0.1, "frames": 2000}}
+
+
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
 CNN = {"type": "nature_cnn", "conv": [[4, 4, 4]], "hidden": [32], "optimizer": {"lr": 3e-3}}
+CALM = {"hidden": [32], "optimizer": {"lr": 1e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
     "ppo-continuous": {"algorithm": PPO, "net": {**FAST, "log_std_init": -0.5}},
@@ -97,6 +117,11 @@ LEARNERS = {
         "algorithm": {**PPO, "normalize_advantages": "percentile", "symlog": True, "normalize_v_targets": True},
         "net": FAST,
     },
+    "dqn-boltzmann": {"algorithm": boltzmann(DQN), "net": FAST},
+    "sarsa-boltzmann": {"algorithm": boltzmann(SARSA), "net": FAST},
+    "dqn-quantiles": {"algorithm": {**DQN, "distributional": "qr", "quantiles": 11}, "net": FAST},
+    "crossq": {"algorithm": CROSSQ, "net": CALM},
+    "crossq-continuous": {"algorithm": CROSSQ, "net": CALM},
     "a2c-return-scale": {"algorithm": {**A2C, "normalize_v_targets": True}, "net": FAST},
     "ppo-pixels": {"algorithm": PPO, "net": CNN},
     "ppo-separate-pixels": {"algorithm": PPO, "net": {**CNN, "shared": False}},
@@ -138,9 +163,9 @@ def values(learner: Learner, *observations: float) -> np.ndarray:
     """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
     obs = torch.from_numpy(np.stack([seen(learner, observation) for observation in observations]))
     with torch.no_grad():
-        if isinstance(learner, Sac):
+        if isinstance(learner, SoftLearner):
             noise = torch.zeros(len(obs), 1)
-            return learner.actions.expect(learner.policy(obs), learner.critic, obs, noise)[0].numpy()
+            return learner.actions.expect(learner.policy(obs), learner.critic.judge, obs, noise)[0].numpy()
         if isinstance(learner, Td3):
             return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
         if isinstance(learner, ActorCriticLearner):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operant.engines.deep.frames import FrameReplay
 from operant.engines.deep.replay import Replay
 from operant.spec.algorithms import DqnSpec
-from operant.spec.off_policy import SacSpec, Td3Spec
+from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
 
 
@@ -37,7 +37,7 @@ def rollout_arithmetic(spec: Spec, steps: int) -> Arithmetic:
     return Arithmetic([line], updates=updates)
 
 
-def replay_arithmetic(spec: Spec, settings: DqnSpec | SacSpec | Td3Spec, replay: Replay | FrameReplay) -> Arithmetic:
+def replay_arithmetic(spec: Spec, settings: DqnSpec | TwinAlgorithm, replay: Replay | FrameReplay) -> Arithmetic:
     """How frames become gradient steps, and how large the replay will be."""
     memory, frames = spec.agent.memory, spec.env.max_frame
     assert memory is not None, "the schema gives every off-policy algorithm a memory"

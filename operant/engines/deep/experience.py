@@ -1,7 +1,7 @@
 """Where a continuous-control learner's transitions come from and where they are kept.
 
 Environments, reward scaling and replay belong together: each step played is a row stored, and all
-of it survives a restart. What SAC and TD3 do with a sampled batch is in their own files.
+of it survives a restart. What SAC, CrossQ and TD3 do with a sampled batch is in their own files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.memories import PrioritisedReplaySpec
-from operant.spec.off_policy import SacSpec, Td3Spec
+from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
 
 
@@ -43,7 +43,7 @@ class Sample:
 class Experience:
     """Environments and the replay that they fill; actions are uniform until `training_start`."""
 
-    def __init__(self, spec: Spec, settings: SacSpec | Td3Spec, seeds: Seeds, device: torch.device) -> None:
+    def __init__(self, spec: Spec, settings: TwinAlgorithm, seeds: Seeds, device: torch.device) -> None:
         assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
         self.spec = spec
         self.settings = settings

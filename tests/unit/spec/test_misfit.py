@@ -15,6 +15,8 @@ PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
 DQN: dict[str, Any] = {"agent": {"algorithm": {"name": "dqn"}}}
 REINFORCE: dict[str, Any] = {"agent": {"algorithm": {"name": "reinforce"}}}
 SARSA: dict[str, Any] = {"agent": {"algorithm": {"name": "sarsa"}}}
+SAC: dict[str, Any] = {"agent": {"algorithm": {"name": "sac"}}}
+CROSSQ: dict[str, Any] = {"agent": {"algorithm": {"name": "crossq"}}}
 A2C: dict[str, Any] = {"agent": {"algorithm": {"name": "a2c"}}}
 
 
@@ -32,6 +34,14 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
 GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "gru"}}}
 
 CASES = [
+    (
+        CROSSQ,
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: the limits of crossq's renormalisation move",
+        "leave it out",
+        False,
+    ),
     (
         GRU,
         {"agent.algorithm.minibatch_size": 64},
@@ -63,6 +73,70 @@ CASES = [
         "would compile again and again: sequences are cut where episodes end",
         "leave it out",
         False,
+    ),
+    (
+        DQN,
+        {"agent.algorithm.quantiles": 20},
+        "agent.algorithm.quantiles",
+        "has no effect: distributional is none",
+        "leave it out",
+        None,
+    ),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "distributional": "qr", "loss": "mse"}},
+        "agent.algorithm.loss",
+        "has no effect: distributional qr has a loss of its own",
+        "leave it out",
+        None,
+    ),
+    (
+        SAC,
+        {"agent.algorithm.temperature_min": 2.0},
+        "agent.algorithm.temperature_min",
+        "is above the temperature at the start: temperature = 1",
+        "1 or less; or temperature 2 or more",
+        1.0,
+    ),
+    (
+        CROSSQ,
+        {"agent.algorithm.temperature_max": 0.5},
+        "agent.algorithm.temperature_max",
+        "is below the temperature at the start: temperature = 1",
+        "1 or more; or temperature 0.5 or less",
+        1.0,
+    ),
+    (
+        CROSSQ,
+        {"agent.algorithm": {"name": "crossq", "learn_temperature": False, "discrete_entropy": 0.5}},
+        "agent.algorithm.discrete_entropy",
+        "has no effect: learn_temperature is false",
+        "leave it out",
+        None,
+    ),
+    (
+        CROSSQ,
+        {"agent.net.shared": True},
+        "agent.net.shared",
+        "has no effect: crossq's actor and critics are apart",
+        "leave it out",
+        None,
+    ),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "exploration": "boltzmann", "epsilon": 0.1}},
+        "agent.algorithm.epsilon",
+        "has no effect: exploration is boltzmann",
+        "leave it out",
+        None,
+    ),
+    (
+        SARSA,
+        {"agent.algorithm.temperature": 0.1},
+        "agent.algorithm.temperature",
+        "has no effect: exploration is epsilon_greedy",
+        "leave it out",
+        None,
     ),
     (
         DQN,
