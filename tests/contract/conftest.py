@@ -208,7 +208,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ppo-two-ranks": {
         "env": {
             "name": "Pendulum-v1",
-            "num_envs": 4,
+            "num_envs": 8,
             "max_frame": 12_000,
             "normalize_obs": True,
             "normalize_reward": True,

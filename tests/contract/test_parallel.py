@@ -17,7 +17,7 @@ from operant.run.layout import METRICS_FILE
 from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
-from tests.contract.conftest import create, finish, start
+from tests.contract.conftest import create, finish, start_cold
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ppo": {"name": "ppo", "time_horizon": 32, "minibatch_size": 64, "training_epoch": 3, "target_kl": 1.0},
@@ -92,7 +92,7 @@ def test_two_processes_compute_what_one_does(algorithm: str, tmp_path: Path):
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
 def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_on(tmp_path: Path):
     run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
-    process = start(run)
+    process = start_cold(run)
     wait_for_rows(run, 2)
     [follower] = followers_of(process.pid)
     os.kill(follower, signal.SIGKILL)
@@ -109,7 +109,7 @@ def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_o
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
 def test_no_follower_outlives_a_killed_leader(tmp_path: Path):
     run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
-    process = start(run)
+    process = start_cold(run)
     wait_for_rows(run, 1)
     [follower] = followers_of(process.pid)
     process.kill()

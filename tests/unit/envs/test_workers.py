@@ -148,7 +148,8 @@ def test_a_worker_takes_over_how_denormal_numbers_are_treated():
 
 
 PARENT = """
-import sys, time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start its background jobs without one
 import numpy as np
 from operant.envs.gym import VectorEnv
 from operant.spec.schema import EnvSpec
@@ -194,7 +195,10 @@ def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
     assert len(pids) == 2
     assert all(is_running(pid) for pid in pids)
     parent.send_signal(number)
-    parent.communicate(timeout=20)
+    try:
+        parent.communicate(timeout=20)
+    finally:
+        parent.kill()
     wait_until_gone(pids)
     assert set(os.listdir("/dev/shm")) <= before
 
