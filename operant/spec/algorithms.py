@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
-from operant.spec.fields import Linear, Schedule, Scheduled
+from operant.spec.exploration import ExploringAlgorithm
+from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit, lookahead_misfits, minibatch_misfits, replay_misfits, round_misfits
-from operant.spec.off_policy import SacSpec, Td3Spec
+from operant.spec.off_policy import CrossQSpec, SacSpec, Td3Spec
 from operant.spec.on_policy import A2cSpec, AdvantageScale, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class PpoSpec(Algorithm):
         return {"agent.net.duelling": "ppo has no Q-network"}
 
 
-class DqnSpec(Algorithm):
-    """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target."""
+class DqnSpec(ExploringAlgorithm):
+    """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target, of means or quantiles."""
 
     ENGINE = "deep"
     RESUME = "exact"
@@ -82,10 +83,10 @@ class DqnSpec(Algorithm):
     n_step: int = Field(
         default=1, ge=1, le=1000, description="Steps of reward in a target before it bootstraps; fewer at episode ends."
     )
-    epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
-        default=Linear(start=1.0, end=0.05, frames=10_000),
-        description="Probability of a random action, per environment.",
+    distributional: Literal["none", "qr"] = Field(
+        default="none", description="Learn the mean of returns, or by quantile regression their whole distribution."
     )
+    quantiles: int = Field(default=51, ge=2, le=10_000, description="Quantiles of each action's return, with `qr`.")
     loss: Literal["huber", "mse"] = Field(default="huber", description="Loss of the temporal-difference error.")
     training_start: int = Field(default=1000, ge=1, le=10**12, description="Frames before the first gradient step.")
     training_frequency: int = Field(
@@ -107,13 +108,17 @@ class DqnSpec(Algorithm):
 
     def inert(self) -> Mapping[str, str]:
         blends = {"agent.algorithm.target_update": "polyak is below 1"} if self.polyak < 1 else {}
+        mean = {"agent.algorithm.quantiles": "distributional is none"}
+        spread = {"agent.algorithm.loss": "distributional qr has a loss of its own"}
         return {
             "agent.net.shared": "dqn has no critic",
             "agent.net.actor_gain": "dqn has no actor",
             "agent.net.optimizer.critic_lr": "dqn has no critic",
             "agent.net.optimizer.clip_each": "dqn has no critic",
             "agent.net.log_std_init": "dqn has no continuous actions",
+            **self.idle_exploration(),
             **blends,
+            **(mean if self.distributional == "none" else spread),
         }
 
 
@@ -125,4 +130,5 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "sac": SacSpec,
     "sarsa": SarsaSpec,
     "td3": Td3Spec,
+    "crossq": CrossQSpec,
 }

@@ -16,14 +16,15 @@ from operant.spec.nets import SCALED_INITS
 
 if TYPE_CHECKING:
     from operant.spec.algorithms import DqnSpec, PpoSpec
-    from operant.spec.off_policy import SacSpec, Td3Spec
+    from operant.spec.off_policy import SoftAlgorithm, TwinAlgorithm
     from operant.spec.on_policy import A2cSpec, ReinforceSpec
     from operant.spec.optimizers import OptimizerSpec
     from operant.spec.schema import Spec
 
-    Replaying = DqnSpec | SacSpec | Td3Spec
+    Replaying = DqnSpec | TwinAlgorithm
 
 MAX_SEED = 2**31 - 1
+IN_PROCESSES = ("ppo", "a2c")
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
 
 
@@ -50,6 +51,8 @@ def find_misfits(spec: Spec) -> list[Misfit]:
         *_unused_memory(spec),
         *_untrained_memory(spec),
         *_seed_range(spec),
+        *_process_shares(spec),
+        *_scaled_twice(spec),
         *_lookahead_of_sgd(spec.agent.net.optimizer),
         *_changing_batches(spec),
         *spec.agent.algorithm.misfits(spec),
@@ -224,6 +227,27 @@ def lookahead_misfits(spec: Spec, dqn: DqnSpec) -> Iterable[Misfit]:
         )
 
 
+def temperature_misfits(learner: SoftAlgorithm) -> Iterable[Misfit]:
+    """The temperature starts between its bounds; which may not cross follows from it."""
+    start, least, most = learner.temperature, learner.temperature_min, learner.temperature_max
+    if least is not None and start < least:
+        yield Misfit(
+            "agent.algorithm.temperature_min",
+            f"is above the temperature at the start: temperature = {start:g}",
+            f"{start:g} or less; or temperature {least:g} or more",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+    if most is not None and start > most:
+        yield Misfit(
+            "agent.algorithm.temperature_max",
+            f"is below the temperature at the start: temperature = {start:g}",
+            f"{start:g} or more; or temperature {most:g} or less",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+
+
 def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     """A setting that was changed but that nothing would read is a mistake, not a preference."""
     reasons = dict(spec.agent.algorithm.inert())
@@ -246,6 +270,19 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
 
 
+def _scaled_twice(spec: Spec) -> Iterable[Misfit]:
+    """Statistics of pixels would turn bytes into floats, which networks of convolutions scale as bytes."""
+    net = spec.agent.net
+    if net.READS_IMAGES and spec.env.normalize_obs:
+        yield Misfit(
+            "env.normalize_obs",
+            f"does not fit: {net.type} scales pixels itself",
+            "leave it out; or agent.net.type mlp",
+            False,
+            ("agent.net.type",),
+        )
+
+
 def _untrained_memory(spec: Spec) -> Iterable[Misfit]:
     algorithm, net = spec.agent.algorithm, spec.agent.net
     if net.memory and not algorithm.TAKES_SEQUENCES:
@@ -263,6 +300,33 @@ def _seed_range(spec: Spec) -> Iterable[Misfit]:
         yield Misfit("meta.seed", problem, f"{most} or less", most, ("meta.max_session",))
 
 
+def _process_shares(spec: Spec) -> Iterable[Misfit]:
+    """Processes of one session have equal shares of the environments and of every minibatch."""
+    processes, algorithm = spec.meta.processes, spec.agent.algorithm
+    if processes == 1:
+        return
+    if algorithm.name not in IN_PROCESSES:
+        problem = f"has no effect: {algorithm.name} learns in one process, only {' and '.join(IN_PROCESSES)} share"
+        yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.algorithm.name",))
+        return
+    if spec.agent.net.memory:
+        problem = f"does not fit {spec.agent.net.type}, whose sequences are learnt from in one process"
+        yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.net.type",))
+        return
+    sizes = {"env.num_envs": spec.env.num_envs}
+    minibatch = getattr(algorithm, "minibatch_size", None)
+    if minibatch is not None:
+        sizes["agent.algorithm.minibatch_size"] = minibatch
+    common = math.gcd(*sizes.values())
+    for path, size in sizes.items():
+        if size % processes:
+            fitting = near_divisors(common, processes)
+            name = path.rpartition(".")[2]
+            more = near_multiples(processes, size, most=65_536)
+            problem = f"does not divide {name} = {size}"
+            yield Misfit("meta.processes", problem, _nearest(fitting, path, more), closest(fitting, processes), (path,))
+
+
 def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Misfit]:
     """Nesterov's momentum is a form of momentum, and has no dampened one."""
     path = "agent.net.optimizer.nesterov"
@@ -276,6 +340,9 @@ def _changing_batches(spec: Spec) -> Iterable[Misfit]:
     name = spec.agent.algorithm.name
     if spec.meta.compile and name in ("reinforce", "sarsa"):
         problem = f"would compile again and again: the batches of {name} differ in size"
+        yield Misfit("meta.compile", problem, "leave it out", False)
+    elif spec.meta.compile and name == "crossq":
+        problem = "would compile again and again: the limits of crossq's renormalisation move"
         yield Misfit("meta.compile", problem, "leave it out", False)
     elif spec.meta.compile and spec.agent.net.memory:
         problem = "would compile again and again: sequences are cut where episodes end"

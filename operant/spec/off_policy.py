@@ -9,36 +9,21 @@ from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Schedule, Scheduled
-from operant.spec.misfit import Misfit, replay_misfits, round_misfits
+from operant.spec.misfit import Misfit, replay_misfits, round_misfits, temperature_misfits
+from operant.spec.nets import Units
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
 
-class SacSpec(Algorithm):
-    """Soft actor-critic (Haarnoja et al., 2018), for bounded continuous and for discrete actions."""
+class TwinAlgorithm(Algorithm):
+    """The base of algorithms with a policy and twin critics that learn from replay (abstract)."""
 
     ENGINE = "deep"
     RESUME = "exact"
     USES_MEMORY = True
 
-    name: Literal["sac"] = Field(default="sac", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    polyak: float = Field(
-        default=0.005, gt=0, le=1, description="Share of the critics that their targets take at every gradient step."
-    )
-    learn_temperature: bool = Field(
-        default=True, description="Learn the temperature so that the policy's entropy meets its target."
-    )
-    temperature: float = Field(
-        default=1.0, gt=0, le=1e6, description="Weight of the entropy: at the start, or always when it is not learnt."
-    )
-    entropy_scale: float = Field(
-        default=1.0,
-        ge=0,
-        le=100,
-        description="Scales the target entropy: -(action dimensions), or 0.98 log(actions) when they are discrete.",
-    )
     training_start: int = Field(
         default=1000, ge=1, le=10**12, description="Frames of uniformly random play before the first gradient step."
     )
@@ -46,30 +31,94 @@ class SacSpec(Algorithm):
         default=4, ge=1, le=10**12, description="Frames between rounds of gradient steps; a multiple of num_envs."
     )
     training_iter: int = Field(default=4, ge=1, le=10_000, description="Gradient steps in one round.")
+    critic_hidden: tuple[Units, ...] | None = Field(
+        default=None, max_length=16, description="Units of the critics' hidden layers; null for those of `net.hidden`."
+    )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return [*round_misfits(spec, self), *replay_misfits(spec, self)]
 
     def inert(self) -> Mapping[str, str]:
-        fixed = {"agent.algorithm.entropy_scale": "learn_temperature is false"}
+        name = self.name
         return {
-            "agent.net.shared": "sac's actor and critics are apart",
-            "agent.net.duelling": "sac has no duelling heads",
-            "agent.net.optimizer.clip_each": "sac's actor and critics have optimisers of their own",
-            "agent.net.log_std_init": "sac's network gives the deviation",
-            **({} if self.learn_temperature else fixed),
+            "agent.net.shared": f"{name}'s actor and critics are apart",
+            "agent.net.duelling": f"{name} has no duelling heads",
+            "agent.net.optimizer.clip_each": f"{name}'s actor and critics have optimisers of their own",
         }
 
 
-class Td3Spec(Algorithm):
+class SoftAlgorithm(TwinAlgorithm):
+    """The base of algorithms whose policy is rewarded for its entropy (abstract)."""
+
+    learn_temperature: bool = Field(
+        default=True, description="Learn the temperature so that the policy's entropy meets its target."
+    )
+    temperature: float = Field(
+        default=1.0, gt=0, le=1e6, description="Weight of the entropy: at the start, or always when it is not learnt."
+    )
+    temperature_min: float | None = Field(
+        default=None, gt=0, le=1e6, description="Least temperature that is learnt; null for any."
+    )
+    temperature_max: float | None = Field(
+        default=None, gt=0, le=1e6, description="Largest temperature that is learnt; null for any."
+    )
+    entropy_scale: float = Field(
+        default=1.0,
+        ge=0,
+        le=100,
+        description="Scales the target entropy: -(action dimensions), or `discrete_entropy` x log(actions).",
+    )
+    discrete_entropy: float = Field(
+        default=0.98, gt=0, le=1, description="Target entropy of discrete actions, as a part of the largest there is."
+    )
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return [*super().misfits(spec), *temperature_misfits(self)]
+
+    def inert(self) -> Mapping[str, str]:
+        reason = "learn_temperature is false"
+        names = ("entropy_scale", "discrete_entropy", "temperature_min", "temperature_max")
+        return {
+            **super().inert(),
+            "agent.net.log_std_init": f"{self.name}'s network gives the deviation",
+            **({} if self.learn_temperature else {f"agent.algorithm.{name}": reason for name in names}),
+        }
+
+
+class SacSpec(SoftAlgorithm):
+    """Soft actor-critic (Haarnoja et al., 2018), for bounded continuous and for discrete actions."""
+
+    name: Literal["sac"] = Field(default="sac", description="Algorithm.")
+    polyak: float = Field(
+        default=0.005, gt=0, le=1, description="Share of the critics that their targets take at every gradient step."
+    )
+    policy_delay: int = Field(
+        default=1, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
+    )
+
+
+class CrossQSpec(SoftAlgorithm):
+    """Soft actor-critic without target networks, by batch-renormalised critics (Bhatt et al., 2024)."""
+
+    name: Literal["crossq"] = Field(default="crossq", description="Algorithm.")
+    policy_delay: int = Field(
+        default=3, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
+    )
+    renorm_momentum: float = Field(
+        default=0.01, gt=0, le=1, description="Share of a batch's statistics that the critics' running ones take."
+    )
+    renorm_warm_up: int = Field(
+        default=100_000,
+        ge=1,
+        le=10**9,
+        description="Gradient steps of plain batch normalisation; its correction widens until 8 times as many.",
+    )
+
+
+class Td3Spec(TwinAlgorithm):
     """Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions."""
 
-    ENGINE = "deep"
-    RESUME = "exact"
-    USES_MEMORY = True
-
     name: Literal["td3"] = Field(default="td3", description="Algorithm.")
-    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
     polyak: float = Field(
         default=0.005, gt=0, le=1, description="Share of the nets that their targets take at every policy update."
     )
@@ -83,23 +132,11 @@ class Td3Spec(Algorithm):
         default=0.2, ge=0, le=10, description="Deviation of the noise that smooths the target policy's actions."
     )
     target_noise_clip: float = Field(default=0.5, ge=0, le=10, description="Limit of that noise.")
-    training_start: int = Field(
-        default=1000, ge=1, le=10**12, description="Frames of uniformly random play before the first gradient step."
-    )
-    training_frequency: int = Field(
-        default=4, ge=1, le=10**12, description="Frames between rounds of gradient steps; a multiple of num_envs."
-    )
-    training_iter: int = Field(default=4, ge=1, le=10_000, description="Gradient steps in one round.")
-
-    def misfits(self, spec: Spec) -> Iterable[Misfit]:
-        return [*round_misfits(spec, self), *replay_misfits(spec, self)]
 
     def inert(self) -> Mapping[str, str]:
         unsmoothed = {"agent.algorithm.target_noise_clip": "target_noise is 0"}
         return {
-            "agent.net.shared": "td3's actor and critics are apart",
-            "agent.net.duelling": "td3 has no duelling heads",
-            "agent.net.optimizer.clip_each": "td3's actor and critics have optimisers of their own",
+            **super().inert(),
             "agent.net.log_std_init": "td3's policy is deterministic",
             **({} if self.target_noise else unsmoothed),
         }

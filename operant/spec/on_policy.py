@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from operant.spec.algorithm import Algorithm
-from operant.spec.fields import Linear, Schedule, Scheduled
+from operant.spec.exploration import ExploringAlgorithm
+from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ReinforceSpec(Algorithm):
         }
 
 
-class SarsaSpec(Algorithm):
+class SarsaSpec(ExploringAlgorithm):
     """On-policy temporal differences of action values (Rummery and Niranjan, 1994)."""
 
     ENGINE = "deep"
@@ -102,10 +103,6 @@ class SarsaSpec(Algorithm):
 
     name: Literal["sarsa"] = Field(default="sarsa", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
-        default=Linear(start=1.0, end=0.05, frames=10_000),
-        description="Probability of a random action, per environment.",
-    )
     loss: Literal["huber", "mse"] = Field(default="huber", description="Loss of the temporal-difference error.")
     training_frequency: int = Field(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
 
@@ -119,4 +116,5 @@ class SarsaSpec(Algorithm):
             "agent.net.optimizer.critic_lr": "sarsa has no critic",
             "agent.net.optimizer.clip_each": "sarsa has no critic",
             "agent.net.log_std_init": "sarsa has no continuous actions",
+            **self.idle_exploration(),
         }

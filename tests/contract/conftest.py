@@ -187,7 +187,10 @@ CASES: dict[str, dict[str, Any]] = {
             "normalize_obs": True,
             "normalize_reward": True,
         },
-        "agent": {"algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse"}, "net": SMALL_NET},
+        "agent": {
+            "algorithm": {"name": "sarsa", "training_frequency": 8, "loss": "mse", "exploration": "boltzmann"},
+            "net": SMALL_NET,
+        },
     },
     "td3": {
         "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 8000},
@@ -202,10 +205,81 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-two-ranks": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 4,
+            "max_frame": 12_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+        "meta": {**META, "processes": 2},
+    },
+    "dqn-boltzmann": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "agent": {
+            "algorithm": {
+                "name": "dqn",
+                **DQN,
+                "exploration": "boltzmann",
+                "temperature": {"start": 1.0, "end": 0.08, "frames": 10_000},
+                "target_update": 200,
+            },
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": SMALL_NET,
+        },
+    },
+    "crossq": {
+        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": 8000},
+        "agent": {
+            "algorithm": {"name": "crossq", **TWIN, "critic_hidden": [48, 48], "renorm_warm_up": 300},
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "crossq-discrete": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {
+                "name": "crossq",
+                **TWIN,
+                "temperature_max": 2.0,
+                "discrete_entropy": 0.6,
+                "renorm_warm_up": 200,
+            },
+            "memory": {"name": "prioritised", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "dqn-quantiles": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 10_000},
+        "agent": {
+            "algorithm": {
+                "name": "dqn",
+                **DQN,
+                "distributional": "qr",
+                "quantiles": 11,
+                "n_step": 3,
+                "target_update": 200,
+            },
+            "memory": {"name": "prioritised", "max_size": 3000, "combined": True},
+            "net": {**SMALL_NET, "duelling": True},
+        },
+    },
     "ppo-atari": {
         "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
         "meta": FEW_GAMES,
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
+    },
+    "dqn-atari": {
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "meta": FEW_GAMES,
+        "agent": {
+            "algorithm": {"name": "dqn", "training_start": 300, "training_frequency": 4, "n_step": 3},
+            "memory": {"name": "prioritised", "batch_size": 16, "max_size": 1000},
+            "net": {**SMALL_CNN, "duelling": True},
+        },
     },
     "ppo-processes": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
@@ -285,7 +359,11 @@ SLOW = (
     "sac",
     "dqn-n-step-combined",
     "ppo-processes",
+    "ppo-two-ranks",
     "ppo-return-scale",
+    "dqn-boltzmann",
+    "crossq-discrete",
+    "dqn-quantiles",
     "dqn-masked",
     "ppo-scheduled-bfloat16",
     "dqn-compiled",

@@ -69,7 +69,7 @@ class Flash(gym.Env):
 
 
 def test_remembers_pictures():
-    net = {"type": "nature_cnn", "conv": [[8, 3, 2]], "hidden": [16], "recurrent": 16, "optimizer": {"lr": 5e-3}}
+    net = {"type": "nature_cnn", "conv": [[8, 3, 2]], "hidden": [16], "recurrent": 16, "optimizer": {"lr": 1e-3}}
     env = {"name": f"{__name__}.Flash", "num_envs": 4, "max_frame": 6000}
     agent = {"algorithm": {**PPO, "minibatch_size": 64}, "net": net}
     learner = train(Spec.model_validate({"env": env, "agent": agent}), seed=0, frames=6000)

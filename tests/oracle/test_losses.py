@@ -79,3 +79,10 @@ def test_weighted_td_loss(rng, kind):
     each = huber if kind == "huber" else error**2
     close(losses.weighted_td_loss(tensor(error), tensor(weight), kind), (weight * each).mean())
     close(losses.weighted_td_loss(tensor(error), None, kind), each.mean())
+
+
+def test_boltzmann_value():
+    q = np.random.default_rng(7).normal(size=(16, 4))
+    p = np.exp(q / 0.3) / np.exp(q / 0.3).sum(-1, keepdims=True)
+    np.testing.assert_allclose(losses.boltzmann_value(tensor(q), 0.3).numpy(), (p * q).sum(-1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(losses.boltzmann_value(tensor(q), 0.0).numpy(), q.max(-1), rtol=1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from operant.engines.deep.policies import Categorical, DiagonalGaussian, EpsilonGreedy
+from operant.engines.deep.policies import Boltzmann, Categorical, DiagonalGaussian, EpsilonGreedy
 
 
 def test_categorical_terms():
@@ -53,3 +53,13 @@ def test_each_environment_explores_by_itself():
     other = drawn != 2
     np.testing.assert_allclose(other.mean(), 0.4 * 3 / 4, atol=0.01)
     assert 0 < np.corrcoef(other[:, 0], other[:, 1])[0, 1] ** 2 < 0.001
+
+
+def test_boltzmann_plays_by_the_softmax_of_values_over_temperature():
+    q, policy = np.array([1.0, 1.5, 0.2]), Boltzmann(3, temperature=0.5)
+    noise = policy.noise(np.random.default_rng(5), (200_000,))
+    chosen = policy.sample(q, noise, None)
+    expected = np.exp(q / 0.5) / np.exp(q / 0.5).sum()
+    np.testing.assert_allclose(np.bincount(chosen) / len(chosen), expected, atol=0.004)
+    np.testing.assert_array_equal(Boltzmann(3, temperature=0.0).sample(q, noise[:50], None), np.ones(50))
+    assert policy.greedy(q) == 1

@@ -9,7 +9,8 @@ import torch
 from operant.engines.deep import losses
 from operant.engines.deep.experience import Sample
 from operant.engines.deep.policies import SquashedGaussian, squashed_sample
-from operant.engines.deep.sac import Choice, Sac, Squashed
+from operant.engines.deep.sac import Sac
+from operant.engines.deep.soft import Choice, Squashed
 from operant.engines.deep.twin import TwinCritic, blend
 from operant.run.seeding import Seeds
 from operant.spec.nets import MlpSpec
@@ -107,7 +108,7 @@ def test_expectation_over_squashed_actions_is_of_the_smaller_critic():
     both = twin_by_hand(critic, np.concatenate((obs, action), -1))[..., 0]
     np.testing.assert_allclose(q.detach().numpy(), both.min(0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(logp.detach().numpy(), squashed_log_density(mean, log_std, action), rtol=1e-3, atol=1e-3)
-    assert kind.target_entropy == -2
+    assert kind.target_entropy(0.98) == -2
 
 
 def test_expectation_over_discrete_actions_is_exact():
@@ -121,7 +122,7 @@ def test_expectation_over_discrete_actions_is_exact():
     np.testing.assert_allclose(logp.detach().numpy(), (p * np.log(p)).sum(-1), rtol=1e-4, atol=1e-5)
     taken = kind.taken(critic, tensor(obs), torch.from_numpy(action)).detach().numpy()
     np.testing.assert_allclose(taken, both[:, np.arange(32), action], rtol=1e-4, atol=1e-5)
-    assert kind.target_entropy == pytest.approx(0.98 * np.log(4))
+    assert kind.target_entropy(0.98) == pytest.approx(0.98 * np.log(4))
 
 
 def test_target_has_the_entropy_of_the_next_state_and_none_beyond_termination():

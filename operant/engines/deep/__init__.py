@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-SQUASHES = ("sac", "td3")  # their continuous actions lie between the environment's bounds
+SQUASHES = ("sac", "td3", "crossq")  # their continuous actions lie between the environment's bounds
 
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
     from gymnasium.spaces import Box, Discrete
 
-    from operant.engines.deep.pixels import image_of, refuse_misfit
+    from operant.engines.deep.pixels import refuse_misfit
     from operant.envs.check import check_env
     from operant.envs.find import plays_natively
     from operant.envs.gym import observation_shape
@@ -79,9 +79,14 @@ def validate(spec: Spec) -> None:
             f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
-    if name in SQUASHES and isinstance(space, Box) and image_of(shape) is not None:
+    if name == "crossq" and spec.agent.net.READS_IMAGES:
         raise UsageError(
-            f"agent.algorithm: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
+            f"agent.net.type: crossq renormalises perceptrons, and {spec.agent.net.type} is none",
+            remedy="-s agent.algorithm.name=sac, which reads images",
+        )
+    if name in SQUASHES and isinstance(space, Box) and spec.agent.net.READS_IMAGES:
+        raise UsageError(
+            f"agent.net.type: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
             remedy="-s agent.algorithm.name=ppo",
         )
 
@@ -90,6 +95,7 @@ def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
+    from operant.engines.deep.parallel import led
     from operant.envs.vectorise import choose
     from operant.spec.schema import Spec
 
@@ -97,7 +103,9 @@ def train(run: Run, until: int | None = None) -> None:
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
         session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
-        run_session(session, build_learner(spec, session.seeds, device))
+        start = session.latest.path if session.latest else None
+        with led(session.run, spec, start):
+            run_session(session, build_learner(spec, session.seeds, device))
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:

@@ -61,6 +61,21 @@ class Weights:
             parameter.copy_(torch.from_numpy(np.array(found)))
 
 
+class Buffers:
+    """What a network keeps beside its parameters, such as running statistics; restored in place."""
+
+    def __init__(self, net: nn.Module) -> None:
+        self._net = net
+
+    def state(self) -> Arrays:
+        return {name: buffer.cpu().numpy() for name, buffer in self._net.named_buffers()}
+
+    @torch.no_grad()
+    def restore(self, state: Arrays) -> None:
+        for name, buffer in self._net.named_buffers():
+            buffer.copy_(torch.from_numpy(np.array(state[name])))
+
+
 class Snapshot:
     """Everything of a learner that must survive a restart, each part under its own name."""
 

@@ -1,6 +1,6 @@
-"""Deep Q-learning (Mnih et al., 2015) with Double and n-step targets, duelling heads and prioritised replay.
+"""Deep Q-learning (Mnih et al., 2015) with Double, n-step and quantile targets, duelling and prioritised replay.
 
-A round plays `training_frequency` frames epsilon-greedily, stores them, and takes
+A round plays `training_frequency` frames with exploration, stores them, and takes
 `training_iter` gradient steps towards r + gamma Q'(s', a*).
 """
 
@@ -15,11 +15,12 @@ from torch import Tensor
 from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.normalise import RewardNormaliser
-from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
-from operant.engines.deep.policies import ILLEGAL, EpsilonGreedy
-from operant.engines.deep.q_policy import build_actor, build_net
-from operant.engines.deep.replay import Batch, Replay
+from operant.engines.deep.policies import ILLEGAL
+from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
+from operant.engines.deep.quantile import QuantileNet
+from operant.engines.deep.replay import Batch
+from operant.engines.deep.storage import Storage
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
@@ -47,21 +48,14 @@ class Dqn:
         optimizer = spec.agent.net.optimizer
         self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
-        self.exploration = EpsilonGreedy(self.vector.actions.size, self._epsilon())
+        self.exploration = self._explore()
+        self.quantiles = self.algorithm.distributional == "qr"
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
-        action = np.zeros((), np.int64)
-        self.replay = Replay(
-            self.memory,
-            self.vector.obs_shape,
-            action,
-            discounts=self.algorithm.n_step > 1,
-            masked=0 if self.vector.mask is None else self.vector.actions.size,
-        )
-        self.lookahead = NStep(
-            self.vector.num, self.algorithm.n_step, self.algorithm.gamma, self.vector.obs_shape, action
-        )
+        self.storage = Storage(self.memory, self.vector, self.algorithm.n_step, self.algorithm.gamma, masks=True)
+        self.replay = self.storage.replay
+        lookahead = self.storage.lookahead
         self.rng_act = seeds.rng("act")
         self.rng_sample = seeds.rng("sample")
         self.snapshot = codec.Snapshot(
@@ -72,7 +66,7 @@ class Dqn:
                 "env": self.vector,
                 "reward": self.rewards,
                 "replay": self.replay,
-                **({"lookahead": self.lookahead} if self.algorithm.n_step > 1 else {}),
+                **({"lookahead": lookahead} if lookahead is not None else {}),
             },
             tracker=self.tracker,
             streams={"act": self.rng_act, "sample": self.rng_sample},
@@ -92,33 +86,22 @@ class Dqn:
         """Play `training_frequency` frames and store them."""
         num = self.vector.num
         steps = self.algorithm.training_frequency // num
-        noise = self.exploration.noise(self.rng_act, (steps, num))
-        self.exploration.epsilon = self._epsilon()
+        self.exploration = self._explore()
+        noise = self.exploration.policy.noise(self.rng_act, (steps, num))
         ended: list[Ended] = []
         for t in range(steps):
             obs = self.vector.obs
             self.actor.normaliser.learn(obs)
             scores = self.actor.forward(self.actor.normaliser(obs))
-            action = self.exploration.sample(scores, noise[t], None, self.vector.mask)
+            action = self.exploration.policy.sample(scores, noise[t], None, self.vector.mask)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
-            self._store(
-                step.truncated,
-                obs=obs,
-                action=action,
-                reward=reward,
-                next_obs=step.next_obs,
-                terminated=step.terminated,
-                **({} if step.next_mask is None else {"next_mask": step.next_mask}),
-            )
+            self.storage.add(obs, action, reward, step)
             ended += step.ended
         return ended
 
-    def _store(self, truncated: np.ndarray, **rows: np.ndarray) -> None:
-        self.replay.add(**(self.lookahead.push(rows, truncated) if self.algorithm.n_step > 1 else rows))
-
-    def _epsilon(self) -> float:
-        return value_at(self.algorithm.epsilon, self.tracker.frames)
+    def _explore(self) -> Exploration:
+        return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)
 
     def learn(self) -> None:
         """`training_iter` gradient steps, then the target network if it is due."""
@@ -130,23 +113,46 @@ class Dqn:
         ]
         self._update_target(frame)
         loss, q, norm = torch.stack(reports).mean(0).tolist()
-        self.tracker.add(
-            {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr, "explore/epsilon": self._epsilon()}
-        )
+        found = {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr}
+        self.tracker.add(found | self._explore().report)
 
     def gradient_step(self, batch: Batch) -> Tensor:
         """Descend the temporal-difference loss of one batch, and tell the replay the new errors."""
-        obs = self._tensor(self.actor.normaliser(batch.obs))
-        action = self._tensor(batch.action).unsqueeze(-1)
-        chosen = self.net(obs).gather(-1, action).squeeze(-1)
-        error = chosen - self.targets(batch)
-        weight = None if batch.weight is None else self._tensor(batch.weight)
-        loss = losses.weighted_td_loss(error, weight, self.algorithm.loss)
+        chosen, error, loss = self.quantile_errors(batch) if self.quantiles else self.errors(batch)
         norm = self.optimiser.step(loss)
         self.tracker.updates += 1
         if self.replay.priorities is not None:
             self.replay.priorities.update(batch.index, error.detach().cpu().numpy())
         return torch.stack((loss.detach(), chosen.detach().mean(), norm))
+
+    def errors(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Values of the actions played, their temporal-difference errors, and the loss."""
+        obs = self._tensor(self.actor.normaliser(batch.obs))
+        action = self._tensor(batch.action).unsqueeze(-1)
+        chosen = self.net(obs).gather(-1, action).squeeze(-1)
+        error = chosen - self.targets(batch)
+        weight = None if batch.weight is None else self._tensor(batch.weight)
+        return chosen, error, losses.weighted_td_loss(error, weight, self.algorithm.loss)
+
+    def quantile_errors(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The same of quantiles, whose errors are each transition's loss."""
+        assert isinstance(self.net, QuantileNet)
+        obs = self._tensor(self.actor.normaliser(batch.obs))
+        chosen = quantiles_of(self.net.quantiles(obs), self._tensor(batch.action))
+        error = losses.quantile_huber_loss(chosen, self.quantile_targets(batch))
+        weighted = error if batch.weight is None else error * self._tensor(batch.weight)
+        return chosen.mean(-1), error, weighted.mean()
+
+    @torch.no_grad()
+    def quantile_targets(self, batch: Batch) -> Tensor:
+        """r + gamma theta'_j(s', a*) for each quantile j, with a* as in `targets`."""
+        assert isinstance(self.target, QuantileNet)
+        next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
+        after = self.target.quantiles(next_obs)
+        best = self.best(batch, next_obs, after.mean(-1))
+        reward, terminated = self._tensor(batch.reward).unsqueeze(-1), self._tensor(batch.terminated).unsqueeze(-1)
+        discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount).unsqueeze(-1)
+        return losses.q_target(reward, terminated, quantiles_of(after, best), discount)
 
     @torch.no_grad()
     def targets(self, batch: Batch) -> Tensor:
@@ -156,13 +162,16 @@ class Dqn:
         """
         next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
         values = self.target(next_obs)
+        next_q = values.gather(-1, self.best(batch, next_obs, values).unsqueeze(-1)).squeeze(-1)
+        discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
+        return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, discount)
+
+    def best(self, batch: Batch, next_obs: Tensor, values: Tensor) -> Tensor:
+        """The action a* [B] to go on with: the online net's choice (Double) or that of `values`, if legal."""
         scores = self.net(next_obs) if self.algorithm.double else values
         if batch.next_mask is not None:
             scores = torch.where(self._tensor(batch.next_mask), scores, ILLEGAL)
-        best = scores.argmax(-1, keepdim=True)
-        next_q = values.gather(-1, best).squeeze(-1)
-        discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
-        return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, discount)
+        return scores.argmax(-1)
 
     @torch.no_grad()
     def _update_target(self, frame: int) -> None:
@@ -178,3 +187,8 @@ class Dqn:
     def arithmetic(self) -> Arithmetic:
         """How frames become gradient steps, and how large the replay will be."""
         return replay_arithmetic(self.spec, self.algorithm, self.replay)
+
+
+def quantiles_of(quantiles: Tensor, action: Tensor) -> Tensor:
+    """The quantiles [B, N] of one action [B] among those of all of them [B, A, N]."""
+    return quantiles[torch.arange(len(action), device=action.device), action]

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, dqn, ppo, q_policy, reinforce, sac, sarsa, td3
+from operant.engines.deep import a2c, actor_critic, codec, crossq, dqn, ppo, q_policy, reinforce, sac, sarsa, td3
 from operant.engines.deep.accelerate import accelerate
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
@@ -25,6 +25,7 @@ ALGORITHMS: dict[str, ModuleType] = {
     "sac": sac,
     "sarsa": q_policy,
     "td3": td3,
+    "crossq": sac,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
@@ -34,6 +35,7 @@ LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "sac": sac.Sac,
     "sarsa": sarsa.Sarsa,
     "td3": td3.Td3,
+    "crossq": crossq.CrossQ,
 }
 
 

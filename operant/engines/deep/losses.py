@@ -62,6 +62,17 @@ def epsilon_greedy_value(q: Tensor, epsilon: float, mask: Tensor | None = None) 
     return (1 - epsilon) * best + epsilon * mean
 
 
+def boltzmann_value(q: Tensor, temperature: float, mask: Tensor | None = None) -> Tensor:
+    """What a Boltzmann policy expects: sum_a softmax(Q / temperature)_a Q_a, of action values [..., A].
+
+    It goes over the actions that `mask` allows; None allows all.
+    """
+    legal = q if mask is None else torch.where(mask, q, -torch.inf)
+    if temperature == 0:
+        return legal.max(-1).values
+    return (torch.softmax(legal / temperature, -1) * q).sum(-1)
+
+
 def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     """Mean of Huber (delta 1) or squared errors, each scaled by its importance weight."""
     if kind == "huber":
@@ -70,6 +81,19 @@ def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     else:
         each = error.square()
     return (each if weight is None else each * weight).mean()
+
+
+def quantile_huber_loss(quantile: Tensor, target: Tensor) -> Tensor:
+    """sum_i mean_j |tau_i - 1{u < 0}| Huber(u), u = target_j - quantile_i, of each row (Dabney et al., 2018, eq. 10).
+
+    `quantile` [B, N] are at the middles tau_i of N equal parts; `target` [B, M] are samples of the return.
+    """
+    count = quantile.shape[-1]
+    middle = (torch.arange(count, device=quantile.device) + 0.5) / count
+    error = target.unsqueeze(-2) - quantile.unsqueeze(-1)
+    size = error.abs()
+    huber = torch.where(size < 1, 0.5 * error.square(), size - 0.5)
+    return ((middle.unsqueeze(-1) - (error.detach() < 0).float()).abs() * huber).mean(-1).sum(-1)
 
 
 def soft_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:

@@ -70,6 +70,25 @@ class EpsilonGreedy(Policy):
         return only_legal(output, mask).argmax(-1)
 
 
+class Boltzmann(Policy):
+    """Actions with probabilities in proportion to exp(Q / temperature), by the Gumbel-max trick; 0 is greedy."""
+
+    def __init__(self, actions: int, temperature: float) -> None:
+        self._actions = actions
+        self.temperature = temperature
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.gumbel(size=(*shape, self._actions)).astype(np.float32)
+
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        return (only_legal(output, mask) + self.temperature * noise).argmax(-1)
+
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        return only_legal(output, mask).argmax(-1)
+
+
 class Categorical(Distribution):
     """Discrete actions, sampled by the Gumbel-max trick: argmax(logits + Gumbel noise)."""
 

@@ -1,6 +1,6 @@
 """SARSA (Rummery and Niranjan, 1994) with a Q-network: on-policy temporal differences.
 
-Each update plays `training_frequency` steps in every environment epsilon-greedily and takes one
+Each update plays `training_frequency` steps in every environment with exploration and takes one
 gradient step towards r + gamma Q(s', a'), where a' is the action that was really played next. The
 action that follows the last step is therefore chosen before the update and played after it.
 """
@@ -15,13 +15,11 @@ from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
-from operant.engines.deep.policies import EpsilonGreedy
-from operant.engines.deep.q_policy import build_actor, build_net
+from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
 from operant.engines.deep.rollout import Rollout
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
 from operant.spec.on_policy import SarsaSpec
 from operant.spec.schema import Spec
 
@@ -56,7 +54,7 @@ class Sarsa:
         optimizer = spec.agent.net.optimizer
         self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
-        self.exploration = EpsilonGreedy(self.vector.actions.size, self._epsilon())
+        self.exploration = self._explore()
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
@@ -86,7 +84,7 @@ class Sarsa:
     def collect(self) -> Rollout:
         """Play `training_frequency` steps in every environment, always choosing one action ahead."""
         steps, num = self.algorithm.training_frequency, self.vector.num
-        self.exploration.epsilon = self._epsilon()
+        self.exploration = self._explore()
         seen, actions = [self.actor.normaliser(self.vector.obs)], [self.chosen.action]
         reward = np.empty((steps, num), np.float32)
         terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
@@ -112,32 +110,36 @@ class Sarsa:
         return self.actor.normaliser(self.vector.obs)
 
     def _choose(self, seen: np.ndarray) -> np.ndarray:
-        noise = self.exploration.noise(self.rng_act, (self.vector.num,))
-        return self.exploration.sample(self.actor.forward(seen), noise, None, self.vector.mask)
+        noise = self.exploration.policy.noise(self.rng_act, (self.vector.num,))
+        return self.exploration.policy.sample(self.actor.forward(seen), noise, None, self.vector.mask)
 
-    def _epsilon(self) -> float:
-        return value_at(self.algorithm.epsilon, self.tracker.frames)
+    def _explore(self) -> Exploration:
+        return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """One descent of the temporal-difference loss over the whole rollout."""
         lr = self.optimiser.anneal(self.tracker.frames / self.spec.env.max_frame)
         obs = self._tensor(np.concatenate([rollout.obs, rollout.last_obs[None]]))
         action = self._tensor(np.concatenate([rollout.action, self.chosen.action[None]]))
-        value = self.net(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+        value = self._values(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
         error = value[:-1] - self.targets(rollout, value[1:].detach())
         loss = losses.weighted_td_loss(error, None, self.algorithm.loss)
         norm = self.optimiser.step(loss)
         self.tracker.updates += 1
         found = torch.stack((loss, value[:-1].mean(), norm)).tolist()
         names = ("loss/q", "q/mean", "optim/grad_norm")
-        return dict(zip(names, found, strict=True)) | {"optim/lr": lr, "explore/epsilon": self.exploration.epsilon}
+        return dict(zip(names, found, strict=True)) | {"optim/lr": lr} | self.exploration.report
+
+    def _values(self, obs: Tensor) -> Tensor:
+        """Action values of observations [T, N, ...]; networks that read images take one axis of them."""
+        return self.net(obs) if obs.ndim == 3 else self.net(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
 
     @torch.no_grad()
     def targets(self, rollout: Rollout, next_value: Tensor) -> Tensor:
         """r + gamma Q(s', a'), given Q(s', a') of what was played next.
 
         Where an episode was cut short nothing was played next: there the bootstrap is the value
-        that the epsilon-greedy policy expects of the final observation.
+        that the exploring policy expects of the final observation.
         """
         ahead = next_value.clone()
         cut = [at for at in rollout.final_obs if rollout.truncated[at]]
@@ -146,7 +148,7 @@ class Sarsa:
             q = self.net(self._tensor(self.actor.normaliser(finals)))
             legal = self._tensor(np.stack([rollout.final_mask[at] for at in cut])) if rollout.final_mask else None
             steps, envs = zip(*cut, strict=True)
-            ahead[list(steps), list(envs)] = losses.epsilon_greedy_value(q, self.exploration.epsilon, legal)
+            ahead[list(steps), list(envs)] = self.exploration.expect(q, mask=legal)
         return losses.q_target(
             self._tensor(rollout.reward), self._tensor(rollout.terminated), ahead, self.algorithm.gamma
         )

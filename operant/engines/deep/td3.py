@@ -14,66 +14,47 @@ from torch import Tensor, nn
 
 from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
-from operant.engines.deep.arithmetic import Arithmetic
-from operant.engines.deep.experience import Experience, Sample
+from operant.engines.deep.experience import Sample
 from operant.engines.deep.layers import linear
 from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
-from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import NoisyTanh
 from operant.engines.deep.twin import TwinCritic, blend
+from operant.engines.deep.twin_learner import TwinLearner
 from operant.envs.gym import ActionMap, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
+from operant.spec.nets import Net
 from operant.spec.off_policy import Td3Spec
 from operant.spec.schema import Spec
 
 
-class Td3:
-    """The learner: experience, policy, twin critics, their targets and everything that must survive a restart."""
+class Td3(TwinLearner):
+    """The learner: policy, twin critics, their targets and exploration noise."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, Td3Spec)
-        self.spec = spec
         self.algorithm = spec.agent.algorithm
-        self.experience = Experience(spec, self.algorithm, seeds, device)
-        self.tracker = self.experience.tracker
-        shape, actions = self.experience.vector.obs_shape, self.experience.vector.actions
-        torch.manual_seed(seeds.integer("init"))
-        self.policy = build_net(spec, shape, actions).to(device)
-        self.critic = TwinCritic(spec.agent.net, int(np.prod(shape)) + actions.size, 1).to(device)
+        super().__init__(spec, self.algorithm, seeds, device)
+        vector = self.experience.vector
         self.target_policy = copy.deepcopy(self.policy).requires_grad_(False)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
-        self.net = nn.ModuleList([self.policy, self.critic])
-        optimizer = spec.agent.net.optimizer
-        self.policy_optimiser = FlatOptimiser(optimizer, [list(self.policy.parameters())], [optimizer.lr])
-        critic_lr = optimizer.critic_lr or optimizer.lr
-        self.critic_optimiser = FlatOptimiser(optimizer, [list(self.critic.parameters())], [critic_lr])
-        self.actor = build_actor(spec, self.policy, shape, actions)
-        self.exploration = NoisyTanh(actions.size, self._deviation())
+        self.actor = build_actor(spec, self.policy, vector.obs_shape, vector.actions)
+        self.exploration = NoisyTanh(vector.actions.size, self._deviation())
         self.actor.policy = self.exploration
-        self.rng_noise = seeds.rng("noise")
-        self.snapshot = codec.Snapshot(
-            policy={"net": codec.Weights(self.policy), "obs": self.actor.normaliser},
-            learner={
-                "critic": codec.Weights(self.critic),
-                "target": codec.Weights(self.target),
-                "target_policy": codec.Weights(self.target_policy),
-                "policy_optimiser": self.policy_optimiser,
-                "critic_optimiser": self.critic_optimiser,
-                **self.experience.parts(),
-            },
-            tracker=self.tracker,
-            streams={"noise": self.rng_noise, **self.experience.streams()},
-        )
+        targets = {"target": codec.Weights(self.target), "target_policy": codec.Weights(self.target_policy)}
+        self.snapshot = self.take_snapshot(targets)
+
+    def new_policy(self, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
+        return build_net(self.spec, obs_shape, actions)
+
+    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> TwinCritic:
+        return TwinCritic(net, int(np.prod(obs_shape)) + actions.size, 1)
 
     def iterate(self) -> list[Ended]:
         """One round of play and learning."""
         self.exploration.deviation = self._deviation()
-        ended = self.experience.play(self.actor)
-        if not self.experience.warming_up:
-            self.learn()
-        return ended
+        return super().iterate()
 
     def _deviation(self) -> float:
         return value_at(self.algorithm.exploration_noise, self.tracker.frames)
@@ -120,10 +101,6 @@ class Td3:
         loss = -self.critic.judge(torch.cat((batch.obs, action), -1), critics=1).mean()
         self.policy_optimiser.step(loss)
         self.tracker.add({"loss/policy": loss.item()})
-
-    def arithmetic(self) -> Arithmetic:
-        """How frames become gradient steps, and how large the replay will be."""
-        return self.experience.arithmetic()
 
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.engines.deep.nets import QNet
 from operant.spec.nets import Net
 
 
-class TwinCritic(nn.Module):
+class Critics(nn.Module, ABC):
+    """Two critics, as SAC, CrossQ and TD3 ask them."""
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Both critics' outputs [2, B, K] for inputs [B, I], to learn from."""
+
+    @abstractmethod
+    def judge(self, x: Tensor, critics: int = 2) -> Tensor:
+        """The same of the first `critics`, as fixed functions: gradients reach `x` but no weight."""
+
+
+class TwinCritic(Critics):
     """A pair of perceptrons whose layers are stacked, so that each layer of both is one batched product.
 
     The two start from different weights and share nothing but their input; the smaller of their
@@ -23,6 +37,9 @@ class TwinCritic(nn.Module):
         widths = (inputs, *spec.hidden, outputs)
         gains = [HIDDEN_GAIN] * len(spec.hidden) + [spec.critic_gain]
         self.activation = ACTIVATIONS[spec.activation]()
+        if isinstance(self.activation, nn.ReLU):
+            # A layer's own output is nobody else's: no need for a second array of its size.
+            self.activation.inplace = True
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for (before, after), gain in zip(pairwise(widths), gains, strict=True):
             pair = [linear(spec, before, after, gain) for _ in range(2)]
@@ -30,11 +47,9 @@ class TwinCritic(nn.Module):
             self.biases.append(nn.Parameter(torch.stack([layer.bias.detach() for layer in pair]).unsqueeze(1)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Both critics' outputs [2, B, K] for inputs [B, I]."""
         return self._through(x, list(zip(self.weights, self.biases, strict=True)))
 
     def judge(self, x: Tensor, critics: int = 2) -> Tensor:
-        """The same of the first `critics`, as fixed functions: gradients reach `x` but no weight."""
         layers = zip(self.weights, self.biases, strict=True)
         return self._through(x, [(w.detach()[:critics], b.detach()[:critics]) for w, b in layers])
 
@@ -44,6 +59,22 @@ class TwinCritic(nn.Module):
         for weight, bias in hidden:
             x = self.activation(torch.baddbmm(bias, x, weight))
         return torch.baddbmm(last_bias, x, last_weight)
+
+
+class TwinImageCritic(Critics):
+    """Two networks that read images and value every discrete action."""
+
+    def __init__(self, spec: Net, observation: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        self.pair = nn.ModuleList([QNet(spec, observation, outputs) for _ in range(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack([critic(x) for critic in self.pair])
+
+    @torch.no_grad()
+    def judge(self, x: Tensor, critics: int = 2) -> Tensor:
+        """As fixed numbers: no gradient is wanted of the weights, and images have none."""
+        return torch.stack([critic(x) for critic in self.pair[:critics]])
 
 
 @torch.no_grad()

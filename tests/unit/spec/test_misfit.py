@@ -15,6 +15,8 @@ PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
 DQN: dict[str, Any] = {"agent": {"algorithm": {"name": "dqn"}}}
 REINFORCE: dict[str, Any] = {"agent": {"algorithm": {"name": "reinforce"}}}
 SARSA: dict[str, Any] = {"agent": {"algorithm": {"name": "sarsa"}}}
+SAC: dict[str, Any] = {"agent": {"algorithm": {"name": "sac"}}}
+CROSSQ: dict[str, Any] = {"agent": {"algorithm": {"name": "crossq"}}}
 A2C: dict[str, Any] = {"agent": {"algorithm": {"name": "a2c"}}}
 
 
@@ -32,6 +34,14 @@ def misfits(base: dict[str, Any], settings: dict[str, Any]) -> list[Misfit]:
 GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "gru"}}}
 
 CASES = [
+    (
+        CROSSQ,
+        {"meta.compile": True},
+        "meta.compile",
+        "would compile again and again: the limits of crossq's renormalisation move",
+        "leave it out",
+        False,
+    ),
     (
         GRU,
         {"agent.algorithm.minibatch_size": 64},
@@ -79,6 +89,70 @@ CASES = [
         "would compile again and again: sequences are cut where episodes end",
         "leave it out",
         False,
+    ),
+    (
+        DQN,
+        {"agent.algorithm.quantiles": 20},
+        "agent.algorithm.quantiles",
+        "has no effect: distributional is none",
+        "leave it out",
+        None,
+    ),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "distributional": "qr", "loss": "mse"}},
+        "agent.algorithm.loss",
+        "has no effect: distributional qr has a loss of its own",
+        "leave it out",
+        None,
+    ),
+    (
+        SAC,
+        {"agent.algorithm.temperature_min": 2.0},
+        "agent.algorithm.temperature_min",
+        "is above the temperature at the start: temperature = 1",
+        "1 or less; or temperature 2 or more",
+        1.0,
+    ),
+    (
+        CROSSQ,
+        {"agent.algorithm.temperature_max": 0.5},
+        "agent.algorithm.temperature_max",
+        "is below the temperature at the start: temperature = 1",
+        "1 or more; or temperature 0.5 or less",
+        1.0,
+    ),
+    (
+        CROSSQ,
+        {"agent.algorithm": {"name": "crossq", "learn_temperature": False, "discrete_entropy": 0.5}},
+        "agent.algorithm.discrete_entropy",
+        "has no effect: learn_temperature is false",
+        "leave it out",
+        None,
+    ),
+    (
+        CROSSQ,
+        {"agent.net.shared": True},
+        "agent.net.shared",
+        "has no effect: crossq's actor and critics are apart",
+        "leave it out",
+        None,
+    ),
+    (
+        DQN,
+        {"agent.algorithm": {"name": "dqn", "exploration": "boltzmann", "epsilon": 0.1}},
+        "agent.algorithm.epsilon",
+        "has no effect: exploration is boltzmann",
+        "leave it out",
+        None,
+    ),
+    (
+        SARSA,
+        {"agent.algorithm.temperature": 0.1},
+        "agent.algorithm.temperature",
+        "has no effect: exploration is epsilon_greedy",
+        "leave it out",
+        None,
     ),
     (
         DQN,
@@ -339,6 +413,30 @@ CASES = [
         "leave it out",
         None,
     ),
+    (
+        DQN,
+        {"meta.processes": 2},
+        "meta.processes",
+        "has no effect: dqn learns in one process, only ppo and a2c share",
+        "leave it out",
+        1,
+    ),
+    (
+        PPO,
+        {"meta.processes": 3, "agent.algorithm.minibatch_size": 96, "agent.algorithm.time_horizon": 96},
+        "meta.processes",
+        "does not divide num_envs = 4",
+        "nearest that fit: 2 or 4; or env.num_envs 3 or 6",
+        2,
+    ),
+    (
+        A2C,
+        {"meta.processes": 8},
+        "meta.processes",
+        "does not divide num_envs = 4",
+        "nearest that fit: 4; or env.num_envs 8",
+        4,
+    ),
 ]
 
 
@@ -393,3 +491,10 @@ def test_near_multiples_are_the_nearest(step: int, wanted: int) -> None:
 def test_the_smaller_of_two_equally_near_values_is_closest() -> None:
     assert closest([4, 8], 6) == 4
     assert closest([], 6) is None
+
+
+def test_pixels_are_not_scaled_twice() -> None:
+    found = misfits(PPO, {"env.normalize_obs": True, "agent.net": {"type": "nature_cnn"}})
+    assert [(each.path, each.problem) for each in found] == [
+        ("env.normalize_obs", "does not fit: nature_cnn scales pixels itself")
+    ]
