@@ -66,8 +66,9 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
     arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
     least = 2 if ppo.normalize_advantages == "standardise" else 1
     step = size // math.gcd(size, envs)
-    if spec.agent.net.REMEMBERS and (size % horizon or envs % (size // horizon)):
-        yield _cut_sequences(spec, ppo)
+    memory = spec.agent.net.memory
+    if memory and (size % horizon or envs % (size // horizon)):
+        yield _cut_sequences(spec, ppo, memory.cell)
     elif samples % size:
         sizes = near_divisors(samples, size, least)
         yield Misfit(
@@ -98,15 +99,14 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
         )
 
 
-def _cut_sequences(spec: Spec, ppo: PpoSpec) -> Misfit:
+def _cut_sequences(spec: Spec, ppo: PpoSpec, cell: str) -> Misfit:
     """A network that remembers learns from what an environment played in one update, never from a part of it."""
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     sizes = _neighbours([horizon * share for share in divisors(envs)], size)
     horizons = _neighbours(sorted(size // share for share in divisors(envs) if size % share == 0), horizon)
     return Misfit(
         "agent.algorithm.minibatch_size",
-        f"is no equal share of {envs} whole sequences of {horizon} steps (num_envs x time_horizon), as"
-        f" {spec.agent.net.type} needs",
+        f"is no equal share of {envs} whole sequences of {horizon} steps (num_envs x time_horizon), as {cell} needs",
         _nearest(sizes, "time_horizon", horizons),
         closest(sizes, size),
         ROLLOUT,
@@ -257,6 +257,8 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     if spec.agent.net.init not in SCALED_INITS:
         why = f"{spec.agent.net.init} weights have no gain"
         reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
+    if spec.agent.net.READS_IMAGES and spec.agent.net.memory is None:
+        reasons |= dict.fromkeys(("agent.net.layers", "agent.net.cell"), "agent.net.recurrent is null")
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):
             yield Misfit(path, f"has no effect: {why}", "leave it out")
@@ -282,11 +284,12 @@ def _scaled_twice(spec: Spec) -> Iterable[Misfit]:
 
 
 def _untrained_memory(spec: Spec) -> Iterable[Misfit]:
-    algorithm = spec.agent.algorithm
-    if spec.agent.net.REMEMBERS and not algorithm.TAKES_SEQUENCES:
+    algorithm, net = spec.agent.algorithm, spec.agent.net
+    if net.memory and not algorithm.TAKES_SEQUENCES:
+        path, mend = ("agent.net.recurrent", None) if net.READS_IMAGES else ("agent.net.type", "mlp")
         problem = f"does not fit {algorithm.name}, which learns from single steps and not from sequences"
-        fits = "mlp; or agent.algorithm.name ppo or a2c"
-        yield Misfit("agent.net.type", problem, fits, "mlp", ("agent.algorithm.name",))
+        fits = f"{mend or 'null'}; or agent.algorithm.name ppo or a2c"
+        yield Misfit(path, problem, fits, mend, ("agent.algorithm.name",))
 
 
 def _seed_range(spec: Spec) -> Iterable[Misfit]:
@@ -306,7 +309,7 @@ def _process_shares(spec: Spec) -> Iterable[Misfit]:
         problem = f"has no effect: {algorithm.name} learns in one process, only {' and '.join(IN_PROCESSES)} share"
         yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.algorithm.name",))
         return
-    if spec.agent.net.REMEMBERS:
+    if spec.agent.net.memory:
         problem = f"does not fit {spec.agent.net.type}, whose sequences are learnt from in one process"
         yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.net.type",))
         return
@@ -341,7 +344,7 @@ def _changing_batches(spec: Spec) -> Iterable[Misfit]:
     elif spec.meta.compile and name == "crossq":
         problem = "would compile again and again: the limits of crossq's renormalisation move"
         yield Misfit("meta.compile", problem, "leave it out", False)
-    elif spec.meta.compile and spec.agent.net.REMEMBERS:
+    elif spec.meta.compile and spec.agent.net.memory:
         problem = "would compile again and again: sequences are cut where episodes end"
         yield Misfit("meta.compile", problem, "leave it out", False, ("agent.net.type",))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -16,15 +16,21 @@ Units = Annotated[int, Field(ge=1, le=65_536)]
 ConvLayer = tuple[Units, Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 
 
+class Memory(NamedTuple):
+    """The recurrent layers of a network."""
+
+    cell: Literal["gru", "lstm"]
+    units: int
+    layers: int
+
+
 class Net(Closed):
     """The base of every network's settings (abstract); actor and critic (or the duelling heads) are made from it.
 
-    `READS_IMAGES` tells a network of convolutions, which takes pixels as bytes and scales them itself;
-    `REMEMBERS` a recurrent one, whose output depends on the whole episode so far.
+    `READS_IMAGES` tells a network of convolutions, which takes pixels as bytes and scales them itself.
     """
 
     READS_IMAGES: ClassVar[bool]
-    REMEMBERS: ClassVar[bool] = False
 
     type: Any  # each network narrows it to its own Literal
     hidden: tuple[Units, ...] = Field(default=(64, 64), max_length=16, description="Units of each hidden layer.")
@@ -45,6 +51,11 @@ class Net(Closed):
     )
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="How gradients become steps.")
 
+    @property
+    def memory(self) -> Memory | None:
+        """The recurrent layers, by which an output depends on the whole episode so far; None where it does not."""
+        return None
+
 
 class MlpSpec(Net):
     """A multilayer perceptron; actor and critic (or the duelling heads) are made from it."""
@@ -54,10 +65,24 @@ class MlpSpec(Net):
     type: Literal["mlp"] = Field(default="mlp", description="Kind of network.")
 
 
-class NatureCnnSpec(Net):
-    """Convolutions and hidden layers on images (Mnih et al., 2015)."""
+class ImageNet(Net):
+    """The base of networks that begin with convolutions (abstract); recurrent layers may follow the hidden ones."""
 
     READS_IMAGES = True
+
+    recurrent: Units | None = Field(
+        default=None, description="Units of each recurrent layer after the hidden ones; null for none."
+    )
+    layers: int = Field(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
+    cell: Literal["gru", "lstm"] = Field(default="gru", description="Kind of the recurrent layers.")
+
+    @property
+    def memory(self) -> Memory | None:
+        return None if self.recurrent is None else Memory(self.cell, self.recurrent, self.layers)
+
+
+class NatureCnnSpec(ImageNet):
+    """Convolutions and hidden layers on images (Mnih et al., 2015)."""
 
     type: Literal["nature_cnn"] = Field(default="nature_cnn", description="Kind of network.")
     conv: tuple[ConvLayer, ...] = Field(
@@ -73,10 +98,8 @@ class NatureCnnSpec(Net):
     shared: bool = Field(default=True, description="Actor and critic share convolutions and hidden layers.")
 
 
-class ImpalaSpec(Net):
+class ImpalaSpec(ImageNet):
     """Residual convolutions on images (Espeholt et al., 2018): stages of pooling and two residual blocks."""
-
-    READS_IMAGES = True
 
     type: Literal["impala"] = Field(default="impala", description="Kind of network.")
     channels: tuple[Units, ...] = Field(
@@ -94,13 +117,16 @@ class Recurrent(Net):
     """The base of networks that remember (abstract): hidden layers, then recurrent ones, then the heads."""
 
     READS_IMAGES = False
-    REMEMBERS = True
 
     hidden: tuple[Units, ...] = Field(
         default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."
     )
     recurrent: Units = Field(default=64, description="Units of each recurrent layer.")
     layers: int = Field(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
+
+    @property
+    def memory(self) -> Memory | None:
+        return Memory(self.type, self.recurrent, self.layers)
 
 
 class GruSpec(Recurrent):

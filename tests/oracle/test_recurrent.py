@@ -16,7 +16,7 @@ from operant.engines.deep.recurrent import Core, RecurrentActorCritic, Stream
 from operant.engines.deep.rollout import Rollout, collect
 from operant.envs.gym import make_env, observation_shape
 from operant.run.seeding import Seeds
-from operant.spec.nets import GruSpec, LstmSpec, Recurrent
+from operant.spec.nets import GruSpec, ImpalaSpec, LstmSpec, NatureCnnSpec, Net, Recurrent
 from operant.spec.schema import Spec
 
 SPECS = [
@@ -137,6 +137,27 @@ def test_acting_gives_what_the_cells_give_and_foresight_moves_nothing(spec: Recu
         wanted = [one_step(net, obs[i, 0], memories[i, t])[0][-1][0] for i in range(2)]
         np.testing.assert_allclose(ahead, wanted, atol=2e-5)
         np.testing.assert_array_equal(recall.memory, kept)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        NatureCnnSpec(conv=((4, 3, 1),), hidden=(6,), recurrent=5, layers=2),
+        ImpalaSpec(channels=(4,), hidden=(6,), recurrent=5, cell="lstm", shared=False),
+    ],
+    ids=lambda spec: spec.type,
+)
+def test_memories_follow_convolutions_too(spec: Net):
+    torch.manual_seed(0)
+    net = RecurrentActorCritic(spec, (2, 8, 8), 4, discrete=True)
+    _, begun, memory = case(net)
+    obs = np.random.default_rng(1).integers(256, size=(*begun.shape, 2, 8, 8), dtype=np.uint8)
+    output, _ = net(*(torch.from_numpy(each) for each in (obs, begun, memory)))
+    recall = recall_of(net)
+    recall.memory = memory
+    acted = np.stack([recall(obs[:, t], begun[:, t]) for t in range(begun.shape[1])], axis=1)
+    np.testing.assert_allclose(output.detach().numpy(), acted, atol=1e-5)
+    assert np.abs(np.diff(acted, axis=1)).max() > 1e-4
 
 
 @by_spec

@@ -164,7 +164,7 @@ class ActorCriticLearner(ABC):
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic | RecurrentActorCritic:
     """A fresh network for these observations and actions."""
-    kind = RecurrentActorCritic if spec.agent.net.REMEMBERS else ActorCritic
+    kind = RecurrentActorCritic if spec.agent.net.memory else ActorCritic
     return kind(spec.agent.net, obs_shape, actions.size, actions.discrete)
 
 

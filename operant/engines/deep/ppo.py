@@ -130,9 +130,12 @@ class Ppo(ActorCriticLearner):
 
     def judge_all(self, seen: Seen) -> tuple[Tensor, Tensor]:
         """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
-        if seen.memory is not None or seen.obs.ndim == 2:
+        steps = 1 if seen.begun is None else seen.begun.shape[1]
+        if seen.obs.ndim == (2 if seen.begun is None else 3):
             return self.judge(seen)
-        outputs, values = zip(*map(self.net, seen.obs.split(self.algorithm.minibatch_size)), strict=True)
+        size = self.algorithm.minibatch_size // steps
+        parts = [self.judge(seen[start : start + size]) for start in range(0, len(seen.obs), size)]
+        outputs, values = zip(*parts, strict=True)
         return torch.cat(outputs), torch.cat(values)
 
     def arithmetic(self) -> Arithmetic:

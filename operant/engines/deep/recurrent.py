@@ -16,17 +16,17 @@ from torch import Tensor, nn
 
 from operant.engines.deep.layers import linear
 from operant.engines.deep.nets import Shape, features
-from operant.spec.nets import Net, Recurrent
+from operant.spec.nets import Memory, Net
 
 
 class Core(nn.Module):
     """The recurrent layers. A world's memory is a vector of `width` numbers: hidden states, and cells of an LSTM."""
 
-    def __init__(self, spec: Recurrent, inputs: int) -> None:
+    def __init__(self, spec: Net, memory: Memory, inputs: int) -> None:
         super().__init__()
-        kind = nn.LSTM if spec.type == "lstm" else nn.GRU
-        self.cells = kind(inputs, spec.recurrent, spec.layers)
-        self.shape = (2 if spec.type == "lstm" else 1, spec.layers, spec.recurrent)
+        is_lstm = memory.cell == "lstm"
+        self.cells = (nn.LSTM if is_lstm else nn.GRU)(inputs, memory.units, memory.layers)
+        self.shape = (2 if is_lstm else 1, memory.layers, memory.units)
         self.width = int(np.prod(self.shape))
         initialise(self.cells, spec)
 
@@ -41,11 +41,12 @@ class Core(nn.Module):
 class Stream(nn.Module):
     """One way from observations through a core to one or more heads."""
 
-    def __init__(self, spec: Recurrent, observation: Shape, heads: list[tuple[int, float]]) -> None:
+    def __init__(self, spec: Net, observation: Shape, heads: list[tuple[int, float]]) -> None:
         super().__init__()
+        assert spec.memory is not None, "a network without recurrent layers is an ActorCritic"
         self.trunk, width = features(spec, observation)
-        self.core = Core(spec, width)
-        self.heads = nn.ModuleList(linear(spec, spec.recurrent, outputs, gain) for outputs, gain in heads)
+        self.core = Core(spec, spec.memory, width)
+        self.heads = nn.ModuleList(linear(spec, spec.memory.units, outputs, gain) for outputs, gain in heads)
 
     def forward(self, obs: Tensor, segments: Segments, memory: Tensor) -> list[Tensor]:
         """The output of every head at all steps [N * T, ...] of the observations [N, T, ...]."""
@@ -60,7 +61,6 @@ class RecurrentActorCritic(nn.Module):
     """A policy head and a value, each with a memory of its own or on a shared one."""
 
     def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
-        assert isinstance(spec, Recurrent)
         super().__init__()
         actor, critic = (outputs, spec.actor_gain), (1, spec.critic_gain)
         self.actor = Stream(spec, observation, [actor, critic] if spec.shared else [actor])

@@ -67,6 +67,22 @@ CASES = [
         "mlp",
     ),
     (
+        {"agent": {"algorithm": {"name": "dqn"}, "net": {"type": "nature_cnn"}}},
+        {"agent.net.recurrent": 64},
+        "agent.net.recurrent",
+        "does not fit dqn, which learns from single steps and not from sequences",
+        "null; or agent.algorithm.name ppo or a2c",
+        None,
+    ),
+    (
+        {"agent": {"net": {"type": "impala"}}},
+        {"agent.net.cell": "lstm"},
+        "agent.net.cell",
+        "has no effect: agent.net.recurrent is null",
+        "leave it out",
+        None,
+    ),
+    (
         GRU,
         {"meta.compile": True},
         "meta.compile",
