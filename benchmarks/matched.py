@@ -29,6 +29,7 @@ CELLS = {
     "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50, 1.5, ("sb3", "tianshou")),
     "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 20, 1.3, ("sb3", "tianshou")),
     "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 10, 2.0, ("sb3",)),
+    "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 1, 1.5, ("sb3",)),
 }
 
 OPERANT: dict[str, dict[str, Any]] = {
@@ -93,6 +94,21 @@ OPERANT: dict[str, dict[str, Any]] = {
             "net": {"hidden": [64, 64], "activation": "tanh", "optimizer": {"lr": 3e-4, "lr_end_fraction": 0.0}},
         },
     },
+    "ppo-pong": {
+        "env": {"kwargs": {"use_fire_reset": False}},
+        "agent": {
+            "algorithm": {
+                "name": "ppo",
+                "time_horizon": 128,
+                "minibatch_size": 256,
+                "training_epoch": 4,
+                "clip_eps": 0.1,
+                "entropy_coef": 0.01,
+                "val_loss_coef": 0.5,
+            },
+            "net": {"type": "nature_cnn", "optimizer": {"lr": 2.5e-4, "lr_end_fraction": 0.0}},
+        },
+    },
 }
 
 
@@ -129,6 +145,15 @@ SB3: dict[str, dict[str, Any]] = {
         "n_epochs": 10,
         "learning_rate": linear_to_zero(3e-4),
         "ent_coef": 0.0,
+        "vf_coef": 0.5,
+    },
+    "ppo-pong": {
+        "n_steps": 128,
+        "batch_size": 256,
+        "n_epochs": 4,
+        "learning_rate": linear_to_zero(2.5e-4),
+        "clip_range": 0.1,
+        "ent_coef": 0.01,
         "vf_coef": 0.5,
     },
 }

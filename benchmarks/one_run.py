@@ -84,19 +84,32 @@ def run_sb3(name: str, seed: int) -> dict[str, Any]:
     torch.set_num_threads(int(THREADS))
     cell = CELLS[name]
     normalises = OPERANT[name].get("env", {}).get("normalize_obs", False)
-    env = make_vec_env(cell.env, n_envs=cell.envs, seed=seed)
+    env = make_vec_env(_sb3_env(cell.env), n_envs=cell.envs, seed=seed)
     env = VecNormalize(env) if normalises else env
     algorithm = {"ppo": PPO, "dqn": DQN, "sac": SAC}[cell.algorithm]
-    model = algorithm("MlpPolicy", env, seed=seed, device="cpu", **SB3[name])
+    policy = "CnnPolicy" if cell.env.startswith("ALE/") else "MlpPolicy"
+    model = algorithm(policy, env, seed=seed, device="cpu", **SB3[name])
     clock = timed(lambda: model.learn(cell.steps))
     returns = {}
     for kind, greedy in KINDS:
-        fresh = make_vec_env(cell.env, n_envs=1, seed=EVALUATION_SEED)
+        fresh = make_vec_env(_sb3_env(cell.env), n_envs=1, seed=EVALUATION_SEED)
         if isinstance(env, VecNormalize):
             fresh = VecNormalize(fresh, training=False, norm_reward=False)
             fresh.obs_rms = env.obs_rms
         returns[kind], _ = evaluate_policy(model, fresh, cell.episodes, deterministic=greedy)
     return {"steps": model.num_timesteps, **clock, **returns}
+
+
+def _sb3_env(name: str) -> str | Callable[[], Any]:
+    """What SB3 makes environments from: Atari games with the very preprocessing that ours have."""
+    if not name.startswith("ALE/"):
+        return name
+    import ale_py
+    import gymnasium as gym
+    from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
+
+    gym.register_envs(ale_py)
+    return lambda: FrameStackObservation(AtariPreprocessing(gym.make(name, frameskip=1)), 4)
 
 
 def run_tianshou(name: str, seed: int) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def check(
     validate(spec, target)
     if not as_json:
         say(f"ok  {plan(spec)}", *translation_lines(loaded))
-    budget = share(spec.meta.max_session, spec.meta.threads)
+    budget = share(spec.meta.max_session, spec.meta.threads, processes=spec.meta.processes)
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}

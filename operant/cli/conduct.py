@@ -29,7 +29,8 @@ def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: boo
     from operant.launch.trial import exit_code, run_sessions
     from operant.run.layout import shown
 
-    workers, threads = share(len(runs), runs[0].threads).workers, runs[0].threads
+    threads, processes = runs[0].threads, runs[0].spec["meta"].get("processes", 1)
+    workers = share(len(runs), threads, processes=processes).workers
     tell = aside if as_json else say
     place = shown(runs[0].path.parent.parent)
     tell(f"{place}: {plural(workers, 'session')} at a time, {plural(threads, 'thread')} each")

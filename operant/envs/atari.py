@@ -124,6 +124,7 @@ class AtariWorlds(Worlds):
         self.observation_space = self._games[0].observation_space
         assert self.observation_space.shape is not None, "a screen has a shape"
         self.obs_shape, self.obs_dtype = self.observation_space.shape, np.dtype(np.uint8)
+        self.stack = self.obs_shape[0]
         self._lives = np.zeros(num, np.int64)
 
     def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:

@@ -74,14 +74,21 @@ class VectorEnv:
     `obs` is what to act on, `mask` what is legal there (None where the environment does not say), and
     `begun` whether it is the first observation of an episode.
 
-    `brief` says that too little will be played to pay for starting processes.
+    `brief` says that too little will be played to pay for starting processes; `worlds` are ones
+    that the caller has made.
     """
 
     def __init__(
-        self, spec: EnvSpec, num: int, episode_seed: Callable[[int, int], int], *, brief: bool = False
+        self,
+        spec: EnvSpec,
+        num: int,
+        episode_seed: Callable[[int, int], int],
+        *,
+        brief: bool = False,
+        worlds: Worlds | None = None,
     ) -> None:
         self.num = num
-        self.worlds = make_worlds(spec, num, brief)
+        self.worlds = worlds or make_worlds(spec, num, brief)
         self.actions = ActionMap(self.worlds.action_space)
         self.obs_shape = self.worlds.obs_shape
         self.name = spec.name

@@ -12,18 +12,24 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+SIDE = 12  # of a picture
 PROBES = ("constant", "observation", "discount", "action", "both")
 
 
 class Probe(gym.Env[np.ndarray, Any]):
-    """One probe problem; `continuous` swaps the two actions for one real one in [-1, 1]."""
+    """One probe problem; `continuous` swaps the two actions for one real one in [-1, 1].
 
-    def __init__(self, kind: str, continuous: bool = False) -> None:
+    With `pixels` the observation is a picture: its left half is lit for -1, its right half for 1.
+    """
+
+    def __init__(self, kind: str, continuous: bool = False, pixels: bool = False) -> None:
         if kind not in PROBES:
             raise ValueError(f"unknown probe {kind!r}: choose one of {', '.join(PROBES)}")
         self.kind = kind
         self.continuous = continuous
-        self.observation_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.pixels = pixels
+        picture = gym.spaces.Box(0, 255, (SIDE, SIDE, 1), np.uint8)
+        self.observation_space = picture if pixels else gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32) if continuous else gym.spaces.Discrete(2)
         self._seen = 0.0
         self._step = 0
@@ -56,6 +62,10 @@ class Probe(gym.Env[np.ndarray, Any]):
         return 1.0 if int(action) == int(wanted > 0) else -1.0
 
     def _observe(self) -> np.ndarray:
+        if self.pixels:
+            columns = np.arange(SIDE) < SIDE // 2 if self._seen < 0 else np.arange(SIDE) >= SIDE // 2
+            lit = 255 * columns * (self._seen != 0)
+            return np.broadcast_to(lit[None, :, None], (SIDE, SIDE, 1)).astype(np.uint8)
         return np.array([self._seen], np.float32)
 
 

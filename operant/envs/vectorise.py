@@ -15,9 +15,9 @@ from operant.envs.find import find, plays_natively
 if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
 
-# A step of these takes 50 to 250 microseconds; the way to another process and back, 15 to 30.
+# A step of these takes 50 to 400 microseconds, and the way to another process and back up to 100.
 HEAVY_FAMILIES = ("gymnasium.envs.mujoco", "gymnasium.envs.box2d")
-WORTH_SHARING = 8
+LEAST_EACH = 8
 NATIVE = "native"
 
 
@@ -42,7 +42,7 @@ class Way:
 
 
 def choose(spec: EnvSpec, num: int, brief: bool = False) -> Way:
-    """The way that the spec asks for; on `auto`, processes where they were measured to win. Atari has its own way.
+    """The way that the spec asks for; on `auto`, processes where each would have enough to do. Atari has its own way.
 
     Play that is `brief` would end before its processes had started.
     """
@@ -54,9 +54,8 @@ def choose(spec: EnvSpec, num: int, brief: bool = False) -> Way:
     if spec.vectorization == "processes":
         return Way("processes", min(num, max(cores, 2)))
     is_heavy = str(find(spec.name).entry_point).startswith(HEAVY_FAMILIES)
-    if is_heavy and num >= WORTH_SHARING and cores > 1:
-        return Way("processes", min(cores, num // (WORTH_SHARING // 2)))
-    return Way("serial")
+    processes = min(cores, num // LEAST_EACH) if is_heavy else 1
+    return Way("processes", processes) if processes > 1 else Way("serial")
 
 
 def cores_here() -> int:

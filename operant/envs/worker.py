@@ -7,6 +7,7 @@ answer: it may need these worlds until it has saved.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import socket
@@ -51,7 +52,8 @@ def _first_line(line: socket.socket) -> dict[str, Any]:
 
 def _build(task: dict[str, Any], memory: int) -> Slice:
     adopt_arithmetic_mode(bytes.fromhex(task["mode"]))
-    shared = Shared.within(Layout(**task["layout"]), memory).slice(task["first"], task["end"])
+    layout = Layout(**task["layout"])
+    shared = Shared.within(layout, mmap.mmap(memory, layout.size())).slice(task["first"], task["end"])
     spec = EnvSpec.model_validate(task["spec"])
     return Slice(SerialWorlds([make_env(spec) for _ in range(task["first"], task["end"])]), shared)
 

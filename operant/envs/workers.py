@@ -54,7 +54,7 @@ class Layout:
     actions: int
 
     @classmethod
-    def of(cls, worlds: SerialWorlds, num: int) -> Layout:
+    def of(cls, worlds: Worlds, num: int) -> Layout:
         """The layout for `num` worlds like these."""
         space = worlds.action_space
         discrete = isinstance(space, Discrete)
@@ -66,6 +66,10 @@ class Layout:
             action_dtype=np.dtype(np.int64 if discrete else space.dtype).str,
             actions=int(space.n) if isinstance(space, Discrete) else 0,
         )
+
+    def size(self) -> int:
+        """Bytes in all."""
+        return sum(_aligned(shape, dtype) for shape, dtype in self.fields().values())
 
     def fields(self) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
         """Shape and type of every array, in the order in which they lie."""
@@ -102,20 +106,39 @@ class Shared:
     mask: np.ndarray
 
     @classmethod
-    def within(cls, layout: Layout, file: int) -> Shared:
-        """The arrays in an open file, which is made large enough."""
+    def within(cls, layout: Layout, memory: mmap.mmap | memoryview) -> Shared:
+        """The arrays in a piece of memory of at least the layout's size."""
         offsets, end = {}, 0
         for name, (shape, dtype) in layout.fields().items():
             offsets[name] = end
-            end += -(-int(np.prod(shape)) * dtype.itemsize // 64) * 64
-        if os.fstat(file).st_size < end:
-            os.ftruncate(file, end)
-        memory = mmap.mmap(file, end)
+            end += _aligned(shape, dtype)
         return cls(
             **{
                 name: np.frombuffer(memory, dtype, int(np.prod(shape)), offsets[name]).reshape(shape)
                 for name, (shape, dtype) in layout.fields().items()
             }
+        )
+
+    def take(self, out: Outcome) -> None:
+        """Keep what a step did."""
+        self.obs[:], self.reward[:] = out.obs, out.reward
+        self.terminated[:], self.truncated[:], self.over[:] = out.terminated, out.truncated, out.over
+        self.has_mask[:] = out.mask is not None
+        if out.mask is not None:
+            self.mask[:] = out.mask
+
+    @staticmethod
+    def outcome(parts: list[Shared]) -> Outcome:
+        """What a step did to all the worlds of `parts`, in arrays of its own."""
+        has_mask = np.concatenate([part.has_mask for part in parts])
+        mask = np.concatenate([part.mask for part in parts]) if has_mask.any() else None
+        return Outcome(
+            np.concatenate([part.obs for part in parts]),
+            np.concatenate([part.reward for part in parts]),
+            np.concatenate([part.terminated for part in parts]),
+            np.concatenate([part.truncated for part in parts]),
+            np.concatenate([part.over for part in parts]),
+            None if mask is None else np.where(has_mask[:, None], mask, True),
         )
 
     def slice(self, first: int, end: int) -> Shared:
@@ -136,12 +159,7 @@ class Slice:
         shared = self._shared
         # Copied, because an environment may keep the action that it was given.
         actions = shared.action.tolist() if self._discrete else list(shared.action.copy())
-        out = self.worlds.step(actions, None if shared.playing.all() else shared.playing)
-        shared.obs[:], shared.reward[:] = out.obs, out.reward
-        shared.terminated[:], shared.truncated[:], shared.over[:] = out.terminated, out.truncated, out.over
-        shared.has_mask[:] = out.mask is not None
-        if out.mask is not None:
-            shared.mask[:] = out.mask
+        shared.take(self.worlds.step(actions, None if shared.playing.all() else shared.playing))
 
     def restart(self) -> None:
         """Begin a new episode where one is asked for."""
@@ -176,7 +194,8 @@ class ProcessWorlds(Worlds):
         self._name = spec.name
         layout = Layout.of(own, num)
         with _nameless_file() as memory:
-            self._shared = Shared.within(layout, memory.fileno())
+            os.ftruncate(memory.fileno(), layout.size())
+            self._shared = Shared.within(layout, mmap.mmap(memory.fileno(), layout.size()))
             self._workers = [_start(spec, layout, memory.fileno(), first, end) for first, end in pairwise(bounds[1:])]
         self._end = weakref.finalize(self, _dismiss, self._workers)
         self._own = Slice(own, self._shared.slice(0, bounds[1]))
@@ -205,14 +224,7 @@ class ProcessWorlds(Worlds):
         self._play_own(self._own.step)
         for worker in self._workers:
             self._await(worker)
-        return Outcome(
-            shared.obs.copy(),
-            shared.reward.copy(),
-            shared.terminated.copy(),
-            shared.truncated.copy(),
-            shared.over.copy(),
-            np.where(shared.has_mask[:, None], shared.mask, True) if shared.has_mask.any() else None,
-        )
+        return Shared.outcome([shared])
 
     def close(self) -> None:
         self._end()
@@ -274,6 +286,16 @@ def _nameless_file() -> Any:
     return tempfile.TemporaryFile()
 
 
+def search_path() -> str:
+    """Where this process looks for modules, for one that is to find the same."""
+    return os.pathsep.join(os.path.abspath(place) for place in sys.path)
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Bytes of an array, rounded up to whole cache lines."""
+    return -(-int(np.prod(shape)) * dtype.itemsize // 64) * 64
+
+
 def _start(spec: EnvSpec, layout: Layout, memory: int, first: int, end: int) -> Worker:
     """Start a worker; it says DONE when its worlds stand."""
     ours, theirs = socket.socketpair()
@@ -282,7 +304,7 @@ def _start(spec: EnvSpec, layout: Layout, memory: int, first: int, end: int) -> 
             [sys.executable, "-m", "operant.envs.worker", str(theirs.fileno()), str(memory)],
             pass_fds=(theirs.fileno(), memory),
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)},
+            env={**os.environ, "PYTHONPATH": search_path()},
         )
     task = {
         "spec": spec.model_dump(mode="json"),

@@ -40,6 +40,7 @@ class Worlds(ABC):
     action_space: gym.Space
     obs_shape: tuple[int, ...]
     obs_dtype: np.dtype
+    stack: int = 1  # frames of which an observation is made, along its first axis, where each step brings one
     foresees: bool = False
 
     @abstractmethod

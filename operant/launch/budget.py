@@ -36,10 +36,13 @@ def usable_cores() -> int:
     return max(1, min(allowed, _container_quota() or allowed))
 
 
-def share(sessions: int, threads: int | None = None, cores: int | None = None) -> Budget:
-    """Share `cores` among `sessions`; `threads` is what a person asked for (`meta.threads`) or a run recorded."""
+def share(sessions: int, threads: int | None = None, cores: int | None = None, processes: int = 1) -> Budget:
+    """Share `cores` among `sessions` of so many `processes` each.
+
+    `threads`, those of one process, are what a person asked for (`meta.threads`) or a run recorded.
+    """
     threads = threads or UNASKED_THREADS
-    at_once = max(1, (cores or usable_cores()) // threads)
+    at_once = max(1, (cores or usable_cores()) // (threads * processes))
     return Budget(workers=min(max(1, sessions), at_once), threads=threads)
 
 

@@ -92,7 +92,7 @@ def _kind(annotation: Any, metadata: Iterable[Any]) -> Kind:
         kind = Kind("one of", choices=tuple(str(each) for each in args))
     elif origin is tuple:
         item = _kind(args[0], ())
-        kind = Kind(f"list of {PLURALS.get(item.words, item.words)}", item=item)
+        kind = Kind(f"list of {PLURALS.get(item.words, item.words.replace('list of', 'lists of', 1))}", item=item)
     elif isinstance(annotation, type) and issubclass(annotation, Closed):
         kind = Kind("section", section=annotation)
     else:
@@ -123,7 +123,7 @@ def _bounded(kind: Kind, metadata: Iterable[Any]) -> Kind:
 
 
 def _each(item: Kind) -> str:
-    return f"each {item.range}" if item.range else ""
+    return item.range if item.item else f"each {item.range}" if item.range else ""
 
 
 def number(value: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
+from operant.spec.dialects.slm.commas import holds_slm, without_last_commas
 from operant.spec.dialects.slm.ledger import Remark
 from operant.spec.dialects.slm.shape import is_slm
 from operant.spec.dialects.slm.translate import translate
@@ -63,7 +65,7 @@ class _Origin:
     path: Path | None
 
     def documents(self) -> dict[str, Document]:
-        return _split(READERS[self.suffix](self.source), _as_name(self.stem))
+        return _split(_read(self.source, self.suffix), _as_name(self.stem))
 
     def loaded(self, name: str, document: Document, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
         document = _named(document, name)
@@ -155,6 +157,21 @@ def _not_found(target: str) -> UsageError:
     if found is None:
         return UsageError(cause, place=target, remedy="operant specs")
     return UsageError(f"{cause}; did you mean {found}?", place=target, remedy=f"operant check {found}")
+
+
+def _read(source: Source, suffix: str) -> Document:
+    """The document of a text; one of SLM-Lab's may have commas that JSON would not."""
+    try:
+        return READERS[suffix](source)
+    except SpecError:
+        forgiven = without_last_commas(source)
+        if suffix != ".json" or forgiven == source:
+            raise
+        with suppress(SpecError):
+            document = read_json(forgiven)
+            if holds_slm(document.data):
+                return document
+        raise
 
 
 def _spec_files(folder: Path) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Replaying = DqnSpec | TwinAlgorithm
 
 MAX_SEED = 2**31 - 1
+IN_PROCESSES = ("ppo", "a2c")
 ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
 
 
@@ -50,6 +51,8 @@ def find_misfits(spec: Spec) -> list[Misfit]:
         *_unused_memory(spec),
         *_untrained_memory(spec),
         *_seed_range(spec),
+        *_process_shares(spec),
+        *_scaled_twice(spec),
         *_lookahead_of_sgd(spec.agent.net.optimizer),
         *_changing_batches(spec),
         *spec.agent.algorithm.misfits(spec),
@@ -265,6 +268,19 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
 
 
+def _scaled_twice(spec: Spec) -> Iterable[Misfit]:
+    """Statistics of pixels would turn bytes into floats, which networks of convolutions scale as bytes."""
+    net = spec.agent.net
+    if net.READS_IMAGES and spec.env.normalize_obs:
+        yield Misfit(
+            "env.normalize_obs",
+            f"does not fit: {net.type} scales pixels itself",
+            "leave it out; or agent.net.type mlp",
+            False,
+            ("agent.net.type",),
+        )
+
+
 def _untrained_memory(spec: Spec) -> Iterable[Misfit]:
     algorithm = spec.agent.algorithm
     if spec.agent.net.REMEMBERS and not algorithm.TAKES_SEQUENCES:
@@ -279,6 +295,33 @@ def _seed_range(spec: Spec) -> Iterable[Misfit]:
         most = MAX_SEED - spec.meta.max_session + 1
         problem = f"gives the last session the seed {last}, above {MAX_SEED}"
         yield Misfit("meta.seed", problem, f"{most} or less", most, ("meta.max_session",))
+
+
+def _process_shares(spec: Spec) -> Iterable[Misfit]:
+    """Processes of one session have equal shares of the environments and of every minibatch."""
+    processes, algorithm = spec.meta.processes, spec.agent.algorithm
+    if processes == 1:
+        return
+    if algorithm.name not in IN_PROCESSES:
+        problem = f"has no effect: {algorithm.name} learns in one process, only {' and '.join(IN_PROCESSES)} share"
+        yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.algorithm.name",))
+        return
+    if spec.agent.net.REMEMBERS:
+        problem = f"does not fit {spec.agent.net.type}, whose sequences are learnt from in one process"
+        yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.net.type",))
+        return
+    sizes = {"env.num_envs": spec.env.num_envs}
+    minibatch = getattr(algorithm, "minibatch_size", None)
+    if minibatch is not None:
+        sizes["agent.algorithm.minibatch_size"] = minibatch
+    common = math.gcd(*sizes.values())
+    for path, size in sizes.items():
+        if size % processes:
+            fitting = near_divisors(common, processes)
+            name = path.rpartition(".")[2]
+            more = near_multiples(processes, size, most=65_536)
+            problem = f"does not divide {name} = {size}"
+            yield Misfit("meta.processes", problem, _nearest(fitting, path, more), closest(fitting, processes), (path,))
 
 
 def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Misfit]:

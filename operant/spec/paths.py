@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -92,10 +93,16 @@ def help_command(model: type[Closed]) -> str:
 
 def known_paths(data: Any, model: type[Closed] = Spec, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every setting of a spec that makes these choices of algorithm, net and memory."""
-    for name, field in model.model_fields.items():
+    for name, kind in _kinds(model).items():
         at = (*path, name)
         yield at
         below = data.get(name) if isinstance(data, dict) else None
-        section = kind_of(field).section_for(below)
+        section = kind.section_for(below)
         if section is not None and (section is not Linear or isinstance(below, dict)):
             yield from known_paths(below, section, at)
+
+
+@cache
+def _kinds(model: type[Closed]) -> dict[str, Kind]:
+    """The kind of each field of a section, worked out once: a file of many slips asks for them again and again."""
+    return {name: kind_of(field) for name, field in model.model_fields.items()}

@@ -95,10 +95,24 @@ def _columns(text: str) -> int:
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The known word most like `word`, or None when none is like it."""
+    """The known word most like `word`, or None when none is like it; first of all one that is a single slip away."""
     known = {each.lower(): each for each in words}
-    found = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    typed = word.lower()
+    slips = [each for each in known if _is_one_slip(typed, each)]
+    found = difflib.get_close_matches(typed, slips or known, n=1, cutoff=0.0 if slips else 0.6)
     return known[found[0]] if found else None
+
+
+def _is_one_slip(typed: str, meant: str) -> bool:
+    """Whether one letter is missing, too many or another, or two neighbours have changed places."""
+    short, long = sorted((typed, meant), key=len)
+    if len(long) - len(short) > 1:
+        return False
+    at = next((i for i, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short))
+    if len(short) < len(long):
+        return short[at:] == long[at + 1 :]
+    swapped = short[at + 1 : at + 2] + short[at : at + 1] + short[at + 2 :]
+    return short[at + 1 :] == long[at + 1 :] or swapped == long[at:]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:

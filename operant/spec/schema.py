@@ -103,6 +103,12 @@ class MetaSpec(Closed):
     threads: int | None = Field(
         default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
+    processes: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Processes of a session that share environments and minibatches, averaging gradients; PPO and A2C.",
+    )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
     precision: Literal["float32", "bfloat16"] = Field(
         default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."

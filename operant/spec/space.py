@@ -22,7 +22,7 @@ from operant.spec.distributions import ALIASES, PARAMETERS, Distribution, fault_
 from operant.spec.document import Document, KeyPath, put
 from operant.spec.errors import dotted, is_only_misfit, key_span, problems_in, unknown_setting
 from operant.spec.paths import find
-from operant.spec.problems import Problem, did_you_mean, report
+from operant.spec.problems import Problem, did_you_mean, nearest, report
 from operant.spec.schema import Spec
 
 TRIES = 200
@@ -82,10 +82,19 @@ def _entries(search: Mapping[str, Any], at: KeyPath = ()) -> Iterator[Dimension 
             yield _dimension(here, path, suffix, body if isinstance(body, list) else [body])
         elif isinstance(body, Mapping) and "dist" in body:
             yield _from_mapping(here, path, body)
+        elif isinstance(body, Mapping) and (slip := _misspelt_dist(body)):
+            yield _Fault((*here, slip), f"search.{path}.{slip} is not a setting", "did you mean dist?")
         elif isinstance(body, Mapping) and body:
             yield from _entries(body, here)
         else:
             yield _Fault(here, f"search.{path} names no distribution", f"write {path}__uniform: [low, high]")
+
+
+def _misspelt_dist(body: Mapping[str, Any]) -> str | None:
+    """The key that was meant to be `dist`, in a mapping that names parameters of a distribution."""
+    parameters = {name for names in PARAMETERS.values() for name in names}
+    strange = [str(key) for key in body if key not in parameters]
+    return strange[0] if len(strange) == 1 < len(body) and nearest(strange[0], ["dist"]) else None
 
 
 def _from_mapping(at: KeyPath, path: str, body: Mapping[str, Any]) -> Dimension | _Fault:

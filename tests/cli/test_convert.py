@@ -20,11 +20,12 @@ CONVERTED: dict[str, tuple[str, ...]] = {
     "dqn_lunar": ("dqn_lunar.json",),
     "ppo_continuous": ("ppo_continuous.yaml:ppo_continuous", *FILLED),
     "older": ("older.json", "vanilla_dqn_cartpole"),
+    "sac_pendulum": ("sac_pendulum.yaml",),
     "lossy": ("dqn_cartpole.yaml", "--lossy"),
 }
 REFUSED: dict[str, tuple[str, ...]] = {
     "no_counterpart": ("dqn_cartpole.yaml",),
-    "no_such_algorithm": ("sac_pendulum.yaml", "--lossy"),
+    "no_such_algorithm": ("hydra_cartpole.yaml", "--lossy"),
     "left_over_variables": ("ppo_continuous.yaml", "ppo_continuous"),
     "native_already": ("ppo_cartpole",),
 }

@@ -205,6 +205,17 @@ CASES: dict[str, dict[str, Any]] = {
             "net": SMALL_NET,
         },
     },
+    "ppo-two-ranks": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 4,
+            "max_frame": 12_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+        "meta": {**META, "processes": 2},
+    },
     "dqn-boltzmann": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
         "agent": {
@@ -260,6 +271,15 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
         "meta": FEW_GAMES,
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
+    },
+    "dqn-atari": {
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "meta": FEW_GAMES,
+        "agent": {
+            "algorithm": {"name": "dqn", "training_start": 300, "training_frequency": 4, "n_step": 3},
+            "memory": {"name": "prioritised", "batch_size": 16, "max_size": 1000},
+            "net": {**SMALL_CNN, "duelling": True},
+        },
     },
     "ppo-processes": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
@@ -339,6 +359,7 @@ SLOW = (
     "sac",
     "dqn-n-step-combined",
     "ppo-processes",
+    "ppo-two-ranks",
     "ppo-return-scale",
     "dqn-boltzmann",
     "crossq-discrete",

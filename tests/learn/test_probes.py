@@ -12,7 +12,8 @@ from operant.engines.deep.loop import Learner
 from operant.engines.deep.playing import play
 from operant.engines.deep.soft import SoftLearner
 from operant.engines.deep.td3 import Td3
-from operant.envs.probe import PROBES
+from operant.envs.gym import make_env
+from operant.envs.probe import PROBES, Probe
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -31,6 +32,14 @@ FRAMES = {
 FRAMES |= {"sac": 4_000, "sac-continuous": 4_000, "td3-continuous": 4_000, "dqn-n-step-combined": 4_000}
 FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000, "dqn-boltzmann": 4_000, "sarsa-boltzmann": 8_000}
 FRAMES |= {"dqn-quantiles": 4_000, "crossq": 4_000, "crossq-continuous": 4_000}
+FRAMES |= {
+    "ppo-pixels": 12_000,
+    "a2c-pixels": 12_000,
+    "ppo-impala-pixels": 12_000,
+    "dqn-duelling-pixels": 4_000,
+    "sac-pixels": 3_000,
+}
+FRAMES |= {"reinforce-pixels": 8_000, "sarsa-pixels": 8_000, "ppo-separate-pixels": 12_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -77,6 +86,7 @@ def boltzmann(algorithm: dict) -> dict:
 
 
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
+CNN = {"type": "nature_cnn", "conv": [[4, 4, 4]], "hidden": [32], "optimizer": {"lr": 3e-3}}
 CALM = {"hidden": [32], "optimizer": {"lr": 1e-3}}
 LEARNERS = {
     "ppo": {"algorithm": PPO, "net": FAST},
@@ -113,11 +123,25 @@ LEARNERS = {
     "crossq": {"algorithm": CROSSQ, "net": CALM},
     "crossq-continuous": {"algorithm": CROSSQ, "net": CALM},
     "a2c-return-scale": {"algorithm": {**A2C, "normalize_v_targets": True}, "net": FAST},
+    "ppo-pixels": {"algorithm": PPO, "net": CNN},
+    "ppo-separate-pixels": {"algorithm": PPO, "net": {**CNN, "shared": False}},
+    "a2c-impala-pixels": {
+        "algorithm": A2C,
+        "net": {"type": "impala", "channels": [4], "hidden": [32], "optimizer": {"lr": 3e-3}},
+    },
+    "reinforce-pixels": {"algorithm": REINFORCE, "net": CNN},
+    "sarsa-pixels": {"algorithm": SARSA, "net": CNN},
+    "dqn-duelling-pixels": {
+        "algorithm": DQN,
+        "memory": {"name": "prioritised", "max_size": 2000},
+        "net": {**CNN, "duelling": True},
+    },
+    "sac-pixels": {"algorithm": SAC, "net": CNN},
 }
 
 
 def train(learner: str, probe: str, seed: int) -> Learner:
-    kwargs = {"continuous": True} if learner.endswith("continuous") else {}
+    kwargs = {kind: True for kind in ("continuous", "pixels") if learner.endswith(kind)}
     name = f"operant/Probe{probe.capitalize()}-v0"
     env = {"name": name, "num_envs": 4, "max_frame": FRAMES[learner], "kwargs": kwargs}
     spec = Spec.model_validate({"env": env, "agent": LEARNERS[learner]})
@@ -127,13 +151,21 @@ def train(learner: str, probe: str, seed: int) -> Learner:
     return built
 
 
+def seen(learner: Learner, observation: float) -> np.ndarray:
+    """An observation as the learner's environment shows it."""
+    probe = make_env(learner.spec.env).unwrapped
+    assert isinstance(probe, Probe)
+    probe._seen = observation
+    return probe._observe()
+
+
 def values(learner: Learner, *observations: float) -> np.ndarray:
     """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
-    obs = torch.tensor(observations).unsqueeze(-1)
+    obs = torch.from_numpy(np.stack([seen(learner, observation) for observation in observations]))
     with torch.no_grad():
         if isinstance(learner, SoftLearner):
-            output, noise = learner.policy(obs), torch.zeros_like(obs)
-            return learner.actions.expect(output, learner.critic.judge, obs, noise)[0].numpy()
+            noise = torch.zeros(len(obs), 1)
+            return learner.actions.expect(learner.policy(obs), learner.critic.judge, obs, noise)[0].numpy()
         if isinstance(learner, Td3):
             return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
         if isinstance(learner, ActorCriticLearner):

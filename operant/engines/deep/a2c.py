@@ -34,23 +34,27 @@ class A2c(ActorCriticLearner):
         """One descent of policy loss + value loss - entropy bonus over the whole rollout."""
         settings, frame = self.algorithm, self.tracker.frames
         lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
-        output, critic = self.judge(self.seen(rollout))
-        action = self.rows(rollout.action)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, self.legal(rollout))
-        value = self.returns.value_of(self.grid(critic.detach()))
+        seen, action, legal = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
+        mine = self.ranks.rows(len(action))
+        output, critic = self.judge(seen[mine])
+        logp, entropy = self.distribution.log_prob_and_entropy(
+            output, action[mine], self.net.log_std, None if legal is None else legal[mine]
+        )
+        value = self.returns.value_of(self.grid(self.ranks.gather(critic.detach())))
         estimated = self.advantages(rollout, value)
         advantage = self.rows(estimated)
         self.returns.learn(value + estimated)
-        value_loss = losses.value_loss(critic, self.rows(self.returns.output_of(value + estimated)))
+        target = self.rows(self.returns.output_of(value + estimated))
+        value_loss = losses.value_loss(critic, target[mine])
         if settings.normalize_advantages:
             advantage = losses.standardise(advantage)
-        policy_loss = losses.policy_gradient_loss(logp, advantage)
+        policy_loss = losses.policy_gradient_loss(logp, advantage[mine])
         bonus = entropy.mean()
         entropy_coef = value_at(settings.entropy_coef, frame)
         norm = self.optimiser.step(policy_loss + settings.val_loss_coef * value_loss - entropy_coef * bonus)
         self.tracker.updates += 1
         names = ("loss/policy", "loss/value", "policy/entropy", "optim/grad_norm")
-        found = torch.stack((policy_loss, value_loss, bonus, norm)).tolist()
+        found = self.ranks.average(torch.stack((policy_loss, value_loss, bonus, norm)).detach()).tolist()
         return dict(zip(names, found, strict=True)) | {"optim/lr": lr}
 
     def advantages(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:

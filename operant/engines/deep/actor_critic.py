@@ -20,12 +20,14 @@ from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.nets import ActorCritic, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.parallel import Ranks
 from operant.engines.deep.policies import Categorical, DiagonalGaussian, Distribution
 from operant.engines.deep.recall import recall_of
 from operant.engines.deep.recurrent import RecurrentActorCritic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
+from operant.engines.deep.vision import laid_out
 from operant.envs.gym import ActionMap, Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -72,12 +74,15 @@ class ActorCriticLearner(ABC):
         self.horizon = horizon
         self.returns = returns
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        self.ranks = Ranks()
+        worlds = self.ranks.worlds(spec.env, spec.env.num_envs)
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k), worlds=worlds)
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
         rates = (optimizer.lr, optimizer.critic_lr or optimizer.lr)
         self.optimiser = FlatOptimiser(optimizer, self.net.parameter_groups(), rates)
+        self.optimiser.combine = self.ranks.average
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.distribution = distribution_for(self.vector.actions)
         self.rewards = RewardNormaliser(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
@@ -106,6 +111,7 @@ class ActorCriticLearner(ABC):
 
     def iterate(self) -> list[Ended]:
         """One rollout and the update that it pays for."""
+        self.ranks.begin()
         rollout = collect(self.vector, self.actor, self.rewards, self.rng_act, self.horizon)
         self.tracker.frames += rollout.reward.size
         self.tracker.add(self.update(rollout))
@@ -117,7 +123,7 @@ class ActorCriticLearner(ABC):
         """What the network reads of a rollout."""
         kept = rollout.remembered
         if kept is None:
-            return Seen(self.rows(rollout.obs))
+            return Seen(laid_out(self.rows(rollout.obs)))
         return Seen(self.rows(rollout.obs), self.rows(kept.begun), self.tensor(kept.start))
 
     def judge(self, seen: Seen) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from operant.engines.deep.frames import FrameReplay
 from operant.engines.deep.replay import Replay
 from operant.spec.algorithms import DqnSpec
 from operant.spec.off_policy import TwinAlgorithm
@@ -36,7 +37,7 @@ def rollout_arithmetic(spec: Spec, steps: int) -> Arithmetic:
     return Arithmetic([line], updates=updates)
 
 
-def replay_arithmetic(spec: Spec, settings: DqnSpec | TwinAlgorithm, replay: Replay) -> Arithmetic:
+def replay_arithmetic(spec: Spec, settings: DqnSpec | TwinAlgorithm, replay: Replay | FrameReplay) -> Arithmetic:
     """How frames become gradient steps, and how large the replay will be."""
     memory, frames = spec.agent.memory, spec.env.max_frame
     assert memory is not None, "the schema gives every off-policy algorithm a memory"
@@ -48,5 +49,19 @@ def replay_arithmetic(spec: Spec, settings: DqnSpec | TwinAlgorithm, replay: Rep
         f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
     ]
     held = sum(array.nbytes for array in replay.state().values())
-    growth = int(held * (min(frames, memory.max_size) / max(replay.filled, 1) - 1))
+    if isinstance(replay, FrameReplay):
+        lines.append(frame_cost(spec, replay))
+        growth = int(replay.nbytes * min(1.0, frames / memory.max_size)) - held
+    else:
+        growth = int(held * (min(frames, memory.max_size) / max(replay.filled, 1) - 1))
     return Arithmetic(lines, updates=steps, warm_up=settings.training_start, growth=growth)
+
+
+def frame_cost(spec: Spec, replay: FrameReplay) -> str:
+    """Memory of a replay of images, and what its checkpoints cost."""
+    size, kept = replay.nbytes / 1e9, spec.meta.keep_checkpoints + 1
+    saves = spec.env.max_frame // spec.meta.save_frequency
+    return (
+        f"its frames are stored once: {size:.1f} GB of memory when full, and as much in every checkpoint"
+        f" ({saves:,} are written, {kept} kept: up to {size * kept:.1f} GB of disk)"
+    )

@@ -15,12 +15,12 @@ from torch import Tensor
 from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.normalise import RewardNormaliser
-from operant.engines.deep.nstep import NStep
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import ILLEGAL
 from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
 from operant.engines.deep.quantile import QuantileNet
-from operant.engines.deep.replay import Batch, Replay
+from operant.engines.deep.replay import Batch
+from operant.engines.deep.storage import Storage
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
@@ -53,17 +53,9 @@ class Dqn:
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
         )
-        action = np.zeros((), np.int64)
-        self.replay = Replay(
-            self.memory,
-            self.vector.obs_shape,
-            action,
-            discounts=self.algorithm.n_step > 1,
-            masked=0 if self.vector.mask is None else self.vector.actions.size,
-        )
-        self.lookahead = NStep(
-            self.vector.num, self.algorithm.n_step, self.algorithm.gamma, self.vector.obs_shape, action
-        )
+        self.storage = Storage(self.memory, self.vector, self.algorithm.n_step, self.algorithm.gamma, masks=True)
+        self.replay = self.storage.replay
+        lookahead = self.storage.lookahead
         self.rng_act = seeds.rng("act")
         self.rng_sample = seeds.rng("sample")
         self.snapshot = codec.Snapshot(
@@ -74,7 +66,7 @@ class Dqn:
                 "env": self.vector,
                 "reward": self.rewards,
                 "replay": self.replay,
-                **({"lookahead": self.lookahead} if self.algorithm.n_step > 1 else {}),
+                **({"lookahead": lookahead} if lookahead is not None else {}),
             },
             tracker=self.tracker,
             streams={"act": self.rng_act, "sample": self.rng_sample},
@@ -104,20 +96,9 @@ class Dqn:
             action = self.exploration.policy.sample(scores, noise[t], None, self.vector.mask)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
-            self._store(
-                step.truncated,
-                obs=obs,
-                action=action,
-                reward=reward,
-                next_obs=step.next_obs,
-                terminated=step.terminated,
-                **({} if step.next_mask is None else {"next_mask": step.next_mask}),
-            )
+            self.storage.add(obs, action, reward, step)
             ended += step.ended
         return ended
-
-    def _store(self, truncated: np.ndarray, **rows: np.ndarray) -> None:
-        self.replay.add(**(self.lookahead.push(rows, truncated) if self.algorithm.n_step > 1 else rows))
 
     def _explore(self) -> Exploration:
         return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)

@@ -17,7 +17,7 @@ from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.codec import Stateful
 from operant.engines.deep.normalise import RewardNormaliser
-from operant.engines.deep.replay import Replay
+from operant.engines.deep.storage import Storage
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
@@ -51,9 +51,8 @@ class Experience:
         self.device = device
         self.tracker = Tracker()
         self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
-        actions = self.vector.actions
-        one = np.zeros((), np.int64) if actions.discrete else np.zeros(actions.size, np.float32)
-        self.replay = Replay(self.memory, self.vector.obs_shape, one)
+        self.storage = Storage(self.memory, self.vector)
+        self.replay = self.storage.replay
         self.rewards = RewardNormaliser(
             spec.env.num_envs, spec.env.normalize_reward, settings.gamma, spec.env.clip_reward
         )
@@ -70,7 +69,7 @@ class Experience:
             action = self._uniform() if self.warming_up else actor.draw(actor.normaliser(obs), action_noise)
             step = self.vector.step(action)
             reward = self.rewards(step.reward, step.terminated | step.truncated)
-            self.replay.add(obs=obs, action=action, reward=reward, next_obs=step.next_obs, terminated=step.terminated)
+            self.storage.add(obs, action, reward, step)
             ended += step.ended
         self.tracker.frames += self.settings.training_frequency
         for over in ended:
@@ -95,13 +94,18 @@ class Experience:
         batch = self.replay.sample(self._rng_sample, beta)
         return Sample(
             index=batch.index,
-            obs=self.tensor(actor.normaliser(batch.obs)),
+            obs=self._seen(actor, batch.obs),
             action=self.tensor(batch.action),
             reward=self.tensor(batch.reward),
-            next_obs=self.tensor(actor.normaliser(batch.next_obs)),
+            next_obs=self._seen(actor, batch.next_obs),
             terminated=self.tensor(batch.terminated),
             weight=None if batch.weight is None else self.tensor(batch.weight),
         )
+
+    def _seen(self, actor: Actor, obs: np.ndarray) -> Tensor:
+        """Observations as the networks take them: a perceptron takes images as vectors."""
+        seen = self.tensor(actor.normaliser(obs))
+        return seen if seen.ndim == 2 or self.spec.agent.net.READS_IMAGES else seen.flatten(1).float()
 
     def learnt(self, batch: Sample, error: Tensor) -> None:
         """Tell the replay the new temporal-difference errors [2, B] of a batch: of both critics, their mean size."""

@@ -7,7 +7,7 @@ stepping then cost one operation each instead of one per parameter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from operant.engines.deep.rates import LearningRates
 from operant.spec.optimizers import OptimizerSpec
 
-CLASSES: dict[str, type[torch.optim.Optimizer]] = {
+CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "rmsprop": torch.optim.RMSprop,
@@ -37,7 +37,8 @@ class FlatOptimiser:
     """Steps groups of parameters, each at its own learning rate, with the gradient norm limited.
 
     The limit holds for all parameters together, or with `clip_each` for every group by itself:
-    then a large value error of the critic cannot shrink the policy's step.
+    then a large value error of the critic cannot shrink the policy's step. `combine` is called with
+    every gradient, before its norm is taken: where several processes learn, it averages.
     """
 
     def __init__(self, spec: OptimizerSpec, groups: Sequence[list[nn.Parameter]], rates: Sequence[float]) -> None:
@@ -46,6 +47,7 @@ class FlatOptimiser:
         self._flat = torch.empty(sum(sizes), device=device)
         self._grad = torch.zeros_like(self._flat)
         self._clip = spec.clip_grad_norm
+        self.combine: Callable[[Tensor], object] = lambda grad: None
         _become_views([p for group in groups for p in group], self._flat, self._grad)
         grads = self._grad.split(sizes)
         self._clipped = grads if spec.clip_each else (self._grad,)
@@ -65,6 +67,7 @@ class FlatOptimiser:
         """Descend `loss` once; returns the whole gradient's norm before clipping."""
         self._grad.zero_()
         loss.backward()
+        self.combine(self._grad)
         norm = torch.linalg.vector_norm(self._grad)
         if self._clip is not None:
             for part in self._clipped:

@@ -78,18 +78,23 @@ class Ppo(ActorCriticLearner):
             for start in range(0, rows, size):
                 batch = shuffled.take(slice(start, start + size))
                 reports.append(self.gradient_step(batch, clip, entropy_coef))
-            if settings.target_kl is not None and float(reports[-1][3]) > settings.target_kl:
+            if (
+                settings.target_kl is not None
+                and float(self.ranks.average(reports[-1][3].clone())) > settings.target_kl
+            ):
                 break
         names = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
-        means = torch.stack(reports).mean(0).tolist()
+        means = self.ranks.average(torch.stack(reports).mean(0)).tolist()
         return dict(zip(names, means, strict=True)) | {"optim/lr": lr}
 
     def gradient_step(self, batch: Samples, clip: float, entropy_coef: float) -> Tensor:
-        """Descend policy loss + value loss - entropy bonus on one minibatch."""
-        output, value = self.judge(batch.seen)
-        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
+        """Descend policy loss + value loss - entropy bonus on this process's share of one minibatch."""
+        mine = self.ranks.rows(len(batch.logp))
         standardised = self.algorithm.normalize_advantages == "standardise"
         advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
+        batch, advantage = batch.take(mine), advantage[mine]
+        output, value = self.judge(batch.seen)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
             value_loss = losses.value_loss(value, batch.target)
@@ -107,8 +112,12 @@ class Ppo(ActorCriticLearner):
     def samples(self, rollout: Rollout) -> Samples:
         """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
         seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
-        output, critic = self.judge_all(seen)
-        logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
+        mine = self.ranks.rows(len(action))
+        output, part = self.judge_all(seen[mine])
+        logp, _ = self.distribution.log_prob_and_entropy(
+            output, action[mine], self.net.log_std, None if mask is None else mask[mine]
+        )
+        logp, critic = self.ranks.gather(logp), self.ranks.gather(part)
         value = self.returns.value_of(self.grid(critic))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)

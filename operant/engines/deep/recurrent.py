@@ -32,7 +32,7 @@ class Core(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs [L, S, units] of inputs [L, S, ...] from the memories [S, width], and the memories at the end."""
-        parts = memory.view(-1, *self.shape).permute(1, 2, 0, 3).contiguous()
+        parts = memory.reshape(-1, *self.shape).permute(1, 2, 0, 3).contiguous()
         output, after = self.cells(x, tuple(parts) if len(parts) == 2 else parts[0])
         kept = torch.stack(after) if isinstance(after, tuple) else after.unsqueeze(0)
         return output, kept.permute(2, 0, 1, 3).flatten(1)

@@ -86,6 +86,11 @@ class Replay:
         found = {name: array[index] for name, array in self._arrays.items()}
         return Batch(index=index, weight=weight, **found)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the ring, once it is full."""
+        return sum(array.nbytes for array in self._arrays.values())
+
     def state(self) -> dict[str, np.ndarray]:
         """The filled part of the ring and where it is written next."""
         state = {name: array[: self.filled] for name, array in self._arrays.items()}
@@ -124,6 +129,10 @@ class Priorities:
     def add(self, index: np.ndarray) -> None:
         """New transitions get the largest priority seen, so that each is likely to be used once."""
         self._set(index, np.full(len(index), self._largest))
+
+    def drop(self, index: np.ndarray) -> None:
+        """These are not to be drawn any more."""
+        self._set(index, np.zeros(len(index)))
 
     def update(self, index: np.ndarray, error: np.ndarray) -> None:
         """Give sampled transitions the priority of their new temporal-difference error."""

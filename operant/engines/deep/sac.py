@@ -19,7 +19,7 @@ from operant.engines.deep.layers import linear
 from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.soft import SoftLearner, actions_for
-from operant.engines.deep.twin import TwinCritic, blend
+from operant.engines.deep.twin import Critics, TwinCritic, TwinImageCritic, blend
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.nets import Net
@@ -41,8 +41,10 @@ class Sac(SoftLearner):
     def new_policy(self, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
         return build_net(self.spec, obs_shape, actions)
 
-    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> TwinCritic:
+    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> Critics:
         kind = actions_for(obs_shape, actions)
+        if net.READS_IMAGES:
+            return TwinImageCritic(net, obs_shape, kind.critic_outputs)
         return TwinCritic(net, kind.critic_inputs, kind.critic_outputs)
 
     def gradient_step(self, batch: Sample, of_critics: list[Tensor], of_policy: list[Tensor]) -> None:

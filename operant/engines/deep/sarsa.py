@@ -121,7 +121,7 @@ class Sarsa:
         lr = self.optimiser.anneal(self.tracker.frames / self.spec.env.max_frame)
         obs = self._tensor(np.concatenate([rollout.obs, rollout.last_obs[None]]))
         action = self._tensor(np.concatenate([rollout.action, self.chosen.action[None]]))
-        value = self.net(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+        value = self._values(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
         error = value[:-1] - self.targets(rollout, value[1:].detach())
         loss = losses.weighted_td_loss(error, None, self.algorithm.loss)
         norm = self.optimiser.step(loss)
@@ -129,6 +129,10 @@ class Sarsa:
         found = torch.stack((loss, value[:-1].mean(), norm)).tolist()
         names = ("loss/q", "q/mean", "optim/grad_norm")
         return dict(zip(names, found, strict=True)) | {"optim/lr": lr} | self.exploration.report
+
+    def _values(self, obs: Tensor) -> Tensor:
+        """Action values of observations [T, N, ...]; networks that read images take one axis of them."""
+        return self.net(obs) if obs.ndim == 3 else self.net(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
 
     @torch.no_grad()
     def targets(self, rollout: Rollout, next_value: Tensor) -> Tensor:

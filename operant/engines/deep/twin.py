@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.engines.deep.nets import QNet
 from operant.spec.nets import Net
 
 
@@ -36,6 +37,9 @@ class TwinCritic(Critics):
         widths = (inputs, *spec.hidden, outputs)
         gains = [HIDDEN_GAIN] * len(spec.hidden) + [spec.critic_gain]
         self.activation = ACTIVATIONS[spec.activation]()
+        if isinstance(self.activation, nn.ReLU):
+            # A layer's own output is nobody else's: no need for a second array of its size.
+            self.activation.inplace = True
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for (before, after), gain in zip(pairwise(widths), gains, strict=True):
             pair = [linear(spec, before, after, gain) for _ in range(2)]
@@ -55,6 +59,22 @@ class TwinCritic(Critics):
         for weight, bias in hidden:
             x = self.activation(torch.baddbmm(bias, x, weight))
         return torch.baddbmm(last_bias, x, last_weight)
+
+
+class TwinImageCritic(Critics):
+    """Two networks that read images and value every discrete action."""
+
+    def __init__(self, spec: Net, observation: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        self.pair = nn.ModuleList([QNet(spec, observation, outputs) for _ in range(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack([critic(x) for critic in self.pair])
+
+    @torch.no_grad()
+    def judge(self, x: Tensor, critics: int = 2) -> Tensor:
+        """As fixed numbers: no gradient is wanted of the weights, and images have none."""
+        return torch.stack([critic(x) for critic in self.pair[:critics]])
 
 
 @torch.no_grad()

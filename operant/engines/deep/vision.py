@@ -29,6 +29,13 @@ class Pixels(nn.Module):
         return ordered.to(torch.float32, copy=True, memory_format=torch.channels_last).mul_(1 / 255)
 
 
+def laid_out(obs: Tensor) -> Tensor:
+    """Images C x H x W with their channels last in memory: once for a rollout, not for each of its minibatches."""
+    image = image_of(tuple(obs.shape[1:]))
+    in_order = image is not None and image.axes == (0, 1, 2, 3)
+    return obs.contiguous(memory_format=torch.channels_last) if in_order else obs
+
+
 class Residual(nn.Module):
     """x + two convolutions of x, each after its activation."""
 
@@ -82,4 +89,5 @@ def convolution(spec: Net, inputs: int, outputs: int, kernel: int, stride: int =
     """A convolution initialised as the spec says, with its weights' channels last in memory."""
     layer = nn.Conv2d(inputs, outputs, kernel, stride, padding)
     initialise(spec, layer, HIDDEN_GAIN)
-    return layer.to(memory_format=torch.channels_last)
+    layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
+    return layer

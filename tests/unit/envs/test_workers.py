@@ -154,7 +154,8 @@ from operant.envs.gym import VectorEnv
 from operant.spec.schema import EnvSpec
 env = VectorEnv(EnvSpec(name="CartPole-v1", vectorization="processes"), 6, lambda i, k: i + 10 * k)
 print(*(worker.process.pid for worker in env.worlds._workers), flush=True)
-while True:
+end = time.monotonic() + 60  # should this test itself be killed
+while time.monotonic() < end:
     env.step(np.zeros(6, np.int64))
 """
 
@@ -180,7 +181,13 @@ def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
     before = set(os.listdir("/dev/shm"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPERANT_CORES": "3"}
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", PARENT],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        # A shell's background jobs ignore Ctrl-C, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert parent.stdout is not None
     pids = [int(pid) for pid in parent.stdout.readline().split()]

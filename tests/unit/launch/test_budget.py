@@ -25,6 +25,11 @@ def test_cores_are_shared(sessions: int, threads: int | None, cores: int, expect
     assert share(sessions, threads, cores) == expected
 
 
+def test_a_session_of_several_processes_takes_a_core_for_each() -> None:
+    assert share(4, None, 8, processes=4) == Budget(workers=2, threads=1)
+    assert share(4, 2, 8, processes=8) == Budget(workers=1, threads=2)
+
+
 def test_usable_cores_are_at_most_those_of_the_affinity() -> None:
     assert 1 <= usable_cores() <= len(os.sched_getaffinity(0))
 

@@ -397,6 +397,30 @@ CASES = [
         "leave it out",
         None,
     ),
+    (
+        DQN,
+        {"meta.processes": 2},
+        "meta.processes",
+        "has no effect: dqn learns in one process, only ppo and a2c share",
+        "leave it out",
+        1,
+    ),
+    (
+        PPO,
+        {"meta.processes": 3, "agent.algorithm.minibatch_size": 96, "agent.algorithm.time_horizon": 96},
+        "meta.processes",
+        "does not divide num_envs = 4",
+        "nearest that fit: 2 or 4; or env.num_envs 3 or 6",
+        2,
+    ),
+    (
+        A2C,
+        {"meta.processes": 8},
+        "meta.processes",
+        "does not divide num_envs = 4",
+        "nearest that fit: 4; or env.num_envs 8",
+        4,
+    ),
 ]
 
 
@@ -451,3 +475,10 @@ def test_near_multiples_are_the_nearest(step: int, wanted: int) -> None:
 def test_the_smaller_of_two_equally_near_values_is_closest() -> None:
     assert closest([4, 8], 6) == 4
     assert closest([], 6) is None
+
+
+def test_pixels_are_not_scaled_twice() -> None:
+    found = misfits(PPO, {"env.normalize_obs": True, "agent.net": {"type": "nature_cnn"}})
+    assert [(each.path, each.problem) for each in found] == [
+        ("env.normalize_obs", "does not fit: nature_cnn scales pixels itself")
+    ]

@@ -10,7 +10,7 @@ from operant.errors import SpecError
 from operant.spec.document import Source, lookup
 from operant.spec.fields import Linear
 from operant.spec.load import load
-from operant.spec.overrides import fill, parse
+from operant.spec.overrides import apply, fill, parse
 from operant.spec.read_yaml import read_yaml
 from operant.spec.schema import Spec
 
@@ -144,3 +144,18 @@ def test_filling_gives_back_what_fills_nothing() -> None:
     assert rest == ["meta.seed=7"]
     with pytest.raises(SpecError, match=r"env\.name waits for \$\{version\}"):
         fill(document, ["env=Pendulum", "frames=4e6"])
+
+
+def test_a_placeholder_may_have_a_default_of_its_own_type() -> None:
+    text = "name: ppo\nenv: {name: '${env:-ALE/Pong-v5}', max_frame: '${frames:-4e6}'}\n"
+    document = read_yaml(Source(text, "demo.yaml"))
+    assert apply(document, []).data == {"name": "ppo", "env": {"name": "ALE/Pong-v5", "max_frame": 4e6}}
+    assert apply(document, ["frames=7"]).data["env"]["max_frame"] == 7
+
+
+def test_the_environment_given_for_a_placeholder_names_the_run() -> None:
+    document = read_yaml(Source("name: ppo\nenv: {name: '${env:-ALE/Pong-v5}'}\n", "demo.yaml"))
+    assert apply(document, []).data["name"] == "ppo"
+    assert apply(document, ["env=ALE/MsPacman-v5"]).data["name"] == "ppo_mspacman"
+    assert apply(document, ["env=ALE/MsPacman-v5", "name=mine"]).data["name"] == "mine"
+    assert apply(document, ["env=my_package.mazes.Maze"]).data["name"] == "ppo_maze"

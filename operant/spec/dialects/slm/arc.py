@@ -1,10 +1,13 @@
-"""TorchArcNet graphs that describe a plain multilayer perceptron."""
+"""TorchArcNet graphs that describe a plain chain: linear layers, perhaps behind convolutions."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.slm.perceptron import native_type, numbers
+from operant.spec.dialects.slm.vision import CNN, bytes_to_numbers, convolutions
 from operant.spec.document import KeyPath
 
 ACTIVATIONS = {
@@ -17,24 +20,113 @@ ACTIVATIONS = {
     "LeakyReLU": "leaky_relu",
 }
 LINEAR = ("LazyLinear", "Linear")
-PLAIN = "only a chain of linear layers, each followed by one and the same activation, has a counterpart"
+CONVOLUTION = ("LazyConv2d", "Conv2d")
+RENORM = ("LazyBatchRenorm1d", "BatchRenorm1d")
+PLAIN = (
+    "only a chain of convolutions and linear layers, each followed by one and the same activation, has a counterpart"
+)
+
+
+@dataclass
+class Chain:
+    """What a chain of layers says: convolutions, widths, one activation, and the renormalisation between them."""
+
+    convolutions: list[Any] = field(default_factory=list)
+    widths: list[Any] = field(default_factory=list)
+    activations: list[str] = field(default_factory=list)
+    renorms: list[dict[str, Any]] = field(default_factory=list)
+    flat: bool = False
+
+    def takes(self, layer: Any) -> bool:
+        """Add a layer, if it has a place here."""
+        kind, options = next(iter(layer.items())) if isinstance(layer, dict) and len(layer) == 1 else (layer, None)
+        options = options if isinstance(options, dict) else {}
+        wants_activation = len(self.convolutions) + len(self.widths) > len(self.activations)
+        if not wants_activation and kind in LINEAR and set(options) <= {"in_features", "out_features"}:
+            self.widths.append(options.get("out_features"))
+        elif not wants_activation and kind in CONVOLUTION and not self.widths:
+            self.convolutions.append(_convolution(options))
+        elif not wants_activation and kind == "Flatten" and self.convolutions and not self.flat:
+            self.flat = True
+        elif wants_activation and kind in RENORM and len(self.renorms) == len(self.widths) - 1:
+            self.renorms.append(options)
+        elif wants_activation and str(kind) in ACTIVATIONS and not options:
+            self.activations.append(ACTIVATIONS[str(kind)])
+        else:
+            return False
+        return True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every layer has the one activation, and all or none are renormalised."""
+        layers = len(self.convolutions) + len(self.widths)
+        return len(self.activations) == layers and len(set(self.activations)) < 2 and self.renorms_fit
+
+    @property
+    def renorms_fit(self) -> bool:
+        """All layers are renormalised alike, or none is."""
+        return not self.renorms or (
+            len(self.renorms) == len(self.widths) and all(each == self.renorms[0] for each in self.renorms)
+        )
+
+
+def _convolution(options: dict[str, Any]) -> list[Any]:
+    known = {"in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation"}
+    sizes = [options.get("out_channels"), options.get("kernel_size"), options.get("stride", 1)]
+    rest = [options.get("padding", 0), options.get("dilation", 1)]
+    return [*sizes, *rest] if set(options) <= known else []
 
 
 def arc(net: Section) -> None:
-    """Read the graph as hidden widths and an activation, or say which part of it is more than that."""
+    """Read the graph as convolutions, hidden widths and an activation, or say which part of it is more than that."""
     net.get("hid_layers_activation")
+    found = chain(net)
+    if found is None:
+        native_type(net, "mlp")
+        return
+    path, layers = found
+    if layers.renorms:
+        net.ledger.refuse(path, "renormalises its layers, which has a counterpart in the critics of CrossQ only")
+        return
+    if layers.convolutions:
+        if not native_type(net, CNN):
+            net.skip()
+            return
+        convolutions(net, path, layers.convolutions)
+        bytes_to_numbers(net)
+    else:
+        native_type(net, "mlp")
+        numbers(net)
+    net.ledger.set("agent.net.hidden", layers.widths, path)
+    if layers.activations:
+        net.ledger.set("agent.net.activation", layers.activations[0], path)
+    if net.get("hid_layers_activation") not in (None, *layers.activations):
+        net.ledger.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")
+
+
+def chain(net: Section) -> tuple[KeyPath, Chain] | None:
+    """The layers of the net's graph, and where they stand; None, and a refusal, where they are no plain chain."""
     if net.get("arc_file") is not None:
         net.ledger.refuse(net.at("arc_file"), "is not followed", "write the graph into the spec as `arc`")
-        return
+        return None
     if not isinstance(net.need("arc"), dict):
-        return
-    graph = net.below("arc")
-    layers = _chain(graph)
-    if layers is not None:
-        _layers(net, *layers)
+        return None
+    found = _sequence(net.below("arc"))
+    if found is None:
+        return None
+    path, layers = found
+    whole = Chain()
+    for index, layer in enumerate(layers):
+        if not whole.takes(layer):
+            net.ledger.refuse((*path, index), "is a layer without counterpart", PLAIN)
+            return None
+    if not whole.is_whole:
+        net.ledger.refuse(path, "is a chain without counterpart", PLAIN)
+        return None
+    return path, whole
 
 
-def _chain(graph: Section) -> tuple[KeyPath, list[Any]] | None:
+def _sequence(graph: Section) -> tuple[KeyPath, list[Any]] | None:
     """The layers of a graph of a single Sequential, and where they stand."""
     modules, wiring = graph.get("modules", {}), graph.get("graph", {})
     body = next(iter(modules)) if isinstance(modules, dict) and len(modules) == 1 else None
@@ -45,26 +137,3 @@ def _chain(graph: Section) -> tuple[KeyPath, list[Any]] | None:
         graph.ledger.refuse(graph.path, "is a graph without counterpart", PLAIN)
         return None
     return (*graph.at("modules"), str(body), "Sequential"), layers
-
-
-def _layers(net: Section, path: KeyPath, layers: list[Any]) -> None:
-    widths: list[Any] = []
-    activations: list[str] = []
-    for index, layer in enumerate(layers):
-        kind, options = next(iter(layer.items())) if isinstance(layer, dict) and len(layer) == 1 else (layer, None)
-        linear = len(widths) == len(activations)
-        if linear and kind in LINEAR and isinstance(options, dict) and set(options) <= {"in_features", "out_features"}:
-            widths.append(options.get("out_features"))
-        elif not linear and str(kind) in ACTIVATIONS and not options:
-            activations.append(ACTIVATIONS[str(kind)])
-        else:
-            net.ledger.refuse((*path, index), "is a layer without counterpart", PLAIN)
-            return
-    if len(widths) != len(activations) or len(set(activations)) > 1:
-        net.ledger.refuse(path, "is a chain without counterpart", PLAIN)
-        return
-    net.ledger.set("agent.net.hidden", widths, path)
-    if activations:
-        net.ledger.set("agent.net.activation", activations[0], path)
-    if net.get("hid_layers_activation") not in (None, *activations):
-        net.ledger.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from operant.spec.dialects.slm import net as nets
 from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.env import Budget
+from operant.spec.dialects.slm.exploring import exploration
 from operant.spec.dialects.slm.ledger import Section
-from operant.spec.dialects.slm.schedule import schedule
+from operant.spec.dialects.slm.replay import replay, rounds, start
 
 NATIVE = "agent.algorithm"
 LOSSES = {"MSELoss": "mse", "SmoothL1Loss": "huber", "HuberLoss": "huber"}
-POLICIES = {"epsilon_greedy": "epsilon_greedy"}
 NO_CRITIC = "left out: DQN has no critic"
-NET_DROPPED = {
+NET_DROPPED: dict[str, str] = {
     **dict.fromkeys(("shared", "use_same_optim", "actor_optim_spec", "critic_optim_spec"), NO_CRITIC),
     "log_std_init": "left out: DQN has no continuous actions",
 }
@@ -27,54 +27,26 @@ def dqn(agent: Section, budget: Budget) -> None:
     settings.ledger.set(f"{NATIVE}.double", name != "VanillaDQN", settings.at("name"))
     if name == "DQN":
         settings.ledger.remark(settings.at("name"), IS_DOUBLE)
-    batch_size = _memory(agent.below("memory"))
-    _settings(settings, budget, batch_size)
-    _loss(net)
+    settings.need("gamma")
+    settings.copy("gamma", f"{NATIVE}.gamma")
+    exploration(settings, "dqn")
+    batch_size = replay(agent.below("memory"))
+    rounds(settings, budget, iterations=1)
+    start(settings, batch_size, default=batch_size)
+    td_loss(net)
     if name == "VanillaDQN":
         _no_target(settings, net)
     else:
         _target(net, budget)
     settings.close()
-    nets.layers(net)
+    nets.layers(net, heads=("critic",))
     optim.one_optimiser(net, budget)
     net.drop({**nets.DROPPED, **NET_DROPPED})
     net.close()
 
 
-def _settings(settings: Section, budget: Budget, batch_size: int) -> None:
-    ledger = settings.ledger
-    settings.need("gamma")
-    settings.copy("gamma", f"{NATIVE}.gamma")
-    settings.get("action_pdtype")  # without a policy that samples, the distribution decides nothing
-    policy = settings.only("action_policy", POLICIES, "has no counterpart in this version; there is epsilon_greedy")
-    if policy is None:
-        settings.drop({"explore_var_spec": "left out with its action policy: epsilon is the native default"})
-    else:
-        settings.need("explore_var_spec")
-        schedule(settings, "explore_var_spec", f"{NATIVE}.epsilon")
-    _rounds(settings, budget)
-    start = settings.whole("training_start_step", batch_size)
-    ledger.set(f"{NATIVE}.training_start", max(start, batch_size), settings.at("training_start_step"))
-    if start < batch_size:
-        ledger.remark(settings.at("training_start_step"), f"raised to {batch_size}, the first frame that holds a batch")
-
-
-def _rounds(settings: Section, budget: Budget) -> None:
-    """Gradient steps per round, and rounds: SLM-Lab trains at most once per step of all environments."""
-    ledger = settings.ledger
-    batches, repeats = settings.whole("training_iter", 1), settings.whole("training_batch_iter", 1)
-    ledger.set(f"{NATIVE}.training_iter", batches * repeats, settings.at("training_iter"))
-    if repeats > 1:
-        why = f"{batches} x {repeats} gradient steps become {batches * repeats}, each on a batch of its own"
-        ledger.remark(settings.at("training_batch_iter"), why)
-    frequency = settings.whole("training_frequency", 1)
-    ledger.set(f"{NATIVE}.training_frequency", max(frequency, budget.num_envs), settings.at("training_frequency"))
-    if frequency < budget.num_envs:
-        why = f"becomes {budget.num_envs} frames, one step of all environments: SLM-Lab trains no more often either"
-        ledger.remark(settings.at("training_frequency"), why)
-
-
-def _loss(net: Section) -> None:
+def td_loss(net: Section) -> None:
+    """The loss of temporal-difference errors: squared, or Huber's."""
     loss = net.below("loss_spec")
     found = loss.only("name", LOSSES, f"has no counterpart; there are {', '.join(LOSSES)}", default="MSELoss")
     if found is not None:
@@ -107,28 +79,3 @@ def _no_target(settings: Section, net: Section) -> None:
     net.drop(
         dict.fromkeys(("update_type", "update_frequency", "polyak_coef"), "left out: VanillaDQN has no target net")
     )
-
-
-def _memory(memory: Section) -> int:
-    """Take over the replay; its batch size."""
-    ledger = memory.ledger
-    names = {"Replay": "replay", "PrioritizedReplay": "prioritised"}
-    name = memory.only("name", names, f"has no counterpart for DQN; there are {', '.join(names)}")
-    ledger.set("agent.memory.name", name or "replay", memory.at("name"))
-    for key in ("batch_size", "max_size"):
-        memory.need(key)
-        memory.copy(key, f"agent.memory.{key}")
-    if name == "prioritised":
-        memory.copy("alpha", "agent.memory.alpha")
-        memory.copy("epsilon", "agent.memory.epsilon")
-        ledger.set("agent.memory.beta", 0.0, memory.at("name"))
-        ledger.remark(
-            memory.at("name"), "SLM-Lab leaves its bias uncorrected, which is beta 0; 0.4 and above corrects it"
-        )
-    else:
-        memory.drop(dict.fromkeys(("alpha", "epsilon"), "left out: only PrioritizedReplay reads it"))
-    if memory.get("use_cer"):
-        ledger.lose(memory.at("use_cer"), "has no counterpart in this version: combined experience replay")
-    size = memory.whole("batch_size", 1)
-    memory.close()
-    return size

@@ -7,59 +7,76 @@ from typing import Any, get_args
 
 from operant.spec.dialects.slm.arc import arc
 from operant.spec.dialects.slm.ledger import Section
-from operant.spec.nets import Activation
+from operant.spec.dialects.slm.perceptron import mlp
+from operant.spec.dialects.slm.recurrent import recurrent
+from operant.spec.dialects.slm.vision import convolutional
+from operant.spec.nets import SCALED_INITS, Init
 
-ACTIVATIONS = {name: name for name in get_args(Activation)}
+Kind = Callable[[Section], None]
+
 INITS = {
     None: "torch",
-    "orthogonal_": "orthogonal",
-    "xavier_uniform_": "xavier_uniform",
-    "kaiming_uniform_": "kaiming_uniform",
+    **{f"{name}_": name for name in get_args(Init) if name != "torch"},
 }
 RECURRENT = "left out: only recurrent nets read it"
 DROPPED = {
     "gpu": "left out: `meta.device` says where the net lives, by default on the CPU",
-    "actor_init_std": "left out: SLM-Lab never reads it, by a slip in its code",
-    "critic_init_std": "left out: SLM-Lab never reads it, by a slip in its code",
+    "actor_init_std": "left out: there is no such head, or its first weights have no scale",
+    "critic_init_std": "left out: there is no such head, or its first weights have no scale",
     "conv_hid_layers": "left out: only convolutional nets read it",
     "fc_hid_layers": "left out: only convolutional and recurrent nets read it",
     **dict.fromkeys(("cell_type", "rnn_hidden_size", "rnn_num_layers", "bidirectional", "seq_len"), RECURRENT),
 }
 
 
-def mlp(net: Section) -> None:
-    """`MLPNet`: widths and one activation."""
-    net.need("hid_layers")
-    net.copy("hid_layers", "agent.net.hidden")
-    activation = net.only("hid_layers_activation", ACTIVATIONS, f"has no counterpart; there are {_listed(ACTIVATIONS)}")
-    if activation is not None:
-        net.ledger.set("agent.net.activation", activation, net.at("hid_layers_activation"))
+def duelling(body: Kind) -> Kind:
+    """The same net with two heads, of state value and of advantage."""
+
+    def with_heads(net: Section) -> None:
+        body(net)
+        net.ledger.set("agent.net.duelling", True, net.at("type"))
+
+    return with_heads
 
 
-def duelling(net: Section) -> None:
-    """`DuelingMLPNet`: a perceptron with two heads."""
-    mlp(net)
-    net.ledger.set("agent.net.duelling", True, net.at("type"))
+NETS: dict[str, Kind] = {
+    "MLPNet": mlp,
+    "DuelingMLPNet": duelling(mlp),
+    "ConvNet": convolutional,
+    "DuelingConvNet": duelling(convolutional),
+    "RecurrentNet": recurrent,
+    "TorchArcNet": arc,
+}
+WITHOUT = {
+    "HydraMLPNet": "has no counterpart: one agent learns one task, so a net has no heads and tails to choose from",
+}
 
 
-NETS: dict[str, Callable[[Section], None]] = {"MLPNet": mlp, "DuelingMLPNet": duelling, "TorchArcNet": arc}
-
-
-def layers(net: Section) -> None:
-    """Take over the kind of net, its layers and its start."""
+def layers(net: Section, heads: tuple[str, ...]) -> None:
+    """Take over the kind of net, its layers and their start; `heads` are those of actor and critic that it has."""
     kind = net.need("type")
-    net.ledger.set("agent.net.type", "mlp", net.at("type"))
-    if kind is not None and (not isinstance(kind, str) or kind not in NETS):
-        net.ledger.refuse(net.at("type"), f"has no counterpart in this version; there are {_listed(NETS)}")
-        net.skip()
-    elif kind is not None:
+    if isinstance(kind, str) and kind in NETS:
         NETS[kind](net)
+    elif kind is not None:
+        listed = f"has no counterpart in this version; there are {_listed(NETS)}"
+        net.ledger.refuse(net.at("type"), WITHOUT.get(str(kind), listed))
+        net.skip()
     init = net.only("init_fn", INITS, f"has no counterpart; there are {_listed(INITS)}")
     if init is not None:
         net.ledger.set("agent.net.init", init, net.at("init_fn"))
-    for key in ("batch_norm", "layer_norm", "normalize", "out_layer_activation"):
+        _head_gains(net, heads if init in SCALED_INITS else ())
+    for key in ("batch_norm", "layer_norm", "out_layer_activation"):
         if net.get(key):
-            net.ledger.lose(net.at(key), "has no counterpart for a perceptron")
+            net.ledger.lose(net.at(key), "has no counterpart for this net")
+
+
+def _head_gains(net: Section, heads: tuple[str, ...]) -> None:
+    """The scales of the heads' first weights, which take effect here."""
+    for head in heads:
+        key = f"{head}_init_std"
+        if net.get(key) is not None:
+            net.copy(key, f"agent.net.{head}_gain")
+            net.ledger.remark(net.at(key), "takes effect here; SLM-Lab never reads it, by a slip in its code")
 
 
 def _listed(table: Mapping[Any, Any]) -> str:

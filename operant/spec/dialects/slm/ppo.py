@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from operant.spec.dialects.slm import net as nets
-from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.env import Budget
 from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.slm.offered import copy_if_offered, offers
+from operant.spec.dialects.slm.on_policy import MEMORY_DROPPED, actor_critic_net, drawn_actions, policy_terms
 from operant.spec.dialects.slm.schedule import schedule
 
 NATIVE = "agent.algorithm"
+LEAST_CLIP = 1e-6  # with a range of 0 nothing would be learnt
 NOT_READ = "left out: SLM-Lab's PPO does not read it"
-DROPPED = {
+DROPPED: dict[str, str] = {
     "clip_val_loss": "left out: a dead key of SLM-Lab, whose real one is clip_vloss",
     **dict.fromkeys(
         ("explore_var_spec", "training_frequency", "training_iter", "num_step_returns", "center_return"), NOT_READ
     ),
 }
-PDTYPES = {"default": None, "Categorical": None, "Normal": None}
-NET_DROPPED = dict.fromkeys(("update_type", "update_frequency", "polyak_coef"), "left out: PPO has no target net")
 
 
 def ppo(agent: Section, budget: Budget) -> None:
@@ -28,7 +27,7 @@ def ppo(agent: Section, budget: Budget) -> None:
     settings.drop(DROPPED)
     settings.close()
     _memory(agent.below("memory"))
-    _net(agent.below("net"), budget)
+    actor_critic_net(agent.below("net"), budget)
 
 
 def _settings(settings: Section, budget: Budget) -> None:
@@ -38,18 +37,22 @@ def _settings(settings: Section, budget: Budget) -> None:
         settings.copy(key, f"{NATIVE}.{key}")
     settings.copy("minibatch_size", f"{NATIVE}.minibatch_size", default=4)
     settings.copy("val_loss_coef", f"{NATIVE}.val_loss_coef", default=1.0)
-    schedule(settings, "clip_eps_spec", f"{NATIVE}.clip_eps")
-    schedule(settings, "entropy_coef_spec", f"{NATIVE}.entropy_coef", default=0.0)
-    settings.only("action_pdtype", {None: None, **PDTYPES}, "has no counterpart: Categorical or Normal")
-    settings.only("action_policy", {None: None, "default": None}, "has no counterpart: PPO samples its policy")
-    settings.only("policy_loss_coef", {1: None}, "has no counterpart: the policy loss has weight 1", default=1)
-    advantages = {"standardize": None, True: None, None: None}
-    settings.only("normalize_advantages", advantages, "has no counterpart: advantages are standardised")
-    for key in ("normalize_v_targets", "symlog"):
-        if settings.get(key):
-            settings.ledger.lose(settings.at(key), "has no counterpart in this version")
+    schedule(settings, "clip_eps_spec", f"{NATIVE}.clip_eps", least=LEAST_CLIP)
+    drawn_actions(settings)
+    policy_terms(settings)
+    _advantages(settings)
+    copy_if_offered(settings, "ppo", {"normalize_v_targets": "normalize_v_targets", "symlog": "symlog"})
     _value_clip(settings)
     _horizon(settings, budget)
+
+
+def _advantages(settings: Section) -> None:
+    """Standardised unless percentiles are asked for."""
+    if settings.get("normalize_advantages") == "percentile" and offers("ppo", "symlog"):
+        settings.copy("normalize_advantages", f"{NATIVE}.normalize_advantages")
+        return
+    advantages = {"standardize": None, True: None, None: None}
+    settings.only("normalize_advantages", advantages, "has no counterpart: advantages are standardised")
 
 
 def _value_clip(settings: Section) -> None:
@@ -77,17 +80,5 @@ def _memory(memory: Section) -> None:
     memory.only(
         "name", {"OnPolicyBatchReplay": None}, "has no counterpart for PPO, which learns from OnPolicyBatchReplay"
     )
-    memory.drop(dict.fromkeys(("batch_size", "max_size", "use_cer"), "left out: an on-policy memory does not read it"))
+    memory.drop(MEMORY_DROPPED)
     memory.close()
-
-
-def _net(net: Section, budget: Budget) -> None:
-    nets.layers(net)
-    net.copy("shared", "agent.net.shared")
-    net.copy("log_std_init", "agent.net.log_std_init")
-    loss = net.below("loss_spec")
-    loss.only("name", {"MSELoss": None}, "has no counterpart for PPO, whose values learn by MSELoss", default="MSELoss")
-    loss.close()
-    optim.actor_and_critic(net, budget)
-    net.drop({**nets.DROPPED, **NET_DROPPED})
-    net.close()

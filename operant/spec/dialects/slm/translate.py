@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from operant.spec.dialects.slm.algorithms import ALGORITHMS
+from operant.spec import algorithms
+from operant.spec.dialects.slm.algorithms import ALGORITHMS, NEEDS
 from operant.spec.dialects.slm.env import Budget, env
 from operant.spec.dialects.slm.ledger import Ledger, Remark, Section
 from operant.spec.dialects.slm.meta import meta
@@ -58,6 +59,7 @@ def _sections(top: Section, older: bool) -> None:
             ledger.refuse(top.at(key), "holds several, which has no counterpart: one agent learns in one environment")
             return
     top.get("search")
+    top.drop({"spec_params": "left out: -s fills a placeholder, one value at a time"})
     if top.get("body", {}) not in SINGLE_BODY:
         ledger.refuse(top.at("body"), "has no counterpart: one agent learns in one environment")
     elif top.get("body"):
@@ -71,11 +73,12 @@ def _sections(top: Section, older: bool) -> None:
 
 def _agent(agent: Section, budget: Budget) -> None:
     algorithm: Any = agent.below("algorithm").need("name")
-    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
+    known = [name for name in ALGORITHMS if NEEDS.get(name, "ppo") in algorithms.ALGORITHMS]
+    if isinstance(algorithm, str) and algorithm in known:
         ALGORITHMS[algorithm](agent, budget)
     elif algorithm is not None:
-        near = nearest(str(algorithm), ALGORITHMS)
-        hint = f"there are {', '.join(ALGORITHMS)}" + (f"; did you mean {near}?" if near else "")
+        near = nearest(str(algorithm), known)
+        hint = f"there are {', '.join(known)}" + (f"; did you mean {near}?" if near else "")
         at = span_of(("agent", "algorithm", "name"), agent.ledger.slm)
         agent.ledger.refusals.append(Problem(f"SLM-Lab's {algorithm} has no counterpart in this version", at, hint))
         return

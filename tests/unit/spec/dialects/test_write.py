@@ -17,7 +17,7 @@ FILLED = ["env=Hopper-v5", "max_frame=4e6"]
         ("ppo_cartpole.json", "ppo_cartpole", []),
         ("dqn_lunar.json", "ddqn_per_lunar", []),
         ("dqn_lunar.json", "dqn_lunar", []),
-        ("dqn_cartpole.yaml", "dqn_boltzmann_cartpole", []),
+        ("dqn_cartpole.yaml", "dqn_rate_decay_cartpole", []),
         ("ppo_continuous.yaml", "ppo_continuous", FILLED),
         ("older.json", "vanilla_dqn_cartpole", []),
     ],

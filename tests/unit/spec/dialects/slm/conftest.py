@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from operant.errors import UsageError
+from operant.errors import SpecError, UsageError
+from operant.spec.dialects.slm.translate import translate
 from operant.spec.document import Source, put
 from operant.spec.load import Loaded, load
+from operant.spec.read_json import read_json
 from operant.spec.read_yaml import read_yaml
 
 FILES = Path(__file__).parent / "files"
@@ -66,3 +68,26 @@ def refusal(loader: Changed, changes: dict[str, Any], lossy: bool = False) -> st
         loader(changes, lossy=lossy)
     assert caught.value.exit_code == 2
     return str(caught.value)
+
+
+def native(data: dict[str, Any], lossy: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """What a spec says in native words, whether or not this version has all of them, and the remarks on it."""
+    document = read_json(Source(json.dumps({"name": "spec", **data}, indent=2), "slm.json"))
+    translation = translate(document, lossy)
+    return translation.document.data, [str(remark) for remark in translation.remarks]
+
+
+def refused(data: dict[str, Any]) -> str:
+    """Why the spec has no native form."""
+    with pytest.raises(SpecError) as caught:
+        native(data)
+    return str(caught.value)
+
+
+def spec_of(algorithm: dict[str, Any], memory: dict[str, Any], net: dict[str, Any], **env: Any) -> dict[str, Any]:
+    """A small spec around what a test is about."""
+    return {
+        "agent": {"name": "label", "algorithm": algorithm, "memory": memory, "net": net},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_t": None, "max_frame": 10_000, **env},
+        "meta": {"distributed": False, "max_session": 2, "max_trial": 1},
+    }

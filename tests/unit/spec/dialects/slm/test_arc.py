@@ -24,7 +24,8 @@ def test_a_plain_chain_is_a_perceptron(ppo: Changed) -> None:
 @pytest.mark.parametrize(
     "layers",
     [
-        [{"LazyConv2d": {"out_channels": 32, "kernel_size": 8}}, {"ReLU": None}],
+        [{"LazyLinear": {"out_features": 32}}, {"ReLU": None}, {"LazyConv2d": {"out_channels": 32}}, {"ReLU": None}],
+        [{"Flatten": None}, {"LazyLinear": {"out_features": 32}}, {"ReLU": None}],
         [{"LazyLinear": {"out_features": 32}}, {"LayerNorm": None}],
         [{"LazyLinear": {"out_features": 32, "bias": False}}, {"ReLU": None}],
         [{"LazyLinear": {"out_features": 32}}, {"LeakyReLU": {"negative_slope": 0.3}}],

@@ -8,7 +8,7 @@ from operant.spec.algorithms import DqnSpec
 from operant.spec.fields import Linear
 from operant.spec.load import load
 from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
-from tests.unit.spec.dialects.slm.conftest import ABSENT, FILES, Changed, refusal
+from tests.unit.spec.dialects.slm.conftest import ABSENT, FILES, Changed, data_of, native, refusal
 
 A = "agent.algorithm"
 
@@ -81,9 +81,8 @@ def test_without_a_target_net_the_target_is_the_newest() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (f"{A}.action_policy", "boltzmann"),
+        (f"{A}.action_policy", "thoughtful"),
         (f"{A}.explore_var_spec.name", "rate_decay"),
-        ("agent.memory.use_cer", True),
         ("agent.memory.name", "OnPolicyCrossEntropy"),
         ("agent.net.loss_spec.name", "L1Loss"),
         ("agent.net.update_type", "never"),
@@ -94,6 +93,22 @@ def test_what_would_change_results_is_refused_where_it_stands(dqn: Changed, key:
     assert any("LOST" in remark.text and remark.key == key for remark in dqn({key: value}, lossy=True).remarks)
 
 
+def test_the_newest_transition_may_be_in_every_batch(dqn: Changed) -> None:
+    memory = dqn({"agent.memory.use_cer": True}).spec.agent.memory
+    assert memory is not None
+    assert memory.combined
+
+
 def test_a_slow_polyak_is_refused(dqn: Changed) -> None:
     changes = {"agent.net.update_type": "polyak", "agent.net.polyak_coef": 0.01, "agent.net.update_frequency": 100}
     assert "polyak blends after every round" in refusal(dqn, changes)
+
+
+def test_a_boltzmann_policy_has_a_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("operant.spec.dialects.slm.exploring.offers", lambda *_: True)
+    data = data_of("dqn_lunar.json", "ddqn_per_lunar")
+    data["agent"]["algorithm"]["action_policy"] = "boltzmann"
+    algorithm = native({**data, "search": None})[0]["agent"]["algorithm"]
+    assert algorithm["exploration"] == "boltzmann"
+    assert algorithm["temperature"] == {"start": 1.0, "end": 0.01, "frames": 50_000}
+    assert "epsilon" not in algorithm

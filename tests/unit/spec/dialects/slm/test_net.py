@@ -8,7 +8,7 @@ from tests.unit.spec.dialects.slm.conftest import Changed, refusal
 
 
 @pytest.mark.parametrize(
-    ("init", "native"), [(None, "torch"), ("orthogonal_", "orthogonal"), ("xavier_uniform_", "xavier_uniform")]
+    ("init", "native"), [(None, "torch"), ("orthogonal_", "orthogonal"), ("kaiming_normal_", "kaiming_normal")]
 )
 def test_starts_of_weights(ppo: Changed, init: str | None, native: str) -> None:
     assert ppo({"agent.net.init_fn": init}).spec.agent.net.init == native
@@ -17,7 +17,7 @@ def test_starts_of_weights(ppo: Changed, init: str | None, native: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("init_fn", "xavier_normal_"),
+        ("init_fn", "sparse_"),
         ("hid_layers_activation", "sigmoid"),
         ("layer_norm", True),
         ("batch_norm", True),
@@ -28,10 +28,10 @@ def test_other_layers_are_refused(ppo: Changed, key: str, value: Any) -> None:
     assert f"agent.net.{key}" in refusal(ppo, {f"agent.net.{key}": value})
 
 
-@pytest.mark.parametrize("kind", ["ConvNet", "RecurrentNet"])
+@pytest.mark.parametrize("kind", ["HydraMLPNet", "QNet"])
 def test_other_nets_are_refused_even_when_losses_are_accepted(ppo: Changed, kind: str) -> None:
     said = refusal(ppo, {"agent.net.type": kind, "agent.net.unheard": 1}, lossy=True)
-    assert f'agent.net.type = "{kind}" has no counterpart in this version' in said
+    assert f'agent.net.type = "{kind}" has no counterpart' in said
     assert "unheard" not in said
 
 

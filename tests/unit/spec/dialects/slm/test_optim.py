@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
-from operant.spec.nets import OptimizerSpec
+from operant.spec.dialects.slm.optim import TORCH
+from operant.spec.optimizers import TAKES, OptimizerSpec
+from operant.spec.schedulers import StepLRSpec
 from tests.unit.spec.dialects.slm.conftest import ABSENT, Changed, refusal
 
 N = "agent.net"
@@ -30,8 +33,27 @@ def test_torch_defaults_are_written_out(
     assert (found.name, found.lr, found.eps, found.weight_decay) == (name, lr, eps, decay)
 
 
+def test_settings_of_torch_are_taken_over(dqn: Changed) -> None:
+    found = optimiser(dqn, {f"{N}.optim_spec": {"name": "Adam", "betas": [0.5, 0.9], "amsgrad": True}})
+    assert (found.betas, found.amsgrad) == ((0.5, 0.9), True)
+    found = optimiser(dqn, {f"{N}.optim_spec": {"name": "SGD", "momentum": 0.9, "nesterov": True}})
+    assert (found.momentum, found.nesterov) == (0.9, True)
+    found = optimiser(dqn, {f"{N}.optim_spec": {"name": "Adadelta", "rho": 0.8}})
+    assert (found.name, found.lr, found.eps, found.rho) == ("adadelta", 1.0, 1e-6, 0.8)
+
+
+def test_every_optimiser_of_torch_has_torchs_defaults() -> None:
+    torch = pytest.importorskip("torch.optim")
+    assert {each.name for each in TORCH.values()} == set(TAKES)
+    for name, ours in TORCH.items():
+        told = {key: each.default for key, each in inspect.signature(getattr(torch, name)).parameters.items()}
+        assert ours.lr == told["lr"]
+        assert ours.eps == told.get("eps", ours.eps)
+        assert ours.weight_decay == told.get("weight_decay", 0)
+
+
 @pytest.mark.parametrize(
-    "spec", [{"name": "GlobalAdam", "lr": 1e-3}, {"name": "Adam", "betas": [0.5, 0.999]}, {"name": "Adam", "foo": 1}]
+    "spec", [{"name": "GlobalAdam", "lr": 1e-3}, {"name": "Lookahead", "lr": 1e-3}, {"name": "Adam", "foo": 1}]
 )
 def test_other_optimisers_are_refused(dqn: Changed, spec: dict[str, Any]) -> None:
     assert f"{N}.optim_spec." in refusal(dqn, {f"{N}.optim_spec": spec})
@@ -65,6 +87,13 @@ def test_a_learning_rate_that_falls_to_zero(ppo: Changed, frame: int, left: floa
     assert optimiser(ppo, {f"{N}.lr_scheduler_spec": {"name": "LinearToZero", "frame": frame}}).lr_end_fraction == left
 
 
-@pytest.mark.parametrize("spec", [{"name": "LinearToZero", "frame": 100_000}, {"name": "StepLR", "step_size": 10}])
+def test_schedulers_of_torch_are_taken_over(ppo: Changed) -> None:
+    spec = {"name": "StepLR", "step_size": 10, "gamma": 0.5, "last_epoch": -1}
+    assert optimiser(ppo, {f"{N}.lr_scheduler_spec": spec}).scheduler == StepLRSpec(step_size=10, gamma=0.5)
+
+
+@pytest.mark.parametrize(
+    "spec", [{"name": "LinearToZero", "frame": 100_000}, {"name": "LinearToMin"}, {"name": "StepLR", "steps": 10}]
+)
 def test_other_schedulers_are_refused(ppo: Changed, spec: dict[str, Any]) -> None:
     assert f"{N}.lr_scheduler_spec." in refusal(ppo, {f"{N}.lr_scheduler_spec": spec})

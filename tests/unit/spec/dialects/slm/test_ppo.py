@@ -47,6 +47,19 @@ def test_values_are_clipped_by_the_range_of_the_policy(ppo: Changed) -> None:
     assert "moving clip_eps" in refusal(ppo, {f"{A}.clip_vloss": True, f"{A}.clip_eps_spec": LINE})
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("normalize_v_targets", True), ("symlog", True), ("normalize_advantages", "percentile")]
+)
+def test_scales_of_returns_are_taken_over(ppo: Changed, key: str, value: Any) -> None:
+    assert getattr(ppo({f"{A}.{key}": value}).spec.agent.algorithm, key) == value
+
+
+def test_a_clip_range_that_falls_to_nothing_ends_just_above_it(ppo: Changed) -> None:
+    algorithm = ppo({f"{A}.clip_eps_spec": {**LINE, "end_val": 0.0}}).spec.agent.algorithm
+    assert isinstance(algorithm, PpoSpec)
+    assert algorithm.clip_eps == Linear(start=0.2, end=1e-6, frames=1000)
+
+
 def test_the_clip_range_may_move(ppo: Changed) -> None:
     algorithm = ppo({f"{A}.clip_eps_spec": LINE}).spec.agent.algorithm
     assert isinstance(algorithm, PpoSpec)
@@ -56,9 +69,7 @@ def test_the_clip_range_may_move(ppo: Changed) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (f"{A}.normalize_v_targets", True),
-        (f"{A}.symlog", True),
-        (f"{A}.normalize_advantages", "percentile"),
+        (f"{A}.normalize_advantages", "sometimes"),
         (f"{A}.policy_loss_coef", 0.5),
         (f"{A}.action_pdtype", "Beta"),
         (f"{A}.action_policy", "random"),

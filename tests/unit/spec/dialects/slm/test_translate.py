@@ -17,20 +17,25 @@ STRANGE: list[Any] = [None, [], {}, "text", -1, 1e300, True, [1, "a"], {"a": 1}]
 SPECS = [
     ("ppo_cartpole.json", "ppo_cartpole"),
     ("dqn_lunar.json", "dqn_lunar"),
-    ("dqn_cartpole.yaml", "dqn_boltzmann_cartpole"),
+    ("dqn_cartpole.yaml", "dqn_rate_decay_cartpole"),
+    ("sac_pendulum.yaml", "sac_pendulum"),
 ]
 
 
 def test_every_problem_is_in_one_report(ppo: Changed) -> None:
-    said = refusal(ppo, {"agent.algorithm.symlog": True, "meta.distributed": "shared", "agent.net.layer_norm": True})
-    assert [key in said for key in ("symlog", "distributed", "layer_norm")] == [True] * 3
+    said = refusal(
+        ppo, {"agent.algorithm.policy_loss_coef": 2, "meta.distributed": "shared", "agent.net.layer_norm": True}
+    )
+    assert [key in said for key in ("policy_loss_coef", "distributed", "layer_norm")] == [True] * 3
 
 
 def test_other_algorithms_are_named_plainly() -> None:
+    data = data_of("sac_pendulum.yaml", "sac_pendulum")
+    Path("slm.json").write_text(json.dumps({"hydra": put(data, ("agent", "algorithm", "name"), "HydraDQN")}, indent=1))
     with pytest.raises(SpecError) as caught:
-        load(str(FILES / "sac_pendulum.yaml"), lossy=True)
-    assert "SLM-Lab's SoftActorCritic has no counterpart in this version" in str(caught.value)
-    assert str(caught.value.place).endswith("sac_pendulum.yaml:4:23")
+        load("slm.json", lossy=True)
+    assert "SLM-Lab's HydraDQN has no counterpart in this version" in str(caught.value)
+    assert str(caught.value.place).startswith("slm.json:6:")
 
 
 def test_variables_are_filled_before_and_settings_changed_after() -> None:

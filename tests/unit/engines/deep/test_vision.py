@@ -1,0 +1,128 @@
+"""Networks on images: layouts, sizes, scale, initialisation, and refusals before work starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from operant.engines.deep import validate
+from operant.engines.deep.nets import ActorCritic, QNet, forward_for_acting
+from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.pixels import feature_map, image_of
+from operant.engines.deep.vision import Pixels, laid_out
+from operant.errors import UsageError
+from operant.spec.nets import ImpalaSpec, MlpSpec, NatureCnnSpec, Net, OptimizerSpec
+from operant.spec.schema import Spec
+
+SMALL = NatureCnnSpec(conv=((4, 3, 2), (8, 3, 1)), hidden=(16,))
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [((4, 84, 84), (4, 84, 84)), ((96, 80, 3), (3, 96, 80)), ((10, 12), (1, 10, 12)), ((2, 96, 80, 3), (6, 96, 80))],
+)
+def test_pixels_come_channels_first_in_whatever_order_they_were(shape, size):
+    image = image_of(shape)
+    assert image is not None
+    assert (image.channels, image.height, image.width) == size
+    obs = torch.randint(0, 256, (5, *shape), dtype=torch.uint8)
+    seen = Pixels(image)(obs)
+    assert seen.shape == (5, *size)
+    assert seen.dtype == torch.float32
+    assert seen.sum().item() == pytest.approx(obs.sum().item() / 255, rel=1e-5)
+
+
+def test_channels_of_a_colour_stack_are_frames_then_colours():
+    obs = torch.randint(0, 256, (1, 2, 8, 9, 3), dtype=torch.uint8)
+    image = image_of((2, 8, 9, 3))
+    assert image is not None
+    assert torch.equal((Pixels(image)(obs)[0, 4] * 255).round().to(torch.uint8), obs[0, 1, :, :, 1])
+
+
+def test_a_vector_is_no_image():
+    assert image_of((17,)) is None
+
+
+def test_nature_sizes_are_those_of_the_paper():
+    image = image_of((4, 84, 84))
+    assert image is not None
+    assert feature_map(NatureCnnSpec(), image) == (64, 7, 7)
+    net = QNet(NatureCnnSpec(), (4, 84, 84), 6)
+    assert sum(p.numel() for p in net.parameters()) == 1_687_206
+
+
+def test_impala_widens():
+    image = image_of((4, 84, 84))
+    assert image is not None
+    assert feature_map(ImpalaSpec(width=2), image) == (64, 11, 11)
+    assert QNet(ImpalaSpec(width=2), (4, 84, 84), 6)(torch.zeros(2, 4, 84, 84, dtype=torch.uint8)).shape == (2, 6)
+
+
+@pytest.mark.parametrize("spec", [SMALL, ImpalaSpec(channels=(4,), hidden=(16,)), MlpSpec()])
+@pytest.mark.parametrize("shared", [True, False])
+def test_every_net_reads_images_and_acts_as_it_learns(spec: Net, shared: bool):
+    net = ActorCritic(spec.model_copy(update={"shared": shared}), (4, 12, 12), 3, discrete=True)
+    obs = np.random.default_rng(0).integers(0, 256, (5, 4, 12, 12), dtype=np.uint8)
+    output, value = net(torch.from_numpy(obs))
+    assert value.shape == (5,)
+    np.testing.assert_allclose(forward_for_acting(net.policy_layers())(obs), output.detach().numpy(), atol=1e-5)
+
+
+def test_orthogonal_initialisation_takes_effect():
+    net = QNet(SMALL, (4, 12, 12), 3)
+    conv = next(layer for layer in net.trunk if isinstance(layer, nn.Conv2d))
+    flat = conv.weight.detach().reshape(4, -1)
+    np.testing.assert_allclose(flat @ flat.T, 2 * np.eye(4), atol=1e-5)
+    assert not conv.bias.detach().any()
+
+
+def test_the_optimiser_keeps_channels_last_and_steps_every_weight():
+    net = QNet(SMALL, (4, 12, 12), 3)
+    before = {name: p.detach().clone() for name, p in net.named_parameters()}
+    optimiser = FlatOptimiser(OptimizerSpec(lr=0.1), [list(net.parameters())], [0.1])
+    assert all(torch.equal(p, before[name]) for name, p in net.named_parameters())
+    conv = next(layer for layer in net.trunk if isinstance(layer, nn.Conv2d))
+    assert conv.weight.is_contiguous(memory_format=torch.channels_last)
+    optimiser.step(net(torch.randint(0, 256, (8, 4, 12, 12), dtype=torch.uint8)).square().mean())
+    assert all(not torch.equal(p, before[name]) for name, p in net.named_parameters())
+
+
+def test_laying_out_changes_no_value():
+    obs = torch.randint(0, 256, (3, 4, 12, 12), dtype=torch.uint8)
+    assert torch.equal(laid_out(obs), obs)
+    assert laid_out(obs)[torch.tensor([2, 0])].is_contiguous(memory_format=torch.channels_last)
+    vectors = torch.zeros(3, 7)
+    assert laid_out(vectors) is vectors
+
+
+def refusal(env: dict[str, Any], net: dict[str, Any], algorithm: str = "ppo") -> str:
+    with pytest.raises(UsageError) as refused:
+        validate(Spec.model_validate({"env": env, "agent": {"net": net, "algorithm": {"name": algorithm}}}))
+    return str(refused.value)
+
+
+def test_convolutions_on_a_vector_are_refused():
+    text = refusal({"name": "CartPole-v1"}, {"type": "nature_cnn"})
+    assert "nature_cnn reads images, but CartPole-v1 gives vectors of 4 numbers" in text
+    assert "-s agent.net.type=mlp" in text
+
+
+def test_a_picture_too_small_for_the_kernels_is_refused():
+    picture = {"name": "operant/ProbeBoth-v0", "kwargs": {"pixels": True}}
+    assert "12 x 12, are too small" in refusal(picture, {"type": "nature_cnn"})
+
+
+def test_continuous_sac_on_images_is_refused():
+    picture = {"name": "operant/ProbeBoth-v0", "kwargs": {"pixels": True, "continuous": True}}
+    net = {"type": "nature_cnn", "conv": [[4, 4, 4]]}
+    assert "sac reads images only where actions are discrete" in refusal(picture, net, "sac")
+
+
+def test_reinforce_on_atari_is_refused():
+    pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --extra deep")
+    text = refusal({"name": "ALE/Pong-v5"}, {"type": "nature_cnn"}, "reinforce")
+    assert "-s agent.algorithm.name=a2c" in text
