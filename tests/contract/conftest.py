@@ -253,7 +253,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "dqn-quantiles": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 10_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
         "agent": {
             "algorithm": {
                 "name": "dqn",
