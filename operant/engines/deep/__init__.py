@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operant.errors import UsageError
-
 if TYPE_CHECKING:
     from operant.engines.deep.cost import Estimate
     from operant.run.checkpoint import Checkpoint
@@ -19,18 +17,10 @@ if TYPE_CHECKING:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-SQUASHES = ("sac", "td3", "crossq")  # their continuous actions lie between the environment's bounds
-
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
-    from gymnasium.spaces import Box, Discrete
-
-    from operant.engines.deep.pixels import refuse_misfit
-    from operant.envs.check import check_env
-    from operant.envs.find import plays_natively
-    from operant.envs.gym import observation_shape
-    from operant.envs.worlds import offers_mask
+    from operant.engines.deep.suits import check_suits
 
     if spec.meta.device == "cuda":
         from operant.engines.deep.learners import choose_device
@@ -40,55 +30,7 @@ def validate(spec: Spec) -> None:
         from operant.engines.deep.accelerate import check_machine
 
         check_machine(spec.meta)
-    env = check_env(spec.env)
-    space, name = env.action_space, spec.agent.algorithm.name
-    is_limited = env.spec is not None and env.spec.max_episode_steps is not None
-    is_masked = not spec.agent.algorithm.TAKES_MASKS and isinstance(space, Discrete) and offers_mask(env)
-    shape = observation_shape(env)
-    env.close()
-    refuse_misfit(spec, shape)
-    if is_masked:
-        raise UsageError(
-            f"agent.algorithm: {spec.env.name} says which actions are legal, and {name} does not listen",
-            remedy="-s agent.algorithm.name=ppo, which does; so do a2c, dqn, reinforce and sarsa",
-        )
-    if not isinstance(space, Discrete | Box):
-        raise UsageError(f"env.name: {spec.env.name} has actions {space}, which no algorithm here supports")
-    if name in ("dqn", "sarsa") and not isinstance(space, Discrete):
-        raise UsageError(
-            f"agent.algorithm: {name} chooses among discrete actions, but {spec.env.name} has actions {space}",
-            remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
-        )
-    if name == "reinforce" and plays_natively(spec.env):
-        raise UsageError(
-            f"agent.algorithm: reinforce lets environments wait for each other, which {spec.env.name} cannot",
-            remedy="-s agent.algorithm.name=a2c",
-        )
-    if name == "reinforce" and not is_limited:
-        raise UsageError(
-            f"env.max_t: reinforce learns from whole episodes, but those of {spec.env.name} may never end",
-            remedy="-s env.max_t=1000",
-        )
-    if name == "td3" and not isinstance(space, Box):
-        raise UsageError(
-            f"agent.algorithm: td3 chooses real actions, but {spec.env.name} has actions {space}",
-            remedy="-s agent.algorithm.name=sac, or an environment with continuous actions",
-        )
-    if name in SQUASHES and isinstance(space, Box) and not space.is_bounded():
-        raise UsageError(
-            f"agent.algorithm: {name} needs bounds to act within, but {spec.env.name} has actions {space}",
-            remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
-        )
-    if name == "crossq" and spec.agent.net.READS_IMAGES:
-        raise UsageError(
-            f"agent.net.type: crossq renormalises perceptrons, and {spec.agent.net.type} is none",
-            remedy="-s agent.algorithm.name=sac, which reads images",
-        )
-    if name in SQUASHES and isinstance(space, Box) and spec.agent.net.READS_IMAGES:
-        raise UsageError(
-            f"agent.net.type: {name} reads images only where actions are discrete, but {spec.env.name} has {space}",
-            remedy="-s agent.algorithm.name=ppo",
-        )
+    check_suits(spec)
 
 
 def train(run: Run, until: int | None = None) -> None:
