@@ -34,8 +34,6 @@ FRAMES |= {"ppo-return-scale": 12_000, "a2c-return-scale": 12_000, "dqn-boltzman
 FRAMES |= {"dqn-quantiles": 4_000, "crossq": 4_000, "crossq-continuous": 4_000}
 FRAMES |= {
     "ppo-pixels": 12_000,
-    "a2c-pixels": 12_000,
-    "ppo-impala-pixels": 12_000,
     "dqn-duelling-pixels": 4_000,
     "sac-pixels": 3_000,
 }
@@ -125,10 +123,6 @@ LEARNERS = {
     "a2c-return-scale": {"algorithm": {**A2C, "normalize_v_targets": True}, "net": FAST},
     "ppo-pixels": {"algorithm": PPO, "net": CNN},
     "ppo-separate-pixels": {"algorithm": PPO, "net": {**CNN, "shared": False}},
-    "a2c-impala-pixels": {
-        "algorithm": A2C,
-        "net": {"type": "impala", "channels": [4], "hidden": [32], "optimizer": {"lr": 3e-3}},
-    },
     "reinforce-pixels": {"algorithm": REINFORCE, "net": CNN},
     "sarsa-pixels": {"algorithm": SARSA, "net": CNN},
     "dqn-duelling-pixels": {
