@@ -134,6 +134,7 @@ def test_a_package_that_is_not_installed(
     (here / "spec.yaml").write_text(GOOD)
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     monkeypatch.setitem(sys.modules, "gymnasium.spaces", None)
+    monkeypatch.delitem(sys.modules, "operant.engines.deep.suits", raising=False)
     assert_told(operant(*CHECK), golden, "missing_package")
 
 

@@ -9,6 +9,7 @@ import torch
 from operant.engines.deep.actor_critic import ActorCriticLearner
 from operant.engines.deep.learners import build_learner
 from operant.engines.deep.loop import Learner
+from operant.engines.deep.nets import ActorCritic
 from operant.engines.deep.playing import play
 from operant.engines.deep.soft import SoftLearner
 from operant.engines.deep.td3 import Td3
@@ -163,6 +164,7 @@ def values(learner: Learner, *observations: float) -> np.ndarray:
         if isinstance(learner, Td3):
             return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
         if isinstance(learner, ActorCriticLearner):
+            assert isinstance(learner.net, ActorCritic), "no probe needs a memory"
             return learner.returns.value_of(learner.net.value(obs).numpy())
         return learner.net(obs).max(-1).values.numpy()
 

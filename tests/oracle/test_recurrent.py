@@ -63,7 +63,8 @@ def stream_step(stream: Stream, obs: np.ndarray, memory: np.ndarray) -> tuple[li
     for k in range(before.shape[1]):
         after[:, k] = cell_step(stream.core, k, x, before[:, k])
         x = after[0, k]
-    heads = [exactly(head.weight) @ x + exactly(head.bias) for head in stream.heads]
+    linear = [head for head in stream.heads if isinstance(head, torch.nn.Linear)]
+    heads = [exactly(head.weight) @ x + exactly(head.bias) for head in linear]
     return heads, after.reshape(-1)
 
 

@@ -49,7 +49,8 @@ class Masked(gym.Env):
 
 def vector(how: str, name: str, num: int = 5, **spec) -> VectorEnv:
     seeds = Seeds(5)
-    return VectorEnv(EnvSpec(name=name, vectorization=how, **spec), num, lambda i, k: seeds.integer("env", i, k))
+    settings = EnvSpec.model_validate({"name": name, "vectorization": how, **spec})
+    return VectorEnv(settings, num, lambda i, k: seeds.integer("env", i, k))
 
 
 def actions_for(env: VectorEnv, rng: np.random.Generator) -> np.ndarray:

@@ -93,6 +93,7 @@ def test_every_sample_is_a_transition_that_was_seen(kind, stack, n, steps):
         assert np.array_equal(batch.next_obs[k], next_obs)
         assert batch.terminated[k] == terminated
         if n > 1:
+            assert batch.discount is not None
             assert batch.discount[k] == pytest.approx(discount)
 
 

@@ -77,6 +77,7 @@ def test_orthogonal_initialisation_takes_effect():
     conv = next(layer for layer in net.trunk if isinstance(layer, nn.Conv2d))
     flat = conv.weight.detach().reshape(4, -1)
     np.testing.assert_allclose(flat @ flat.T, 2 * np.eye(4), atol=1e-5)
+    assert conv.bias is not None
     assert not conv.bias.detach().any()
 
 
