@@ -353,6 +353,8 @@ CASES: dict[str, dict[str, Any]] = {
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
+    "dqn-atari",
+    "ppo-box2d-continuous",
     "a2c-continuous-normalised",
     "reinforce-continuous-normalised",
     "sarsa-normalised",

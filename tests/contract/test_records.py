@@ -12,7 +12,7 @@ from operant.run.checkpoint import list_checkpoints, verify
 from operant.run.layout import ANCHORS_FILE, EPISODES_FILE, METRICS_FILE
 from operant.run.run import Run
 from operant.spec.schema import Spec
-from tests.contract.conftest import META, create, finish, result
+from tests.contract.conftest import create, finish, result
 
 
 def rows(path: Path) -> list[dict]:
@@ -34,12 +34,12 @@ def test_rows_count_up_and_carry_the_shared_names(whole: Run):
     assert frames == sorted(frames)
     assert frames[-1] >= whole.max_frame
     logged = [row for row in table if "train/return" in row]
-    assert len(logged) >= whole.max_frame // META["log_frequency"] * 0.9
+    assert len(logged) >= whole.max_frame // whole.spec["meta"]["log_frequency"] * 0.9
     evaluated = [row for row in table if "eval/score" in row]
-    assert len(evaluated) == whole.max_frame // META["eval_frequency"]
+    assert len(evaluated) == whole.max_frame // whole.spec["meta"]["eval_frequency"]
     final = [row for row in table if "final/score" in row]
     assert len(final) == 1
-    assert final[0]["final/episodes"] == META["final_episodes"]
+    assert final[0]["final/episodes"] == whole.spec["meta"]["final_episodes"]
     assert all({"frames", "updates", "episodes", "seconds"} <= row.keys() for row in table)
 
 
@@ -47,8 +47,8 @@ def test_episodes_are_recorded_by_split(whole: Run):
     table = rows(whole.path / EPISODES_FILE)
     by_split = {split: [row for row in table if row["split"] == split] for split in ("train", "eval", "final")}
     assert by_split["train"]
-    assert len(by_split["final"]) == META["final_episodes"]
-    assert len({row["seed"] for row in by_split["final"]}) == META["final_episodes"]
+    assert len(by_split["final"]) == whole.spec["meta"]["final_episodes"]
+    assert len({row["seed"] for row in by_split["final"]}) == whole.spec["meta"]["final_episodes"]
     assert all(row["ended"] in ("terminated", "truncated") for row in table)
     final = next(row for row in rows(whole.path / METRICS_FILE) if "final/score" in row)
     scores = [row["score"] for row in by_split["final"]]
@@ -65,7 +65,7 @@ def test_checkpoints_verify_and_are_pruned(whole: Run):
 def test_evaluating_the_final_checkpoint_gives_the_recorded_score(whole: Run):
     spec = Spec.model_validate(whole.spec)
     newest = list_checkpoints(whole.checkpoints)[-1]
-    episodes = list(engine_of(spec).evaluate(whole, newest, META["final_episodes"], spec.meta.eval_seed))
+    episodes = list(engine_of(spec).evaluate(whole, newest, whole.spec["meta"]["final_episodes"], spec.meta.eval_seed))
     final = next(row for row in rows(whole.path / METRICS_FILE) if "final/score" in row)
     scores = [episode.score for episode in episodes]
     assert sum(scores) / len(scores) == pytest.approx(final["final/score"])

@@ -174,9 +174,20 @@ def has_values(learner: str) -> bool:
     return not learner.startswith("reinforce")
 
 
+def marks(learner: str, probe: str) -> list[pytest.MarkDecorator]:
+    """Convolutions and renormalised critics take half a minute a problem: the hardest one runs with every change."""
+    costly = learner.endswith("pixels") or learner.startswith("crossq")
+    return [pytest.mark.slow] if costly and probe != "both" else []
+
+
 @pytest.mark.parametrize(
     ("learner", "probe"),
-    [(name, probe) for name in LEARNERS for probe in PROBES if has_values(name) or probe not in NEEDS_VALUES],
+    [
+        pytest.param(name, probe, marks=marks(name, probe))
+        for name in LEARNERS
+        for probe in PROBES
+        if has_values(name) or probe not in NEEDS_VALUES
+    ],
 )
 def test_probe(learner: str, probe: str):
     torch.set_num_threads(1)
