@@ -16,7 +16,7 @@ from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit, lookahead_misfits, minibatch_misfits, replay_misfits, round_misfits
 from operant.spec.off_policy import CrossQSpec, SacSpec, Td3Spec
-from operant.spec.on_policy import A2cSpec, AdvantageScale, ReinforceSpec, SarsaSpec
+from operant.spec.on_policy import A2cSpec, AdvantageScale, RandomSpec, ReinforceSpec, SarsaSpec
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -131,4 +131,5 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "sarsa": SarsaSpec,
     "td3": Td3Spec,
     "crossq": CrossQSpec,
+    "random": RandomSpec,
 }

@@ -270,6 +270,12 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
 
 
+def unused_net_misfits(spec: Spec) -> Iterable[Misfit]:
+    """Nothing of a network matters to an algorithm that has none."""
+    if spec.agent.net != type(spec.agent).model_fields["net"].get_default(call_default_factory=True):
+        yield Misfit("agent.net", f"has no effect: {spec.agent.algorithm.name} has no network", "leave it out")
+
+
 def _scaled_twice(spec: Spec) -> Iterable[Misfit]:
     """Statistics of pixels would turn bytes into floats, which networks of convolutions scale as bytes."""
     net = spec.agent.net

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from operant.spec.algorithm import Algorithm
 from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import Schedule, Scheduled
-from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits
+from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits, unused_net_misfits
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -117,4 +117,27 @@ class SarsaSpec(ExploringAlgorithm):
             "agent.net.optimizer.clip_each": "sarsa has no critic",
             "agent.net.log_std_init": "sarsa has no continuous actions",
             **self.idle_exploration(),
+        }
+
+
+class RandomSpec(Algorithm):
+    """Uniformly random play, which learns nothing: the baseline of every other algorithm."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+
+    name: Literal["random"] = Field(default="random", description="Algorithm.")
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return unused_net_misfits(spec)
+
+    def inert(self) -> Mapping[str, str]:
+        return {
+            "env.normalize_obs": "random does not look",
+            "env.normalize_reward": "random learns from no reward",
+            "env.clip_reward": "random learns from no reward",
+            "meta.compile": "random has no network",
+            "meta.precision": "random has no network",
         }

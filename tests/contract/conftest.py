@@ -350,6 +350,10 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "meta": {**META, "compile": True},
     },
+    "random": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 1, "max_frame": 64_000},
+        "agent": {"algorithm": {"name": "random"}},
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (

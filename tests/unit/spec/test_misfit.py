@@ -35,6 +35,14 @@ GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "
 
 CASES = [
     (
+        {"agent": {"algorithm": {"name": "random"}}},
+        {"agent.net": {"hidden": [8]}},
+        "agent.net",
+        "has no effect: random has no network",
+        "leave it out",
+        None,
+    ),
+    (
         CROSSQ,
         {"meta.compile": True},
         "meta.compile",
