@@ -25,8 +25,8 @@ Scaling = Literal["none", "standardise", "percentile"]
 AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schema_input_type=bool | Scaling)]
 
 
-class A2cSpec(Algorithm):
-    """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
+class AdvantageAlgorithm(Algorithm):
+    """The base of algorithms that learn from advantages, one gradient step per rollout (abstract)."""
 
     ENGINE = "deep"
     RESUME = "exact"
@@ -34,7 +34,6 @@ class A2cSpec(Algorithm):
     TAKES_MASKS = True
     TAKES_SEQUENCES = True
 
-    name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
     lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
     num_step_returns: int | None = Field(
@@ -56,7 +55,13 @@ class A2cSpec(Algorithm):
 
     def inert(self) -> Mapping[str, str]:
         n_step = {} if self.num_step_returns is None else {"agent.algorithm.lam": "num_step_returns is set"}
-        return {"agent.net.duelling": "a2c has no Q-network", **n_step}
+        return {"agent.net.duelling": f"{self.name} has no Q-network", **n_step}
+
+
+class A2cSpec(AdvantageAlgorithm):
+    """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
+
+    name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
 
 
 class ReinforceSpec(Algorithm):

@@ -20,6 +20,7 @@ from operant.engines.deep import (
     reinforce,
     sac,
     sarsa,
+    sil,
     td3,
 )
 from operant.engines.deep.accelerate import accelerate
@@ -40,6 +41,8 @@ ALGORITHMS: dict[str, ModuleType] = {
     "td3": td3,
     "crossq": sac,
     "random": random,
+    "sil": actor_critic,
+    "ppo_sil": actor_critic,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
@@ -51,6 +54,8 @@ LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "td3": td3.Td3,
     "crossq": crossq.CrossQ,
     "random": random.Random,
+    "sil": sil.Sil,
+    "ppo_sil": sil.PpoSil,
 }
 
 

@@ -14,6 +14,7 @@ from operant.spec.dialects.slm.random import random
 from operant.spec.dialects.slm.reinforce import reinforce
 from operant.spec.dialects.slm.sac import sac
 from operant.spec.dialects.slm.sarsa import sarsa
+from operant.spec.dialects.slm.sil import ppo_sil, sil
 
 Translator = Callable[[Section, Budget], None]
 
@@ -28,6 +29,8 @@ ALGORITHMS: dict[str, Translator] = {
     "SoftActorCritic": sac,
     "CrossQ": crossq,
     "Random": random,
+    "SIL": sil,
+    "PPOSIL": ppo_sil,
 }
 # The native algorithm that a translation needs, where this version may lack it.
 NEEDS = {"CrossQ": "crossq"}
