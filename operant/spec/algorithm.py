@@ -17,12 +17,14 @@ class Algorithm(Closed):
 
     `ENGINE` names the engine that runs it; `RESUME` is "exact" when a resumed run equals one that
     was never stopped and "warm" otherwise; `TAKES_MASKS` is whether it keeps to the legal actions
-    of environments that name them, and `TAKES_SEQUENCES` whether it can train a network that remembers.
+    of environments that name them, and `TAKES_SEQUENCES` whether it can train a network that remembers;
+    `MEMORY` is the memory that it has if none is named.
     """
 
     ENGINE: ClassVar[str]
     RESUME: ClassVar[Literal["exact", "warm"]]
     USES_MEMORY: ClassVar[bool]
+    MEMORY: ClassVar[str] = "replay"
     TAKES_MASKS: ClassVar[bool] = False
     TAKES_SEQUENCES: ClassVar[bool] = False
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from operant.spec.nets import SCALED_INITS
 
 if TYPE_CHECKING:
-    from operant.spec.algorithms import DqnSpec, PpoSpec
+    from operant.spec.algorithms import DqnSpec
     from operant.spec.off_policy import SoftAlgorithm, TwinAlgorithm
-    from operant.spec.on_policy import A2cSpec, ReinforceSpec
+    from operant.spec.on_policy import AdvantageAlgorithm, ReinforceSpec
     from operant.spec.optimizers import OptimizerSpec
+    from operant.spec.proximal import ProximalAlgorithm
     from operant.spec.schema import Spec
 
     Replaying = DqnSpec | TwinAlgorithm
@@ -59,7 +60,7 @@ def find_misfits(spec: Spec) -> list[Misfit]:
     ]
 
 
-def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
+def minibatch_misfits(spec: Spec, ppo: ProximalAlgorithm) -> Iterable[Misfit]:
     """The samples of one update must split into equal minibatches, and the budget hold one update."""
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     samples = envs * horizon
@@ -99,7 +100,7 @@ def minibatch_misfits(spec: Spec, ppo: PpoSpec) -> Iterable[Misfit]:
         )
 
 
-def _cut_sequences(spec: Spec, ppo: PpoSpec, cell: str) -> Misfit:
+def _cut_sequences(spec: Spec, ppo: ProximalAlgorithm, cell: str) -> Misfit:
     """A network that remembers learns from what an environment played in one update, never from a part of it."""
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     sizes = _neighbours([horizon * share for share in divisors(envs)], size)
@@ -136,7 +137,7 @@ def rollout_misfits(spec: Spec, steps: int, least: int = 1) -> Iterable[Misfit]:
         )
 
 
-def step_return_misfits(a2c: A2cSpec) -> Iterable[Misfit]:
+def step_return_misfits(a2c: AdvantageAlgorithm) -> Iterable[Misfit]:
     """A rollout holds all the rewards that a return is to sum."""
     wanted, steps = a2c.num_step_returns, a2c.training_frequency
     if wanted is not None and wanted > steps:
@@ -179,12 +180,10 @@ def _whole_shares(spec: Spec, frequency: int, most: int) -> Iterable[Misfit]:
         )
 
 
-def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
-    """The memory holds a step of every environment and a batch, and has one when training starts."""
-    memory, envs = spec.agent.memory, spec.env.num_envs
-    if memory is None:
-        return
-    if memory.batch_size > memory.max_size:
+def batch_misfits(spec: Spec) -> Iterable[Misfit]:
+    """The memory holds a batch."""
+    memory = spec.agent.memory
+    if memory is not None and memory.batch_size > memory.max_size:
         yield Misfit(
             "agent.memory.batch_size",
             f"is more than the memory holds: max_size = {memory.max_size}",
@@ -192,6 +191,14 @@ def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
             memory.max_size,
             ("agent.memory.max_size",),
         )
+
+
+def replay_misfits(spec: Spec, learner: Replaying) -> Iterable[Misfit]:
+    """The memory holds a step of every environment and a batch, and has one when training starts."""
+    memory, envs = spec.agent.memory, spec.env.num_envs
+    if memory is None:
+        return
+    yield from batch_misfits(spec)
     if memory.max_size < envs:
         yield Misfit(
             "agent.memory.max_size",
@@ -268,6 +275,12 @@ def _unused_memory(spec: Spec) -> Iterable[Misfit]:
     algorithm = spec.agent.algorithm
     if spec.agent.memory is not None and not algorithm.USES_MEMORY:
         yield Misfit("agent.memory", f"has no effect: {algorithm.name} learns on-policy", "leave it out")
+
+
+def unused_net_misfits(spec: Spec) -> Iterable[Misfit]:
+    """Nothing of a network matters to an algorithm that has none."""
+    if spec.agent.net != type(spec.agent).model_fields["net"].get_default(call_default_factory=True):
+        yield Misfit("agent.net", f"has no effect: {spec.agent.algorithm.name} has no network", "leave it out")
 
 
 def _scaled_twice(spec: Spec) -> Iterable[Misfit]:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from operant.spec.algorithm import Algorithm
 from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import Schedule, Scheduled
-from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits
+from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits, unused_net_misfits
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -25,8 +25,8 @@ Scaling = Literal["none", "standardise", "percentile"]
 AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schema_input_type=bool | Scaling)]
 
 
-class A2cSpec(Algorithm):
-    """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
+class AdvantageAlgorithm(Algorithm):
+    """The base of algorithms that learn from advantages, one gradient step per rollout (abstract)."""
 
     ENGINE = "deep"
     RESUME = "exact"
@@ -34,7 +34,6 @@ class A2cSpec(Algorithm):
     TAKES_MASKS = True
     TAKES_SEQUENCES = True
 
-    name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
     gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
     lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
     num_step_returns: int | None = Field(
@@ -56,7 +55,13 @@ class A2cSpec(Algorithm):
 
     def inert(self) -> Mapping[str, str]:
         n_step = {} if self.num_step_returns is None else {"agent.algorithm.lam": "num_step_returns is set"}
-        return {"agent.net.duelling": "a2c has no Q-network", **n_step}
+        return {"agent.net.duelling": f"{self.name} has no Q-network", **n_step}
+
+
+class A2cSpec(AdvantageAlgorithm):
+    """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
+
+    name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
 
 
 class ReinforceSpec(Algorithm):
@@ -117,4 +122,27 @@ class SarsaSpec(ExploringAlgorithm):
             "agent.net.optimizer.clip_each": "sarsa has no critic",
             "agent.net.log_std_init": "sarsa has no continuous actions",
             **self.idle_exploration(),
+        }
+
+
+class RandomSpec(Algorithm):
+    """Uniformly random play, which learns nothing: the baseline of every other algorithm."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+
+    name: Literal["random"] = Field(default="random", description="Algorithm.")
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return unused_net_misfits(spec)
+
+    def inert(self) -> Mapping[str, str]:
+        return {
+            "env.normalize_obs": "random does not look",
+            "env.normalize_reward": "random learns from no reward",
+            "env.clip_reward": "random learns from no reward",
+            "meta.compile": "random has no network",
+            "meta.precision": "random has no network",
         }

@@ -153,4 +153,4 @@ def with_default_memory(agent: Any) -> Any:
     algorithm = ALGORITHMS.get(OneOf(ALGORITHMS).name_in(agent.get("algorithm", {})) or "")
     if algorithm is None or not algorithm.USES_MEMORY:
         return agent
-    return {**agent, "memory": {"name": OneOf(MEMORIES).default}}
+    return {**agent, "memory": {"name": algorithm.MEMORY}}

@@ -350,6 +350,38 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "meta": {**META, "compile": True},
     },
+    "random": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 1, "max_frame": 64_000},
+        "agent": {"algorithm": {"name": "random"}},
+    },
+    "sil": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 16_000},
+        "agent": {
+            "algorithm": {"name": "sil", "training_frequency": 8, "sil_iter": 1},
+            "memory": {"name": "prioritised", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "ppo-sil-continuous": {
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 2,
+            "max_frame": 12_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {
+            "algorithm": {
+                "name": "ppo_sil",
+                "time_horizon": 64,
+                "minibatch_size": 32,
+                "sil_policy_coef": 0.1,
+                "normalize_v_targets": True,
+            },
+            "memory": {"name": "replay", "max_size": 2000, "combined": True},
+            "net": {**SMALL_NET, "shared": True},
+        },
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (

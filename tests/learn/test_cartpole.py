@@ -44,6 +44,7 @@ def test_learns_cartpole(name: str, frames: int, floor: float):
         ("sac_pendulum", -200),
         ("td3_pendulum", -200),
         ("crossq_pendulum", -200),
+        ("ppo_sil_cartpole", 450),
     ],
 )
 def test_builtin_spec_reaches_its_known_score(name: str, floor: float):

@@ -39,6 +39,7 @@ FRAMES |= {
     "sac-pixels": 3_000,
 }
 FRAMES |= {"reinforce-pixels": 8_000, "sarsa-pixels": 8_000, "ppo-separate-pixels": 12_000}
+FRAMES |= {"sil": 12_000, "ppo-sil-continuous": 16_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -132,6 +133,8 @@ LEARNERS = {
         "net": {**CNN, "duelling": True},
     },
     "sac-pixels": {"algorithm": SAC, "net": CNN},
+    "sil": {"algorithm": {**A2C, "name": "sil", "sil_iter": 1}, "net": FAST},
+    "ppo-sil-continuous": {"algorithm": {**PPO, "name": "ppo_sil"}, "net": {**FAST, "log_std_init": -0.5}},
 }
 
 

@@ -55,13 +55,10 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     from operant.engines.deep.learners import load_actor
     from operant.engines.deep.loop import as_episode
     from operant.engines.deep.playing import play
-    from operant.run.seeding import Seeds
     from operant.spec.schema import Spec
 
     spec = Spec.model_validate(run.spec)
-    actor = load_actor(spec, checkpoint.path)
-    rng = Seeds(seed).rng("sampled-play")
-    act = actor.greedy if greedy else lambda obs, mask, begun: actor.sample(obs, rng, mask, begun)
+    act = load_actor(spec, checkpoint.path).player(seed, greedy)
     for ended in play(spec.env, act, episodes, seed):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
 

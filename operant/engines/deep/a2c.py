@@ -17,7 +17,7 @@ from operant.engines.deep.returns import gae, n_step_returns
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.on_policy import A2cSpec
+from operant.spec.on_policy import AdvantageAlgorithm
 from operant.spec.schema import Spec
 
 
@@ -25,7 +25,7 @@ class A2c(ActorCriticLearner):
     """The learner; how it plays and what survives a restart is in its base."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
-        assert isinstance(spec.agent.algorithm, A2cSpec)
+        assert isinstance(spec.agent.algorithm, AdvantageAlgorithm)
         self.algorithm = spec.agent.algorithm
         returns = ReturnScale(standardise=self.algorithm.normalize_v_targets)
         super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.training_frequency, {}, returns)

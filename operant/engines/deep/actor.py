@@ -10,6 +10,9 @@ from torch import Tensor
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Policy
 from operant.engines.deep.recall import Recall
+from operant.run.seeding import Seeds
+
+Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray | None], np.ndarray]
 
 
 class Actor:
@@ -62,6 +65,13 @@ class Actor:
     ) -> np.ndarray:
         """An action of each observation, drawn as in training."""
         return self.pick(_output(self._apart, self.normaliser(obs), begun), self.policy.noise(rng, (len(obs),)), mask)
+
+    def player(self, seed: int, greedy: bool = True) -> Act:
+        """How to play: greedily, or by draws of a stream of `seed`."""
+        if greedy:
+            return self.greedy
+        rng = Seeds(seed).rng("sampled-play")
+        return lambda obs, mask, begun: self.sample(obs, rng, mask, begun)
 
 
 def _output(forward: Callable[..., np.ndarray], seen: np.ndarray, begun: np.ndarray | None) -> np.ndarray:

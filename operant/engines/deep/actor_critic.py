@@ -143,10 +143,11 @@ class ActorCriticLearner(ABC):
 
     def next_values(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:
         """The critic's value of each step's true successor, given those of the steps themselves."""
-        return next_values(rollout, value, self._value_of, self.actor)
+        return next_values(rollout, value, self.value_of, self.actor)
 
     @torch.no_grad()
-    def _value_of(self, obs: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    def value_of(self, obs: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        """The critic's values of normalised observations; `before` is what a recurrent network then remembers."""
         if isinstance(self.net, ActorCritic):
             return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
         assert self.actor.recall is not None, "a recurrent network acts through its memory"

@@ -91,6 +91,10 @@ class Snapshot:
         self._tracker = tracker
         self._streams = streams
 
+    def joined(self, learner: Mapping[str, Stateful], streams: Mapping[str, np.random.Generator]) -> Snapshot:
+        """The same with further parts."""
+        return Snapshot(self._policy, {**self._learner, **learner}, self._tracker, {**self._streams, **streams})
+
     def write(self, folder: Path) -> None:
         """Save every part."""
         save_file(_gather(self._policy), folder / POLICY_FILE)

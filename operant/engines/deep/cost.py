@@ -36,7 +36,7 @@ def measure(spec: Spec) -> Estimate:
     rate = _frames_per_second(learner)
     arithmetic = learner.arithmetic()
     return Estimate(
-        parameters=sum(p.numel() for p in learner.net.parameters()),
+        parameters=sum(p.numel() for p in learner.net.parameters() if p.requires_grad),
         lines=[*arithmetic.lines, choose(spec.env, spec.env.num_envs).words(spec.env.num_envs)],
         updates=arithmetic.updates,
         frames_per_second=rate,

@@ -55,7 +55,7 @@ def _drawing_env(spec: Spec, mode: str) -> gym.Env:
 def play_one(env: gym.Env, actor: Actor, seed: int, frames: list[np.ndarray] | None) -> Ended:
     """One greedy episode in a single world; its pictures are added to `frames`."""
     actions = ActionMap(env.action_space)
-    masks = MaskReader([env])
+    masks, act = MaskReader([env]), actor.player(seed)
     obs, info = env.reset(seed=seed)
     score, length = 0.0, 0
     while True:
@@ -63,7 +63,7 @@ def play_one(env: gym.Env, actor: Actor, seed: int, frames: list[np.ndarray] | N
             frames.append(np.asarray(env.render()))
         mask = masks.one(0, info)
         seen = np.asarray(obs, np.float32)[None]
-        action = actor.greedy(seen, None if mask is None else mask[None], np.array([length == 0]))
+        action = act(seen, None if mask is None else mask[None], np.array([length == 0]))
         obs, reward, terminated, truncated, info = env.step(actions.to_env(action)[0])
         score, length = score + float(reward), length + 1
         if terminated or truncated:

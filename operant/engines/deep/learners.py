@@ -8,7 +8,21 @@ from types import ModuleType
 
 import torch
 
-from operant.engines.deep import a2c, actor_critic, codec, crossq, dqn, ppo, q_policy, reinforce, sac, sarsa, td3
+from operant.engines.deep import (
+    a2c,
+    actor_critic,
+    codec,
+    crossq,
+    dqn,
+    ppo,
+    q_policy,
+    random,
+    reinforce,
+    sac,
+    sarsa,
+    sil,
+    td3,
+)
 from operant.engines.deep.accelerate import accelerate
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
@@ -26,6 +40,9 @@ ALGORITHMS: dict[str, ModuleType] = {
     "sarsa": q_policy,
     "td3": td3,
     "crossq": sac,
+    "random": random,
+    "sil": actor_critic,
+    "ppo_sil": actor_critic,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
@@ -36,6 +53,9 @@ LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "sarsa": sarsa.Sarsa,
     "td3": td3.Td3,
     "crossq": crossq.CrossQ,
+    "random": random.Random,
+    "sil": sil.Sil,
+    "ppo_sil": sil.PpoSil,
 }
 
 

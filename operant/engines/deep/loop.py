@@ -92,7 +92,8 @@ def final_evaluation(session: Session, learner: Learner, at: Progress) -> None:
 def evaluate_now(session: Session, learner: Learner, at: Progress, split: str, count: int) -> list[Ended]:
     """Play greedily and record the episodes."""
     spec = learner.spec
-    episodes = sorted(play(spec.env, learner.actor.greedy, count, spec.meta.eval_seed), key=lambda e: e.seed)
+    seed = spec.meta.eval_seed
+    episodes = sorted(play(spec.env, learner.actor.player(seed), count, seed), key=lambda e: e.seed)
     for ended in episodes:
         session.episode(as_episode(ended, spec.env.name, split, at))
     return episodes

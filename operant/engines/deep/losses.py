@@ -109,3 +109,15 @@ def temperature_loss(log_alpha: Tensor, logp: Tensor, target_entropy: float) -> 
 def smoothed_action(action: Tensor, noise: Tensor, deviation: float, clip: float) -> Tensor:
     """TD3's target action clip(a + clip(deviation noise, -c, c), -1, 1) (Fujimoto et al., 2018, eq. 14)."""
     return (action + (deviation * noise).clamp(-clip, clip)).clamp(-1, 1)
+
+
+def imitation_policy_loss(logp: Tensor, gain: Tensor, weight: Tensor | None) -> Tensor:
+    """E[-log pi(a) (R - V)_+] of past actions whose `gain` is (R - V)_+ (Oh et al., 2018, eq. 2)."""
+    each = -logp * gain
+    return (each if weight is None else each * weight).mean()
+
+
+def imitation_value_loss(value: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
+    """E[((R - V)_+)^2 / 2]: values rise to past returns, and never fall to them (Oh et al., 2018, eq. 3)."""
+    each = 0.5 * (target - value).clamp(min=0).square()
+    return (each if weight is None else each * weight).mean()

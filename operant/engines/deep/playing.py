@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
+from operant.engines.deep.actor import Act
 from operant.engines.deep.policies import uniform_action
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
@@ -15,8 +16,6 @@ MOST_TOGETHER = 16
 RANDOM_EPISODES = 100
 RANDOM_FRAMES = 20_000
 HEAVY_FRAMES = 3000  # where a step costs much more than a learner's own arithmetic
-
-Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray], np.ndarray]
 
 
 def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[Ended]:

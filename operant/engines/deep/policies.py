@@ -50,6 +50,27 @@ class Distribution(Policy):
         """Log-probability of each action, and the entropy of each distribution."""
 
 
+class Uniform(Policy):
+    """Every legal discrete action, or every real one in [-1, 1], equally often, whatever the output."""
+
+    def __init__(self, size: int, discrete: bool) -> None:
+        self._size = size
+        self._discrete = discrete
+
+    def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.random(shape) if self._discrete else rng.uniform(-1, 1, (*shape, self._size))
+
+    def sample(
+        self, output: np.ndarray, noise: np.ndarray, log_std: np.ndarray | None, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        return uniform_action(noise, self._size, mask) if self._discrete else noise
+
+    def greedy(self, output: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """All are equally probable: the first legal one, or the middle."""
+        shape = output.shape[:-1] if self._discrete else (*output.shape[:-1], self._size)
+        return self.sample(output, np.zeros(shape), None, mask)
+
+
 class EpsilonGreedy(Policy):
     """The best-valued action, or with probability `epsilon` a uniform one, decided per environment."""
 

@@ -20,8 +20,8 @@ from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
-from operant.spec.algorithms import PpoSpec
 from operant.spec.fields import value_at
+from operant.spec.proximal import ProximalAlgorithm
 from operant.spec.schema import Spec
 
 
@@ -54,7 +54,7 @@ class Ppo(ActorCriticLearner):
     """The learner; how it plays and what survives a restart is in its base."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
-        assert isinstance(spec.agent.algorithm, PpoSpec)
+        assert isinstance(spec.agent.algorithm, ProximalAlgorithm)
         self.algorithm = spec.agent.algorithm
         self.rng_shuffle = seeds.rng("shuffle")
         streams = {"shuffle": self.rng_shuffle}

@@ -28,41 +28,23 @@ class Batch:
     next_mask: np.ndarray | None = None
 
 
-class Replay:
-    """The ring, and uniform sampling from it when no priorities are given."""
+class Ring:
+    """Rows of named arrays, the newest in the place of the oldest; drawn uniformly, or by priority."""
 
-    def __init__(
-        self,
-        spec: ReplaySpec | PrioritisedReplaySpec,
-        obs_shape: tuple[int, ...],
-        action: np.ndarray,
-        discounts: bool = False,
-        masked: int = 0,
-    ) -> None:
-        size = spec.max_size
-        self._arrays = {
-            "obs": np.zeros((size, *obs_shape), np.float32),
-            "next_obs": np.zeros((size, *obs_shape), np.float32),
-            "action": np.zeros((size, *action.shape), action.dtype),
-            "reward": np.zeros(size, np.float32),
-            "terminated": np.zeros(size, bool),
-        }
-        if discounts:
-            self._arrays["discount"] = np.zeros(size, np.float32)
-        if masked:
-            self._arrays["next_mask"] = np.zeros((size, masked), bool)
+    def __init__(self, spec: ReplaySpec | PrioritisedReplaySpec, arrays: dict[str, np.ndarray]) -> None:
+        self._arrays = arrays
         self._batch_size = spec.batch_size
         self._combined = spec.combined
-        self._capacity = size
+        self._capacity = spec.max_size
         self._next = 0
         self.filled = 0
         self.priorities = (
-            Priorities(size, spec.alpha, spec.epsilon) if isinstance(spec, PrioritisedReplaySpec) else None
+            Priorities(spec.max_size, spec.alpha, spec.epsilon) if isinstance(spec, PrioritisedReplaySpec) else None
         )
 
     def add(self, **rows: np.ndarray) -> None:
-        """Store one row per environment: obs, action, reward, next_obs, terminated; discount, next_mask if kept."""
-        count = len(rows["reward"])
+        """Store rows, of every array as many; no more than the ring holds."""
+        count = len(next(iter(rows.values())))
         where = (self._next + np.arange(count)) % self._capacity
         for name, values in rows.items():
             self._arrays[name][where] = values
@@ -71,10 +53,10 @@ class Replay:
         self._next = int(self._next + count) % self._capacity
         self.filled = min(self.filled + count, self._capacity)
 
-    def sample(self, rng: np.random.Generator, beta: float) -> Batch:
-        """A batch drawn with replacement; `beta` is the strength of the importance weights.
+    def draw(self, rng: np.random.Generator, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """Where a batch lies, drawn with replacement, and its importance weights of strength `beta`.
 
-        With `combined`, the newest transition takes the place of the last one drawn.
+        With `combined`, the newest row takes the place of the last one drawn.
         """
         if self.priorities is None:
             index = rng.integers(self.filled, size=self._batch_size)
@@ -82,9 +64,11 @@ class Replay:
             index = self.priorities.draw(rng, self._batch_size, self.filled)
         if self._combined:
             index[-1] = (self._next - 1) % self._capacity
-        weight = None if self.priorities is None else self.priorities.weights(index, self.filled, beta)
-        found = {name: array[index] for name, array in self._arrays.items()}
-        return Batch(index=index, weight=weight, **found)
+        return index, None if self.priorities is None else self.priorities.weights(index, self.filled, beta)
+
+    def take(self, index: np.ndarray) -> dict[str, np.ndarray]:
+        """The rows at `index`."""
+        return {name: array[index] for name, array in self._arrays.items()}
 
     @property
     def nbytes(self) -> int:
@@ -101,12 +85,43 @@ class Replay:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state` gave."""
-        self.filled = len(state["reward"])
         self._next = int(state["next"])
         for name, array in self._arrays.items():
+            self.filled = len(state[name])
             array[: self.filled] = state[name]
         if self.priorities is not None:
             self.priorities.restore(state)
+
+
+class Replay(Ring):
+    """A ring of transitions: obs, action, reward, next_obs, terminated; discount and next_mask if kept."""
+
+    def __init__(
+        self,
+        spec: ReplaySpec | PrioritisedReplaySpec,
+        obs_shape: tuple[int, ...],
+        action: np.ndarray,
+        discounts: bool = False,
+        masked: int = 0,
+    ) -> None:
+        size = spec.max_size
+        arrays = {
+            "obs": np.zeros((size, *obs_shape), np.float32),
+            "next_obs": np.zeros((size, *obs_shape), np.float32),
+            "action": np.zeros((size, *action.shape), action.dtype),
+            "reward": np.zeros(size, np.float32),
+            "terminated": np.zeros(size, bool),
+        }
+        if discounts:
+            arrays["discount"] = np.zeros(size, np.float32)
+        if masked:
+            arrays["next_mask"] = np.zeros((size, masked), bool)
+        super().__init__(spec, arrays)
+
+    def sample(self, rng: np.random.Generator, beta: float) -> Batch:
+        """A batch of transitions; `beta` is the strength of the importance weights."""
+        index, weight = self.draw(rng, beta)
+        return Batch(index=index, weight=weight, **self.take(index))
 
 
 class Priorities:

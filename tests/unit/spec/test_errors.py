@@ -165,10 +165,10 @@ IN_THE_FILE = {
     "unknown algorithm": (
         ("name: ppo", "name: pppo"),
         """\
-        demo.yaml:8:11: agent.algorithm.name = "pppo" is not one of ppo, dqn, a2c, reinforce, sac, sarsa, td3, crossq
+        demo.yaml:8:11: agent.algorithm.name = "pppo" is not one of ppo, dqn, a2c, reinforce, sac, sarsa, td3, crossq, random, sil, ppo_sil
           8 |     name: pppo
             |           ^^^^ did you mean ppo?
-          try: operant help algorithm""",
+          try: operant help algorithm""",  # noqa: E501
     ),
     "name that cannot be a folder": (
         ("name: demo", "name: my/demo"),

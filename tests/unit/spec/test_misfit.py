@@ -35,6 +35,38 @@ GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "
 
 CASES = [
     (
+        {"agent": {"algorithm": {"name": "ppo_sil"}, "net": {"type": "gru"}}},
+        {},
+        "agent.net.type",
+        "does not fit ppo_sil, which learns from single steps and not from sequences",
+        "mlp; or agent.algorithm.name ppo or a2c",
+        "mlp",
+    ),
+    (
+        {"agent": {"algorithm": {"name": "sil"}}},
+        {"meta.processes": 2},
+        "meta.processes",
+        "has no effect: sil learns in one process, only ppo and a2c share",
+        "leave it out",
+        1,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "sil"}}},
+        {"agent.memory": {"name": "prioritised", "max_size": 32}},
+        "agent.memory.batch_size",
+        "is more than the memory holds: max_size = 32",
+        "32 or less; or max_size 64 or more",
+        32,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "random"}}},
+        {"agent.net": {"hidden": [8]}},
+        "agent.net",
+        "has no effect: random has no network",
+        "leave it out",
+        None,
+    ),
+    (
         CROSSQ,
         {"meta.compile": True},
         "meta.compile",

@@ -10,9 +10,11 @@ from operant.spec.dialects.slm.dqn import dqn
 from operant.spec.dialects.slm.env import Budget
 from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.ppo import ppo
+from operant.spec.dialects.slm.random import random
 from operant.spec.dialects.slm.reinforce import reinforce
 from operant.spec.dialects.slm.sac import sac
 from operant.spec.dialects.slm.sarsa import sarsa
+from operant.spec.dialects.slm.sil import ppo_sil, sil
 
 Translator = Callable[[Section, Budget], None]
 
@@ -26,6 +28,9 @@ ALGORITHMS: dict[str, Translator] = {
     "SARSA": sarsa,
     "SoftActorCritic": sac,
     "CrossQ": crossq,
+    "Random": random,
+    "SIL": sil,
+    "PPOSIL": ppo_sil,
 }
 # The native algorithm that a translation needs, where this version may lack it.
 NEEDS = {"CrossQ": "crossq"}

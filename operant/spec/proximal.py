@@ -1,0 +1,68 @@
+"""What a person may say about PPO and what is built on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from operant.spec.algorithm import Algorithm
+from operant.spec.fields import Schedule, Scheduled
+from operant.spec.misfit import Misfit, minibatch_misfits
+from operant.spec.on_policy import AdvantageScale
+
+if TYPE_CHECKING:
+    from operant.spec.schema import Spec
+
+
+class ProximalAlgorithm(Algorithm):
+    """The base of algorithms with the clipped objective of PPO (abstract)."""
+
+    ENGINE = "deep"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+    TAKES_SEQUENCES = True
+
+    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
+    time_horizon: int = Field(default=128, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    minibatch_size: int = Field(
+        default=128, ge=1, le=100_000_000, description="Samples per gradient step; must divide num_envs x time_horizon."
+    )
+    training_epoch: int = Field(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
+    clip_eps: Annotated[Schedule, Scheduled(gt=0, le=1)] = Field(
+        default=0.2, description="Clip range of the probability ratio."
+    )
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+        default=0.01, description="Weight of the entropy bonus."
+    )
+    val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    clip_vloss: float | None = Field(
+        default=None, gt=0, le=1e6, description="Clip range of the value change; null for none."
+    )
+    normalize_advantages: AdvantageScale = Field(
+        default="standardise",
+        description="Advantages standardised within each minibatch (or `true`), divided by the running 5th-to-95th"
+        " percentile range of returns, or left as they are (or `false`).",
+    )
+    symlog: bool = Field(default=False, description="The critic learns sign(R) log(1 + |R|) of returns R.")
+    normalize_v_targets: bool = Field(
+        default=False, description="The critic learns returns standardised by their running mean and deviation."
+    )
+    target_kl: float | None = Field(
+        default=None, gt=0, le=100, description="Stop an update's epochs above this KL; null for never."
+    )
+
+    def misfits(self, spec: Spec) -> Iterable[Misfit]:
+        return minibatch_misfits(spec, self)
+
+    def inert(self) -> Mapping[str, str]:
+        return {"agent.net.duelling": f"{self.name} has no Q-network"}
+
+
+class PpoSpec(ProximalAlgorithm):
+    """Proximal policy optimisation with a clipped objective (Schulman et al., 2017)."""
+
+    name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
