@@ -1,7 +1,8 @@
 """What PPO and A2C have in common: one network with a policy and a value, and rollouts to learn from.
 
 Acting needs only the policy head; values and log-probabilities of a whole rollout are computed
-afterwards in one batch, with the very weights that acted.
+afterwards in one batch, with the very weights that acted. Only where acting costs as much as that
+batch, as it does on images, may an algorithm let it compute both (`judge_acting`).
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ class Seen:
     def __getitem__(self, index: Tensor | slice) -> Seen:
         """The rows at `index`."""
         if self.begun is None or self.memory is None:
-            images = isinstance(index, Tensor) and self.obs.ndim > 2
-            return Seen(gathered(self.obs, index) if images else self.obs[index])
+            if isinstance(index, Tensor) and self.obs.ndim > 2:
+                return Seen(gathered(self.obs, index))
+            return Seen(self.obs[index])
         return Seen(self.obs[index], self.begun[index], self.memory[index])
 
 

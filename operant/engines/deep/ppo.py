@@ -2,7 +2,7 @@
 
 Each update plays `time_horizon` steps in every environment with the current policy, estimates
 advantages, and takes a few epochs of clipped policy and value gradients. Log-probabilities of the
-rollout come from the very weights that acted, so the first ratio is exactly 1.
+rollout come from the very weights that acted, so the first ratio is 1, up to the rounding of a batch's size.
 """
 
 from __future__ import annotations
