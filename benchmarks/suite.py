@@ -126,16 +126,16 @@ def main(arguments: list[str] | None = None) -> int:
     cells = [cell for cell in SUITES[chosen.suite] if not chosen.cells or cell.name in chosen.cells]
     if unknown := set(chosen.cells or []) - {cell.name for cell in cells}:
         parser.error(f"no cell {', '.join(sorted(unknown))} in {chosen.suite}")
-    runs = {cell: prepare(cell, chosen.frames or cell.frames, chosen.seeds, chosen.overrides) for cell in cells}
-    todo = [run for group in runs.values() for run in unfinished(group)]
+    runs = [(cell, prepare(cell, chosen.frames or cell.frames, chosen.seeds, chosen.overrides)) for cell in cells]
+    todo = [run for _, group in runs for run in unfinished(group)]
     with StopPresses() as presses:
         run_sessions(todo, LocalLauncher(), chosen.jobs, presses)
-    for cell, group in runs.items():
+    for cell, group in runs:
         if unfinished(group):
             print(f"{cell.name:24} not finished: operant resume {group[0].path.parent.parent}", flush=True)
         else:
             store(result(cell, group, cell.problem.window))
-    return 0 if not any(unfinished(group) for group in runs.values()) else 1
+    return 1 if any(unfinished(group) for _, group in runs) else 0
 
 
 if __name__ == "__main__":

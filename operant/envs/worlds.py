@@ -85,15 +85,14 @@ class SerialWorlds(Worlds):
         reward = np.zeros(self.num)
         terminated = np.zeros(self.num, bool)
         truncated = np.zeros(self.num, bool)
-        infos: list[dict[str, Any]] = []
+        masked = self._masks.offered
         for i, action in enumerate(actions):
-            self.at = i
             if playing is None or playing[i]:
+                self.at = i
                 obs[i], reward[i], terminated[i], truncated[i], info = self.envs[i].step(action)
-                infos.append(info)
-            else:
-                infos.append({})
-        return Outcome(obs.copy(), reward, terminated, truncated, terminated | truncated, self._masks.all(infos))
+                if masked:
+                    self._masks.one(i, info)
+        return Outcome(obs.copy(), reward, terminated, truncated, terminated | truncated, self._masks.all())
 
     def close(self) -> None:
         for env in self.envs:
@@ -122,15 +121,14 @@ class MaskReader:
         self._last[index] = mask
         return self._last[index]
 
-    def all(self, infos: list[dict[str, Any]]) -> np.ndarray | None:
-        """The masks of all worlds; one without news in `info` keeps what it had."""
-        if self._last is None:
-            return None
-        for i, info in enumerate(infos):
-            mask = self._read(i, info)
-            if mask is not None:
-                self._last[i] = mask
-        return self._last.copy()
+    @property
+    def offered(self) -> bool:
+        """Whether there has been a mask yet."""
+        return self._last is not None
+
+    def all(self) -> np.ndarray | None:
+        """The newest masks of all worlds; None where there are none."""
+        return None if self._last is None else self._last.copy()
 
     def _read(self, index: int, info: dict[str, Any]) -> np.ndarray | None:
         if not self._actions:

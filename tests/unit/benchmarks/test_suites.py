@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import tables
+from benchmarks import suite, tables
 from benchmarks.suite import training_return
 from benchmarks.suites import SUITES, Cell
 from operant.report.read import SessionRecord
@@ -66,3 +66,20 @@ def test_the_training_measure_averages_over_the_last_frames_however_many_rows_th
     rows = [{"frames": at, "updates": at, "train/return": float(at)} for at in (100, 200, 300, 1000)]
     session = SessionRecord(Path(), "x", 0, 0, "done", None, 1, {}, None, rows, {}, {})
     assert training_return(session, 750) == pytest.approx((300 + 1000) / 2)
+
+
+def test_a_suite_trains_stores_and_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(suite, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(suite, "RESULTS", tmp_path / "results")
+    argv = ["classic", "--cells", "a2c_cartpole", "--frames", "2000", "--seeds", "2", "-s", "meta.final_episodes=2"]
+    assert suite.main(argv) == 0
+    stored = json.loads((tmp_path / "results" / "a2c_cartpole.json").read_text())
+    assert stored["frames"] == 2000
+    assert stored["published_frames"] == 200_000
+    assert len(stored["greedy"]["each"]) == len(stored["sampled"]["each"]) == 2
+    assert "a2c_cartpole" in capsys.readouterr().out
+    trained = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("metrics.jsonl")}
+    assert suite.main(argv) == 0
+    assert trained == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("metrics.jsonl")}
