@@ -2,8 +2,9 @@
 
 The clock covers training only: not imports, not construction, not the evaluation afterwards. For
 Operant it does cover metric rows, episode records and checkpoints on disk; the peers write none of
-them. The random play that every Operant run begins with, the zero of its scores, is no training
-either: it is measured alone and taken off. Tianshou plays one test episode before and one after training within it.
+them. The random play that every Operant run begins with, the zero of its scores, and the two greedy
+episodes that it ends with are no training either: each is played once more, alone, and its time is
+taken off. Tianshou plays one test episode before and one after training within it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def run_operant(name: str, seed: int) -> dict[str, Any]:
     from operant.engines import engine_of
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
-    from operant.engines.deep.playing import random_return
+    from operant.engines.deep.playing import play, random_return
     from operant.run.checkpoint import list_checkpoints
     from operant.run.run import Run
     from operant.spec.schema import Spec
@@ -64,7 +65,9 @@ def run_operant(name: str, seed: int) -> dict[str, Any]:
             learner = build_learner(spec, session.seeds, prepare_torch(spec, threads))
             random_play = timed(lambda: random_return(spec.env))
             whole = timed(lambda: run_session(session, learner))
-            clock = {key: seconds - random_play[key] for key, seconds in whole.items()}
+            # At its end a run plays this very episode twice: as its last evaluation and as its final one.
+            greedy_play = timed(lambda: list(play(spec.env, learner.actor.greedy, 1, spec.meta.eval_seed)))
+            clock = {key: seconds - random_play[key] - 2 * greedy_play[key] for key, seconds in whole.items()}
         newest = list_checkpoints(run.checkpoints)[-1]
         returns = {
             kind: _mean(

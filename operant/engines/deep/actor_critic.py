@@ -1,7 +1,8 @@
 """What PPO and A2C have in common: one network with a policy and a value, and rollouts to learn from.
 
 Acting needs only the policy head; values and log-probabilities of a whole rollout are computed
-afterwards in one batch, with the very weights that acted.
+afterwards in one batch, with the very weights that acted. Only where acting costs as much as that
+batch, as it does on images, may an algorithm let it compute both (`judge_acting`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor
 from operant.engines.deep import codec
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic
-from operant.engines.deep.nets import ActorCritic, forward_for_acting
+from operant.engines.deep.nets import ActorCritic, Judge, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.parallel import Ranks
@@ -27,7 +28,7 @@ from operant.engines.deep.recurrent import RecurrentActorCritic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
-from operant.engines.deep.vision import laid_out
+from operant.engines.deep.vision import gathered, laid_out
 from operant.envs.gym import ActionMap, Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -48,6 +49,8 @@ class Seen:
     def __getitem__(self, index: Tensor | slice) -> Seen:
         """The rows at `index`."""
         if self.begun is None or self.memory is None:
+            if isinstance(index, Tensor) and self.obs.ndim > 2:
+                return Seen(gathered(self.obs, index))
             return Seen(self.obs[index])
         return Seen(self.obs[index], self.begun[index], self.memory[index])
 
@@ -86,6 +89,7 @@ class ActorCriticLearner(ABC):
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.distribution = distribution_for(self.vector.actions)
         self.rewards = RewardNormaliser(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
+        self.judge_acting: Judge | None = None
         self.rng_act = seeds.rng("act")
         recall = {} if self.actor.recall is None else {"recall": self.actor.recall}
         self.snapshot = codec.Snapshot(
@@ -112,7 +116,7 @@ class ActorCriticLearner(ABC):
     def iterate(self) -> list[Ended]:
         """One rollout and the update that it pays for."""
         self.ranks.begin()
-        rollout = collect(self.vector, self.actor, self.rewards, self.rng_act, self.horizon)
+        rollout = collect(self.vector, self.actor, self.rewards, self.rng_act, self.horizon, self.judge_acting)
         self.tracker.frames += rollout.reward.size
         self.tracker.add(self.update(rollout))
         for over in rollout.ended:

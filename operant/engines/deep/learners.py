@@ -25,6 +25,7 @@ from operant.engines.deep import (
 )
 from operant.engines.deep.accelerate import accelerate
 from operant.engines.deep.actor import Actor
+from operant.engines.deep.heap import keep_large_blocks
 from operant.engines.deep.loop import Learner
 from operant.envs.gym import ActionMap, make_env, observation_shape
 from operant.errors import UsageError
@@ -64,6 +65,8 @@ def prepare_torch(spec: Spec, threads: int) -> torch.device:
     torch.set_num_threads(threads)
     # Adam's moments of unused weights decay to denormal numbers, whose arithmetic is ten times slower.
     torch.set_flush_denormal(True)
+    if spec.agent.net.READS_IMAGES:
+        keep_large_blocks()
     device = choose_device(spec)
     if device.type == "cuda":
         # The CPU kernels used here are deterministic as they are, and this call loads torch's compiler.

@@ -15,6 +15,7 @@ from operant.engines.deep.vision import image_layers
 from operant.spec.nets import Net
 
 Shape = int | tuple[int, ...]
+Judge = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Flat(nn.Module):
@@ -60,6 +61,20 @@ class ActorCritic(nn.Module):
     def value(self, obs: Tensor) -> Tensor:
         """Value of each observation."""
         return self.critic(self.trunk(obs)).squeeze(-1)
+
+    def judge_for_acting(self) -> Judge:
+        """Policy output and value of the observations of one environment step, through torch."""
+        device = next(self.parameters()).device
+        trunk, actor, critic = (nn.Sequential(*part) for part in (self.trunk, self.actor, self.critic))
+
+        def judge(obs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            with torch.inference_mode():
+                features = trunk(torch.from_numpy(obs).to(device))
+                # One tensor, so that a device is waited for only once.
+                both = torch.cat((actor(features), critic(features)), -1).cpu().numpy()
+            return both[:, :-1], both[:, -1]
+
+        return judge
 
     def policy_layers(self) -> nn.Sequential:
         """The layers from observation to policy output."""

@@ -2,7 +2,7 @@
 
 Each update plays `time_horizon` steps in every environment with the current policy, estimates
 advantages, and takes a few epochs of clipped policy and value gradients. Log-probabilities of the
-rollout come from the very weights that acted, so the first ratio is exactly 1.
+rollout come from the very weights that acted, so the first ratio is 1, up to the rounding of a batch's size.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch import Tensor
 from operant.engines.deep import losses
 from operant.engines.deep.actor_critic import ActorCriticLearner, Seen
 from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.nets import ActorCritic
 from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.returns import gae
 from operant.engines.deep.rollout import Rollout
@@ -64,6 +65,10 @@ class Ppo(ActorCriticLearner):
             spread=self.algorithm.normalize_advantages == "percentile",
         )
         super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams, returns)
+        # What acts through torch can tell values too, and saves a pass over the rollout; in bfloat16 that pass must
+        # be of the arithmetic that learns, or the first ratio would be off.
+        if spec.agent.net.READS_IMAGES and isinstance(self.net, ActorCritic) and spec.meta.precision == "float32":
+            self.judge_acting = self.net.judge_for_acting()
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """Several epochs of minibatches over the rollout; returns what to log, averaged over minibatches."""
@@ -112,12 +117,12 @@ class Ppo(ActorCriticLearner):
     def samples(self, rollout: Rollout) -> Samples:
         """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
         seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
-        mine = self.ranks.rows(len(action))
-        output, part = self.judge_all(seen[mine])
-        logp, _ = self.distribution.log_prob_and_entropy(
-            output, action[mine], self.net.log_std, None if mask is None else mask[mine]
-        )
-        logp, critic = self.ranks.gather(logp), self.ranks.gather(part)
+        if rollout.judged is None:
+            mine = self.ranks.rows(len(action))
+            output, critic = (self.ranks.gather(part) for part in self.judge_all(seen[mine]))
+        else:
+            output, critic = (self.rows(part) for part in rollout.judged)
+        logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         value = self.returns.value_of(self.grid(critic))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from operant.engines.deep.actor import Actor
+from operant.engines.deep.nets import Judge
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.recall import Recall
 from operant.envs.gym import Ended, VectorEnv
@@ -33,7 +34,8 @@ class Rollout:
 
     Observations are normalised by the statistics of their moment, all but `final_obs`, which few
     algorithms need. `mask` is what was legal at each step and `final_mask` in final observations,
-    where the environment says so and the algorithm asks.
+    where the environment says so and the algorithm asks. `judged` are the policy outputs [T, N, A]
+    and values [T, N] of the network as it acted, where acting computes both.
     """
 
     obs: np.ndarray
@@ -47,12 +49,21 @@ class Rollout:
     mask: np.ndarray | None = None
     final_mask: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
     remembered: Remembered | None = None
+    judged: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def collect(
-    vector: VectorEnv, actor: Actor, rewards: RewardNormaliser, rng: np.random.Generator, steps: int
+    vector: VectorEnv,
+    actor: Actor,
+    rewards: RewardNormaliser,
+    rng: np.random.Generator,
+    steps: int,
+    judge: Judge | None = None,
 ) -> Rollout:
-    """Play `steps` steps in every environment, learning only the scales of observations and rewards."""
+    """Play `steps` steps in every environment, learning only the scales of observations and rewards.
+
+    With `judge` the actions come of its policy outputs, which are kept in `judged` beside its values.
+    """
     num = vector.num
     # Images stay bytes here: a quarter of the memory, and the network scales them itself.
     obs = np.empty((steps, num, *vector.obs_shape), actor.normaliser(vector.obs).dtype)
@@ -60,6 +71,7 @@ def collect(
     terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
     action: list[np.ndarray] = []
     mask: list[np.ndarray] = []
+    judged: list[tuple[np.ndarray, np.ndarray]] = []
     final_obs: dict[tuple[int, int], np.ndarray] = {}
     ended: list[Ended] = []
     noise = actor.policy.noise(rng, (steps, num))
@@ -69,7 +81,11 @@ def collect(
         obs[t] = actor.normaliser(vector.obs)
         if vector.mask is not None:
             mask.append(vector.mask)
-        action.append(actor.draw(obs[t], noise[t], vector.mask, vector.begun))
+        if judge is None:
+            action.append(actor.draw(obs[t], noise[t], vector.mask, vector.begun))
+        else:
+            judged.append(judge(obs[t]))
+            action.append(actor.pick(judged[t][0], noise[t], vector.mask))
         if diary is not None:
             diary.began.append(vector.begun)
         step = vector.step(action[t])
@@ -91,6 +107,7 @@ def collect(
         ended,
         np.stack(mask) if mask else None,
         remembered=None if diary is None else diary.close(),
+        judged=None if judge is None else (np.stack([o for o, _ in judged]), np.stack([v for _, v in judged])),
     )
 
 

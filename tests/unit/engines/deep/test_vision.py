@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from operant.engines.deep import validate
 from operant.engines.deep.nets import ActorCritic, QNet, forward_for_acting
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.pixels import feature_map, image_of
-from operant.engines.deep.vision import Pixels, laid_out
+from operant.engines.deep.ppo import Ppo
+from operant.engines.deep.rollout import collect
+from operant.engines.deep.vision import Pixels, gathered, laid_out
 from operant.errors import UsageError
+from operant.run.seeding import Seeds
 from operant.spec.nets import ImpalaSpec, MlpSpec, NatureCnnSpec, Net, OptimizerSpec
 from operant.spec.schema import Spec
 
@@ -98,6 +102,45 @@ def test_laying_out_changes_no_value():
     assert laid_out(obs)[torch.tensor([2, 0])].is_contiguous(memory_format=torch.channels_last)
     vectors = torch.zeros(3, 7)
     assert laid_out(vectors) is vectors
+
+
+@pytest.mark.parametrize("shape", [(4, 12, 12), (12, 12, 3), (2, 12, 12, 3)])
+def test_gathering_takes_the_rows_and_keeps_their_layout(shape):
+    obs = laid_out(torch.randint(0, 256, (5, *shape), dtype=torch.uint8))
+    index = torch.tensor([3, 0, 3])
+    assert torch.equal(gathered(obs, index), obs[index])
+    assert gathered(obs, index).stride() == obs.stride()
+    assert torch.equal(gathered(obs[:, 1:], index), obs[:, 1:][index])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_acting_tells_the_outputs_and_values_that_learning_would(shared: bool):
+    net = ActorCritic(SMALL.model_copy(update={"shared": shared}), (4, 12, 12), 3, discrete=True)
+    obs = np.random.default_rng(0).integers(0, 256, (5, 4, 12, 12), dtype=np.uint8)
+    for mine, learnt in zip(net.judge_for_acting()(obs), net(torch.from_numpy(obs)), strict=True):
+        np.testing.assert_allclose(mine, learnt.detach().numpy(), atol=1e-5)
+
+
+def image_learner(**meta: Any) -> Ppo:
+    algorithm = {"name": "ppo", "time_horizon": 8, "minibatch_size": 16, "training_epoch": 1}
+    net = {"type": "nature_cnn", "conv": [[4, 4, 4]], "hidden": [16]}
+    env = {"name": "operant/ProbeBoth-v0", "kwargs": {"pixels": True}, "num_envs": 4, "max_frame": 320}
+    spec = Spec.model_validate({"meta": meta, "env": env, "agent": {"algorithm": algorithm, "net": net}})
+    return Ppo(spec, Seeds(0), torch.device("cpu"))
+
+
+def test_samples_of_images_are_those_of_a_second_pass():
+    learner = image_learner()
+    played = (learner.vector, learner.actor, learner.rewards, learner.rng_act, learner.horizon)
+    rollout = collect(*played, learner.judge_acting)
+    assert rollout.judged is not None
+    quick, plain = learner.samples(rollout), learner.samples(replace(rollout, judged=None))
+    for name in ("logp", "value", "advantage", "target"):
+        torch.testing.assert_close(getattr(quick, name), getattr(plain, name), atol=1e-5, rtol=1e-5)
+
+
+def test_bfloat16_is_judged_by_the_arithmetic_that_learns():
+    assert image_learner(precision="bfloat16").judge_acting is None
 
 
 def refusal(env: dict[str, Any], net: dict[str, Any], algorithm: str = "ppo") -> str:
