@@ -385,6 +385,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
+    "ppo-sil-continuous",
     "dqn-atari",
     "ppo-box2d-continuous",
     "a2c-continuous-normalised",
