@@ -409,8 +409,8 @@ NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
-    """All tests of a case go to one worker, so that they share `whole`."""
-    return [pytest.mark.xdist_group(name), *([pytest.mark.slow] if name in SLOW else [])]
+    """`tests/conftest.py` sends all tests of a case to one worker, so that they share `whole`."""
+    return [pytest.mark.slow] if name in SLOW else []
 
 
 @pytest.fixture(scope="session", params=[pytest.param(name, marks=_marks(name)) for name in CASES])

@@ -46,7 +46,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.xdist_group("first-ten-minutes")
 class TestAfterTraining:
     def test_show_gives_the_score_with_its_interval(self, place: Path):
         trial = ask(place, "show", "ppo_cartpole")["trials"][0]

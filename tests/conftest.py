@@ -1,0 +1,31 @@
+"""Which tests share a worker: those of one contract case and those of one end-to-end story share what they train."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Scheduling by `scope_of`. The marks of `--dist=loadgroup` have no effect with pytest 9.2 and xdist 3.8."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return Scheduling(config, log)
+
+
+def scope_of(nodeid: str) -> str:
+    """The tests that go to one worker: a case's, which is the last parameter; a story's; or a single one."""
+    file, _, test = nodeid.partition("::")
+    if "tests/contract/" in file and test.endswith("]"):
+        return test.rpartition("[")[2]
+    return file if "tests/e2e/" in file else nodeid
