@@ -273,7 +273,7 @@ CASES: dict[str, dict[str, Any]] = {
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_CNN},
     },
     "dqn-atari": {
-        "env": {**ATARI, "num_envs": 2, "max_frame": 4096},
+        "env": {**ATARI, "num_envs": 2, "max_frame": 4000},
         "meta": FEW_GAMES,
         "agent": {
             "algorithm": {"name": "dqn", "training_start": 300, "training_frequency": 4, "n_step": 3},
