@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
+from operant.spec.algorithm_misfits import lookahead_misfits, replay_misfits, round_misfits
 from operant.spec.exploration import ExploringAlgorithm
-from operant.spec.misfit import Misfit, lookahead_misfits, replay_misfits, round_misfits
+from operant.spec.misfit import Misfit
 from operant.spec.off_policy import CrossQSpec, SacSpec, Td3Spec
 from operant.spec.on_policy import A2cSpec, RandomSpec, ReinforceSpec, SarsaSpec
 from operant.spec.proximal import PpoSpec

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
+from operant.spec.algorithm_misfits import replay_misfits, round_misfits, temperature_misfits
 from operant.spec.fields import Schedule, Scheduled
-from operant.spec.misfit import Misfit, replay_misfits, round_misfits, temperature_misfits
+from operant.spec.misfit import Misfit
 from operant.spec.nets import Units
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from operant.spec.algorithm import Algorithm
+from operant.spec.algorithm_misfits import episode_misfits, rollout_misfits, step_return_misfits
 from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import Schedule, Scheduled
-from operant.spec.misfit import Misfit, episode_misfits, rollout_misfits, step_return_misfits, unused_net_misfits
+from operant.spec.misfit import Misfit, unused_net_misfits
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec

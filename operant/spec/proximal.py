@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
+from operant.spec.algorithm_misfits import minibatch_misfits
 from operant.spec.fields import Schedule, Scheduled
-from operant.spec.misfit import Misfit, minibatch_misfits
+from operant.spec.misfit import Misfit
 from operant.spec.on_policy import AdvantageScale
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from operant.spec.algorithm import Algorithm
-from operant.spec.misfit import Misfit, batch_misfits
+from operant.spec.algorithm_misfits import batch_misfits
+from operant.spec.misfit import Misfit
 from operant.spec.on_policy import AdvantageAlgorithm
 from operant.spec.proximal import ProximalAlgorithm
 

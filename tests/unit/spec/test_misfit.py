@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operant.spec.document import put
-from operant.spec.misfit import Misfit, closest, near_divisors, near_multiples
+from operant.spec.fitting import closest, near_divisors, near_multiples
+from operant.spec.misfit import Misfit
 from operant.spec.schema import Spec
 
 PPO: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}}}
