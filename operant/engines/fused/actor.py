@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jax
+import numpy as np
 
 from operant.engines.fused import codec
 from operant.engines.fused.learner import GREEDY, SAMPLED, Learner, Policy
@@ -20,7 +21,8 @@ def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
     spec = spec.model_copy(update={"meta": spec.meta.model_copy(update={"devices": 1})})
     prepare_jax(spec)
     learner = build_learner(spec)
-    like = jax.eval_shape(lambda key: learner.init(key, learner.hyper(spec), None).policy, jax.random.key(0))
+    weights = learner.weights(np.random.default_rng(0))
+    like = jax.eval_shape(lambda key: learner.init(key, weights, None).policy, jax.random.key(0))
     return learner, codec.read_policy(checkpoint, like)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from operant.engines.fused import nets
 from operant.engines.fused.learners import build_learner
 from operant.engines.fused.program import Program, prepare_jax, stacked
+from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 PROBE_SECONDS = 1.0
@@ -36,8 +37,7 @@ def measure(spec: Spec) -> Estimate:
     lanes = spec.meta.max_session
     program = Program(build_learner(spec), lanes)
     hyper = stacked([program.learner.hyper(spec)] * lanes)
-    keys = jax.vmap(jax.random.key)(np.arange(lanes, dtype=np.uint32))
-    states = program.placed(program.init(keys, hyper))
+    states = program.placed(program.start([Seeds(spec.meta.seed + k) for k in range(lanes)]))
     sizes = nets.size(states.policy.params) // lanes, sum(leaf.nbytes for leaf in _plain(states)) // lanes
     begun = time.perf_counter()
     states, report = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))

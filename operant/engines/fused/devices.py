@@ -20,6 +20,11 @@ SPLIT = PartitionSpec(None, AXIS)  # the first axis is the lanes', the second th
 WHOLE = PartitionSpec()
 
 
+def unrolled(steps: int) -> int:
+    """Steps of a light scan to compile as one: on an accelerator each costs a launch, on a CPU only compile time."""
+    return 1 if jax.default_backend() == "cpu" else min(16, steps)
+
+
 def mean_over(axis: Axis, value: Any) -> Any:
     """The mean over devices of each array in a pytree."""
     return value if axis is None else lax.pmean(value, axis)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from operant.engines.fused.devices import Axis
@@ -94,7 +95,11 @@ class Learner(ABC):
         """The traced numbers of a spec: what may differ between the lanes of one program."""
 
     @abstractmethod
-    def init(self, key: Array, hyper: Any, axis: Axis) -> State:
+    def weights(self, rng: np.random.Generator) -> Params:
+        """Fresh weights of every network that learns, drawn on the host."""
+
+    @abstractmethod
+    def init(self, key: Array, weights: Params, axis: Axis) -> State:
         """A state that has played nothing yet."""
 
     @abstractmethod

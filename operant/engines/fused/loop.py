@@ -61,9 +61,7 @@ class Course:
         self.states = self._start(by_index)
 
     def _start(self, by_index: dict[int, Lane]) -> State:
-        seeds = [self._seed(by_index.get(i)) for i in range(self.program.lanes)]
-        keys = jax.vmap(jax.random.key)(np.array(seeds, np.uint32))
-        fresh = self.program.init(keys, self.hyper)
+        fresh = self.program.start([by_index.get(i, self.lanes[0]).session.seeds for i in range(self.program.lanes)])
         if any(lane.session.latest for lane in self.lanes):
             states = [lane_of(fresh, i) for i in range(self.program.lanes)]
             for lane in self.lanes:
@@ -72,10 +70,6 @@ class Course:
                     lane.tracker.restore(facts)
             fresh = stacked(states)
         return self.program.placed(fresh)
-
-    @staticmethod
-    def _seed(lane: Lane | None) -> int:
-        return 0 if lane is None else lane.session.seeds.integer("fused")
 
     def run(self) -> None:
         """Train every lane to the end of its session."""
@@ -93,8 +87,8 @@ class Course:
     def advance(self, lanes: list[Lane], updates: int) -> None:
         """One chunk, of which only `lanes` keep what came of it."""
         moving = {lane.index for lane in lanes}
-        still = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in range(self.program.lanes)}
-        still = {i: state for i, state in still.items() if i not in moving and len(moving) < self.program.lanes}
+        resting = [i for i in range(self.program.lanes) if i not in moving]
+        still = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in resting}
         self.states, report = self.program.chunk(self.states, self.hyper, np.int32(updates))
         for i, state in still.items():
             self.states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), self.states, state)

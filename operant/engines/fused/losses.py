@@ -5,9 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.engines.fused.devices import Axis, mean_over
-
-UNROLL = 16  # steps of a backward sum in one kernel
+from operant.engines.fused.devices import Axis, mean_over, unrolled
 
 
 def clipped_surrogate(logp: Array, old_logp: Array, advantage: Array, clip: Array) -> Array:
@@ -60,7 +58,7 @@ def gae(
         ahead = now[0] + now[1] * ahead
         return ahead, ahead
 
-    return lax.scan(back, jnp.zeros_like(delta[0]), (delta, carry), reverse=True, unroll=min(UNROLL, len(delta)))[1]
+    return lax.scan(back, jnp.zeros_like(delta[0]), (delta, carry), reverse=True, unroll=unrolled(len(delta)))[1]
 
 
 def q_target(reward: Array, terminated: Array, next_q: Array, gamma: Array) -> Array:

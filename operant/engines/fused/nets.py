@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
-from jax.nn import initializers
 
 from operant.spec.nets import Net
 
-Layer = dict[str, Array]
+Layer = dict[str, Any]
 Params = Any
 
 HIDDEN_GAIN = 2**0.5
@@ -28,60 +29,59 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def linear(net: Net, key: Array, inputs: int, outputs: int, gain: float) -> Layer:
-    """A layer of weights [inputs, outputs] and a bias."""
-    weight_key, bias_key = jax.random.split(key)
+def linear(net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float) -> Layer:
+    """A layer of weights [inputs, outputs] and a bias, drawn on the host: nothing need be compiled for it."""
     if net.init == "torch":
         bound = inputs**-0.5
-        weight = jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound)
-        return {"weight": weight, "bias": jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound)}
-    return {"weight": _start(net, gain)(weight_key, (inputs, outputs)), "bias": jnp.zeros(outputs)}
+        weight, bias = rng.uniform(-bound, bound, (inputs, outputs)), rng.uniform(-bound, bound, outputs)
+    else:
+        weight, bias = _start(net.init, rng, inputs, outputs, gain), np.zeros(outputs)
+    return {"weight": weight.astype(np.float32), "bias": bias.astype(np.float32)}
 
 
-def _start(net: Net, gain: float) -> Callable[..., Array]:
-    kinds: dict[str, Callable[..., Array]] = {
-        "orthogonal": initializers.orthogonal(gain),
-        "xavier_uniform": initializers.variance_scaling(gain**2, "fan_avg", "uniform"),
-        "xavier_normal": initializers.variance_scaling(gain**2, "fan_avg", "normal"),
-        "kaiming_uniform": initializers.variance_scaling(2.0, "fan_in", "uniform"),
-        "kaiming_normal": initializers.variance_scaling(2.0, "fan_in", "normal"),
-    }
-    return kinds[net.init]
+def _start(kind: str, rng: np.random.Generator, inputs: int, outputs: int, gain: float) -> np.ndarray:
+    shape = (inputs, outputs)
+    if kind == "orthogonal":
+        q, r = np.linalg.qr(rng.standard_normal((max(shape), min(shape))))
+        q = q * np.sign(np.diag(r))
+        return gain * (q if inputs >= outputs else q.T)
+    # Glorot's and He's deviations; a uniform law of the same deviation is sqrt(3) times as wide.
+    scaled = kind.startswith("xavier")
+    deviation = gain * math.sqrt(2 / (inputs + outputs)) if scaled else math.sqrt(2 / inputs)
+    if kind.endswith("uniform"):
+        return rng.uniform(-1, 1, shape) * math.sqrt(3) * deviation
+    return rng.standard_normal(shape) * deviation
 
 
-def hidden(net: Net, key: Array, inputs: int, widths: tuple[int, ...]) -> list[Layer]:
+def hidden(net: Net, rng: np.random.Generator, inputs: int, widths: tuple[int, ...]) -> list[Layer]:
     """The hidden layers."""
-    keys = jax.random.split(key, max(len(widths), 1))
-    sizes = pairwise((inputs, *widths))
-    return [linear(net, k, before, after, HIDDEN_GAIN) for k, (before, after) in zip(keys, sizes, strict=False)]
+    return [linear(net, rng, before, after, HIDDEN_GAIN) for before, after in pairwise((inputs, *widths))]
 
 
 def perceptron(
-    net: Net, key: Array, inputs: int, outputs: int, gain: float, widths: tuple[int, ...] | None = None
+    net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float, widths: tuple[int, ...] | None = None
 ) -> list[Layer]:
     """Hidden layers and a head; `widths` stand in for those of the spec."""
     widths = net.hidden if widths is None else widths
-    body, head = jax.random.split(key)
-    return [*hidden(net, body, inputs, widths), linear(net, head, (inputs, *widths)[-1], outputs, gain)]
+    return [*hidden(net, rng, inputs, widths), linear(net, rng, (inputs, *widths)[-1], outputs, gain)]
 
 
-def actor_critic(net: Net, key: Array, inputs: int, outputs: int, discrete: bool) -> Params:
+def actor_critic(net: Net, rng: np.random.Generator, inputs: int, outputs: int, discrete: bool) -> dict[str, Params]:
     """A policy and a value, on separate or shared hidden layers; continuous actions have a `log_std` beside them."""
-    trunk, actor, critic = jax.random.split(key, 3)
-    width = (inputs, *net.hidden)[-1]
     if net.shared:
-        parts: dict[str, Any] = {
-            "trunk": hidden(net, trunk, inputs, net.hidden),
-            "actor": [linear(net, actor, width, outputs, net.actor_gain)],
-            "critic": [linear(net, critic, width, 1, net.critic_gain)],
+        width = (inputs, *net.hidden)[-1]
+        parts: dict[str, Params] = {
+            "trunk": hidden(net, rng, inputs, net.hidden),
+            "actor": [linear(net, rng, width, outputs, net.actor_gain)],
+            "critic": [linear(net, rng, width, 1, net.critic_gain)],
         }
     else:
         parts = {
             "trunk": [],
-            "actor": perceptron(net, actor, inputs, outputs, net.actor_gain),
-            "critic": perceptron(net, critic, inputs, 1, net.critic_gain),
+            "actor": perceptron(net, rng, inputs, outputs, net.actor_gain),
+            "critic": perceptron(net, rng, inputs, 1, net.critic_gain),
         }
-    return parts if discrete else {**parts, "log_std": jnp.full(outputs, net.log_std_init)}
+    return parts if discrete else {**parts, "log_std": np.full(outputs, net.log_std_init, np.float32)}
 
 
 def through(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:
@@ -119,15 +119,14 @@ def value_of(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Ar
     return headed(net, params["critic"], through(net, params["trunk"], x, dtype), dtype).squeeze(-1)
 
 
-def q_network(net: Net, key: Array, inputs: int, actions: int) -> Params:
+def q_network(net: Net, rng: np.random.Generator, inputs: int, actions: int) -> dict[str, Params]:
     """Action values; with `duelling` also a state value."""
-    body, advantage, state = jax.random.split(key, 3)
     width = (inputs, *net.hidden)[-1]
-    parts: dict[str, Any] = {
-        "trunk": hidden(net, body, inputs, net.hidden),
-        "advantage": linear(net, advantage, width, actions, net.critic_gain),
+    parts: dict[str, Params] = {
+        "trunk": hidden(net, rng, inputs, net.hidden),
+        "advantage": linear(net, rng, width, actions, net.critic_gain),
     }
-    return {**parts, "state": linear(net, state, width, 1, net.critic_gain)} if net.duelling else parts
+    return {**parts, "state": linear(net, rng, width, 1, net.critic_gain)} if net.duelling else parts
 
 
 def q_values(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array:

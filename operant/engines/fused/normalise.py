@@ -11,10 +11,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.engines.fused.devices import Axis, mean_over, sum_over
+from operant.engines.fused.devices import Axis, mean_over, sum_over, unrolled
 
 TINY = 1e-8
-UNROLL = 16
 
 
 class Moments(NamedTuple):
@@ -57,4 +56,4 @@ def discounted(running: Array, reward: Array, over: Array, gamma: Array) -> tupl
         value = before * gamma + now[0]
         return jnp.where(now[1], 0.0, value), value
 
-    return lax.scan(step, running, (reward, over), unroll=min(UNROLL, len(reward)))
+    return lax.scan(step, running, (reward, over), unroll=unrolled(len(reward)))

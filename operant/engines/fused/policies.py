@@ -42,10 +42,13 @@ def only_legal(output: Array, mask: Array | None) -> Array:
     return output if mask is None else jnp.where(mask, output, ILLEGAL)
 
 
-def noise(actions: Actions, key: Array, shape: tuple[int, ...]) -> Array:
-    """The randomness of `shape` actions, drawn in one go: Gumbel for discrete ones, normal for real ones."""
-    draw = jax.random.gumbel if isinstance(actions, Discrete) else jax.random.normal
-    return draw(key, (*shape, outputs_of(actions)))
+def noise(actions: Actions, bits: Array) -> Array:
+    """The randomness of actions, out of 32 random bits each: Gumbel for discrete ones, normal for real ones."""
+    # In the middles of 2^23 equal parts of (0, 1): never an end, where both would be infinite.
+    uniform = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-23
+    if isinstance(actions, Discrete):
+        return -jnp.log(-jnp.log(uniform))
+    return math.sqrt(2) * lax.erf_inv(2 * uniform - 1)
 
 
 def sample(actions: Actions, output: Array, noise: Array, log_std: Array | None) -> Array:
@@ -71,7 +74,8 @@ def log_prob_and_entropy(actions: Actions, output: Array, action: Array, log_std
 
 def _categorical(logits: Array, action: Array) -> tuple[Array, Array]:
     log_p = jax.nn.log_softmax(logits)
-    chosen = jnp.take_along_axis(log_p, action[..., None], -1)[..., 0]
+    # Not by index: the gradient of that scatters row by row.
+    chosen = jnp.where(jnp.arange(logits.shape[-1]) == action[..., None], log_p, 0.0).sum(-1)
     return chosen, -(jnp.exp(log_p) * log_p).sum(-1)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from operant.engines.fused import losses, nets, normalise, policies, worlds
@@ -100,15 +101,17 @@ class Ppo(Learner):
             jnp.float32(spec.env.max_frame),
         )
 
-    def init(self, key: Array, hyper: Hyper, axis: Axis) -> State:
-        of_net, of_worlds, of_play = jax.random.split(key, 3)
+    def weights(self, rng: np.random.Generator) -> nets.Params:
         actions, inputs = self.env.actions, self.env.observation_shape[0]
         outputs = policies.outputs_of(actions)
-        params = nets.actor_critic(self.net, of_net, inputs, outputs, isinstance(actions, Discrete))
+        return nets.actor_critic(self.net, rng, inputs, outputs, isinstance(actions, Discrete))
+
+    def init(self, key: Array, weights: nets.Params, axis: Axis) -> State:
+        of_worlds, of_play = jax.random.split(key)
         seen = normalise.fresh(self.env.observation_shape) if self.spec.env.normalize_obs else None
-        mind = Mind(self.optimiser.init(params), normalise.fresh(()), of_play, jnp.int32(0))
+        mind = Mind(self.optimiser.init(weights), normalise.fresh(()), of_play, jnp.int32(0))
         started = worlds.begin(self.env, own_key(axis, of_worlds), self.local)
-        return State(Policy(params, seen), mind, Played(started, jnp.zeros(self.local)))
+        return State(Policy(weights, seen), mind, Played(started, jnp.zeros(self.local)))
 
     def update(self, state: State, hyper: Hyper, axis: Axis) -> tuple[State, Report]:
         """One rollout and what is learnt from it."""
@@ -130,10 +133,11 @@ class Ppo(Learner):
 
     def rollout(self, state: State, key: Array) -> tuple[Played, Step, Cuts | None, Tally, Recorded]:
         """Play `time_horizon` steps of every environment; all of their randomness is drawn at once."""
-        of_noise, of_env = jax.random.split(key)
-        shape = (self.settings.time_horizon, self.local)
-        noise = policies.noise(self.env.actions, of_noise, shape)
-        keys = jax.random.split(of_env, shape)
+        outputs = policies.outputs_of(self.env.actions)
+        bits = jax.random.bits(key, (self.settings.time_horizon, self.local, outputs + 2))
+        noise = policies.noise(self.env.actions, bits[..., 2:])
+        # Random bits are as good as keys made of others, which would cost as much again.
+        keys = jax.random.wrap_key_data(bits[..., :2])
         start: Worlds = state.worlds.worlds
         action = jax.eval_shape(partial(self.play, state.policy), start, noise[0])[1]
         tally = worlds.empty_tally(self.env, start, action)
@@ -227,8 +231,7 @@ class Ppo(Learner):
         self, state: State, samples: Samples, key: Array, hyper: Hyper, frame: Array, axis: Axis
     ) -> tuple[Any, Any, Array, Array]:
         """Epochs of minibatches: new weights, optimiser's memory, mean reports [6], and gradient steps taken."""
-        rows = len(samples.logp)
-        orders = jax.vmap(partial(shuffled, rows=rows))(jax.random.split(key, self.epochs))
+        orders = shuffled(key, self.epochs, len(samples.logp))
         left = self.left(hyper, frame)
 
         def descend(carry: Any, index: Array) -> tuple[Any, Array]:
@@ -280,7 +283,7 @@ class Ppo(Learner):
 
     def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
         output = self.output(policy, observation.astype(self.storage))
-        noise = policies.noise(self.env.actions, key, (len(observation),))
+        noise = policies.noise(self.env.actions, jax.random.bits(key, output.shape))
         if isinstance(self.env.actions, Discrete):
             legal = policies.only_legal(jnp.where(way == RANDOM, 0.0, output), mask)
             return policies.sample(self.env.actions, legal, jnp.where(way == GREEDY, 0.0, noise), None)

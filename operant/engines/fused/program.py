@@ -8,6 +8,7 @@ the others do.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from jax.sharding import PartitionSpec
 
 from operant.engines.fused.devices import AXIS, SPLIT, WHOLE, place, split_over
 from operant.engines.fused.learner import Learner, Recorded, Report, State
+from operant.engines.fused.nets import Params
 from operant.errors import UsageError
+from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 # Without it the CPU compiler joins a matrix product with what follows where no gradient is taken, and only there:
@@ -43,12 +46,18 @@ class Program:
 
     @cached_property
     def init(self) -> Any:
-        """Fresh states of all lanes, from a key and the traced numbers of each."""
+        """Fresh states of all lanes, from the key and the weights of each."""
 
-        def fresh(keys: Array, hyper: Any) -> State:
-            return jax.vmap(lambda key, numbers: self.learner.init(key, numbers, self._axis))(keys, hyper)
+        def fresh(keys: Array, weights: Params) -> State:
+            return jax.vmap(lambda key, each: self.learner.init(key, each, self._axis))(keys, weights)
 
         return self._compiled(fresh, (WHOLE, WHOLE), self._parts)
+
+    def start(self, seeds: Sequence[Seeds]) -> State:
+        """Fresh states of all lanes, one for each of the sessions' seeds."""
+        keys = jax.vmap(jax.random.key)(np.array([each.integer("fused") for each in seeds], np.uint32))
+        weights = [self.learner.weights(each.rng("init")) for each in seeds]
+        return self.init(keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))
 
     @cached_property
     def chunk(self) -> Any:
