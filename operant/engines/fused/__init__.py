@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def validate(spec: Spec) -> None:
-    """Refuse, before any work, what this machine lacks, what this engine has not got, and a problem that does not fit."""
+    """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
     from operant.engines.fused.suits import check_suits
 
     check_suits(spec)

@@ -29,5 +29,5 @@ def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
 def play_checkpoint(spec: Spec, checkpoint: Path, episodes: int, seed: int, greedy: bool) -> Iterator[Ended]:
     """One episode for each of the seeds `seed`, `seed + 1`, ..."""
     learner, policy = load_policy(spec, checkpoint)
-    player = Player(learner, 1, episodes, compiler_options())
+    player = Player(learner, 1, episodes, compiler_options(spec))
     yield from player.one(policy, seed, episodes, GREEDY if greedy else SAMPLED)

@@ -16,6 +16,7 @@ from jax import Array
 from operant.engines.fused.devices import Axis
 from operant.engines.fused.nets import Params
 from operant.engines.fused.normalise import Moments
+from operant.engines.fused.optimise import Rates
 from operant.envs.functional import FunctionalEnv
 from operant.spec.fields import Linear, Schedule
 from operant.spec.schema import Spec
@@ -48,10 +49,15 @@ class Recorded(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What an update tells the host. `means` and `maxima` are named scalars; the sums are over all environments."""
+    """What an update tells the host: named scalars, and sums over the episodes that ended in all environments.
+
+    `means` count only where the update `learnt` (1 or 0), `seen` and `maxima` always; `steps` are gradient steps.
+    """
 
     means: dict[str, Array]
+    seen: dict[str, Array]
     maxima: dict[str, Array]
+    learnt: Array
     steps: Array
     episodes: Array
     score: Array
@@ -71,6 +77,11 @@ class Line(NamedTuple):
         """The value at `frame`."""
         done = jnp.clip((frame - self.begin) / self.frames, 0.0, 1.0)
         return self.start + (self.end - self.start) * done
+
+
+def left_of(rates: Rates, frame: Array, budget: Array) -> Array:
+    """The fraction of the learning rates at `frame`."""
+    return 1.0 + (rates.end_fraction - 1.0) * jnp.minimum(frame / budget, 1.0)
 
 
 def line_of(schedule: Schedule) -> Line:

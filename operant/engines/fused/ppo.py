@@ -17,7 +17,18 @@ from jax import Array, lax
 
 from operant.engines.fused import losses, nets, normalise, policies, worlds
 from operant.engines.fused.devices import Axis, mean_over, own_key
-from operant.engines.fused.learner import GREEDY, RANDOM, Learner, Line, Policy, Recorded, Report, State, line_of
+from operant.engines.fused.learner import (
+    GREEDY,
+    RANDOM,
+    Learner,
+    Line,
+    Policy,
+    Recorded,
+    Report,
+    State,
+    left_of,
+    line_of,
+)
 from operant.engines.fused.normalise import Moments
 from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.shuffle import shuffled
@@ -124,12 +135,12 @@ class Ppo(Learner):
         seen = state.policy.seen
         if seen is not None:
             seen = normalise.learn(seen, flat(steps.observation), axis)
-        means, maxima, ended = worlds.told(tally, self.settings.time_horizon, axis)
-        means |= dict(zip(REPORTED, reports, strict=True))
-        means["optim/lr"] = hyper.rates.lr * self.left(hyper, frame)
+        found, maxima, ended = worlds.told(tally, self.settings.time_horizon, axis)
+        means = dict(zip(REPORTED, reports, strict=True))
+        means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
         mind = Mind(memory, rewards, key, state.mind.update + 1)
         state = State(Policy(params, seen), mind, Played(played.worlds, running))
-        return state, Report(means, maxima, taken, *ended, recorded)
+        return state, Report(means, found, maxima, jnp.int32(1), taken, *ended, recorded)
 
     def rollout(self, state: State, key: Array) -> tuple[Played, Step, Cuts | None, Tally, Recorded]:
         """Play `time_horizon` steps of every environment; all of their randomness is drawn at once."""
@@ -232,7 +243,7 @@ class Ppo(Learner):
     ) -> tuple[Any, Any, Array, Array]:
         """Epochs of minibatches: new weights, optimiser's memory, mean reports [6], and gradient steps taken."""
         orders = shuffled(key, self.epochs, len(samples.logp))
-        left = self.left(hyper, frame)
+        left = left_of(hyper.rates, frame, hyper.budget)
 
         def descend(carry: Any, index: Array) -> tuple[Any, Array]:
             params, memory = carry
@@ -276,10 +287,6 @@ class Ppo(Learner):
         kl, clipped = losses.approximate_kl(logp, batch.logp), losses.clip_fraction(logp, batch.logp, clip)
         total = policy_loss + hyper.value_coef * value_loss - hyper.entropy.at(frame) * bonus
         return total, jnp.stack([policy_loss, value_loss, bonus, kl, clipped])
-
-    def left(self, hyper: Hyper, frame: Array) -> Array:
-        """The fraction of the learning rates at `frame`."""
-        return 1.0 + (hyper.rates.end_fraction - 1.0) * jnp.minimum(frame / hyper.budget, 1.0)
 
     def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
         output = self.output(policy, observation.astype(self.storage))

@@ -15,6 +15,7 @@ from operant.errors import UsageError
 from operant.spec.misfit import setting
 from operant.spec.schema import Spec
 
+MOST_FRAMES = 2**31 - 1
 OWN = "the compiled program steps its environments itself"
 # For each setting the values that this engine has, and why it has no others.
 ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -64,10 +65,10 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
     for path, (known, why) in {**ALWAYS, **OF_ALGORITHM.get(algorithm, {})}.items():
         value = setting(spec, path)
         if value not in known:
-            offer = " or ".join(_written(each) for each in known)
+            offers = " or ".join(f"{path}={_written(each)}" for each in known)
             yield UsageError(
                 f"{path}: the fused engine cannot take {_written(value)}: {why}",
-                remedy=f"-s {path}={_written(known[0])}{f'    (or {offer})' if len(known) > 1 else ''}, or -s engine=deep",
+                remedy=f"-s {offers}; or -s engine=deep, if the problem is one of Gymnasium's",
             )
 
 
@@ -84,10 +85,15 @@ def unsuited(spec: Spec, env: FunctionalEnv) -> Iterator[UsageError]:
             f"agent.algorithm: sac needs bounds to act within, but those of {env.name} are infinite",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
-    if env.masked and not spec.agent.algorithm.TAKES_MASKS:
+    if env.masked and name != "ppo":
         yield UsageError(
-            f"agent.algorithm: {env.name} says which actions are legal, and {name} does not listen",
-            remedy="-s agent.algorithm.name=ppo, which does; so does dqn",
+            f"agent.algorithm: {env.name} says which actions are legal, and {name} of this engine does not listen",
+            remedy="-s agent.algorithm.name=ppo, which does",
+        )
+    if name != "ppo" and spec.env.max_frame > MOST_FRAMES:
+        yield UsageError(
+            f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
+            remedy=f"-s env.max_frame={MOST_FRAMES}",
         )
     if len(env.observation_shape) != 1:
         yield UsageError(f"env.name: {env.name} has observations of shape {env.observation_shape}, not vectors")
@@ -113,4 +119,8 @@ def _shares(spec: Spec) -> Iterator[UsageError]:
 
 def _written(value: Any) -> str:
     """A value as YAML writes it."""
-    return {None: "null", True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, float) else f"{value:g}"
+    return (
+        {None: "null", True: "true", False: "false"}.get(value, str(value))
+        if not isinstance(value, float)
+        else f"{value:g}"
+    )
