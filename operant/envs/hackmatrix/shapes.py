@@ -22,8 +22,8 @@ class Shape(NamedTuple):
 
 
 _PLACE = {"row": int, "col": int}
-_PLAYER = dict.fromkeys(("hp", "credits", "energy", "dataSiphons", "attackDamage", "score"), int)
-_ENEMY = dict.fromkeys(("stunned", "spawnedFromSiphon", "isFromScheduledTask"), bool)
+_PLAYER: dict[str, Any] = dict.fromkeys(("hp", "credits", "energy", "dataSiphons", "attackDamage", "score"), int)
+_ENEMY: dict[str, Any] = dict.fromkeys(("stunned", "spawnedFromSiphon", "isFromScheduledTask"), bool)
 _BLOCK = {"points": int, "spawnCount": int, "programType": str, "programActionIndex": int, "siphoned": bool}
 
 STATE = Shape(

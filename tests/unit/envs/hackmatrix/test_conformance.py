@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from operant.envs.hackmatrix.cases import Case, load_cases, read_case
 from operant.envs.hackmatrix.conform import faults
-
-sys.path.append(str(Path(__file__).parent))
-from forms import JsonLines, Reference
+from tests.unit.envs.hackmatrix.forms import JsonLines, Reference
 
 CASES = load_cases()
 
