@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -72,9 +73,7 @@ def _player(state: State) -> list[float]:
 
 
 def _grid(state: State) -> np.ndarray:
-    grid = np.zeros((CELLS, CHANNELS), np.float32)
-    for at, cell in enumerate(state.cells):
-        _paint_cell(grid[at], cell)
+    grid = np.concatenate([_channels(cell) for cell in state.cells]).reshape(CELLS, CHANNELS)
     for at, enemy in seen_enemies(state).items():
         _paint_enemy(grid[at], enemy)
     for at, one in seen_transmissions(state).items():
@@ -82,7 +81,10 @@ def _grid(state: State) -> np.ndarray:
     return grid
 
 
-def _paint_cell(channels: np.ndarray, cell: Cell) -> None:
+@lru_cache(maxsize=4096)  # cells never change, few are new in a step, and most are like others
+def _channels(cell: Cell) -> np.ndarray:
+    """The channels that depend on the cell alone; to be read only."""
+    channels = np.zeros(CHANNELS, np.float32)
     if cell.block:
         _paint_block(channels, cell.block, cell.siphoned)
     if not cell.block or cell.siphoned:
@@ -91,6 +93,7 @@ def _paint_cell(channels: np.ndarray, cell: Cell) -> None:
     channels[CH_PICKUP] = cell.content == "pickup"
     channels[CH_EXIT] = cell.content == "exit"
     channels[CH_CENTRE] = cell.centre
+    return channels
 
 
 def _paint_block(channels: np.ndarray, block: Block, siphoned: bool) -> None:

@@ -27,7 +27,7 @@ from operant.envs.hackmatrix.reference.board import NEIGHBOURS, distance
 from operant.envs.hackmatrix.reference.deeds import Deed
 from operant.envs.hackmatrix.reference.state import State
 
-NOTHING = dict.fromkeys(REWARD_PARTS, 0.0)
+NOTHING: dict[str, float] = dict.fromkeys(REWARD_PARTS, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
