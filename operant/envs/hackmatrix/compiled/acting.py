@@ -10,7 +10,7 @@ from jax import Array
 from operant.envs.hackmatrix.compiled.aiming import Act, consider
 from operant.envs.hackmatrix.compiled.bits import bit, eight, holds, only, per_cell
 from operant.envs.hackmatrix.compiled.legality import survey
-from operant.envs.hackmatrix.compiled.lists import read_cells, write_cells
+from operant.envs.hackmatrix.compiled.lists import RESOURCE_BITS, read_cells, write_cells
 from operant.envs.hackmatrix.compiled.siphoning import siphon
 from operant.envs.hackmatrix.compiled.state import Game, Scene, pick_scene
 from operant.envs.hackmatrix.compiled.striking import strike
@@ -84,6 +84,8 @@ def _use_programs(scene: Scene, act: Act, stage: Array) -> Scene:
     cells = read_cells(scene.cells)
     unsiphoned = per_cell(scene.blocks - scene.siphoned)
     fewer = jnp.where(act.runs(REDUC) & unsiphoned, 1, 0)
+    crashed = only(act.runs(CRASH), eight(scene.at))
+    words = write_cells(cells._replace(spawn=jnp.maximum(cells.spawn - fewer, 0)))
     return scene._replace(
         hp=jnp.where(act.runs(RESET), MAX_HP, scene.hp),
         energy=scene.energy + jnp.where(act.runs(EXCH), EXCH_ENERGY, 0),
@@ -93,8 +95,8 @@ def _use_programs(scene: Scene, act: Act, stage: Array) -> Scene:
         attack_uses=scene.attack_uses + act.runs(ATK_PLUS),
         show=scene.show | act.runs(SHOW),
         calm=scene.calm | act.runs(CALM),
-        blocks=scene.blocks - only(act.runs(CRASH), eight(scene.at)),
-        cells=write_cells(cells._replace(spawn=jnp.maximum(cells.spawn - fewer, 0))),
+        blocks=scene.blocks - crashed,
+        cells=jnp.where(per_cell(crashed), words & RESOURCE_BITS, words),
     )
 
 

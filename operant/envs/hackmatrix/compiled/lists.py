@@ -24,6 +24,8 @@ MAX_HP = tuple(kind.max_hp for kind in ENEMIES)
 ENEMY_STUNNED, ENEMY_FROM_SIPHON, ENEMY_FROM_TASK, ENEMY_DISABLED, ENEMY_FINISHED, ENEMY_ALIVE = range(14, 20)
 # Bits of a transmission's word: at 0-5, flags, kind 8-9, turns 16-31
 SIGNAL_FROM_SIPHON, SIGNAL_FROM_TASK, SIGNAL_ALIVE = 6, 7, 10
+# Of a cell's word: what stays when its block is gone
+RESOURCE_BITS = (1 << 9) - 1
 # What UNDO does not bring back
 ENEMY_ORIGIN = 1 << ENEMY_FROM_SIPHON | 1 << ENEMY_FROM_TASK
 SIGNAL_ORIGIN = 1 << SIGNAL_FROM_SIPHON | 1 << SIGNAL_FROM_TASK
