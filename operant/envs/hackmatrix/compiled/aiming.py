@@ -8,7 +8,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from operant.envs.hackmatrix.compiled.bits import STEPS, holds, is_on_board
+from operant.envs.hackmatrix.compiled.fusing import settled
 from operant.envs.hackmatrix.compiled.legality import Facts, programs_that_run
+from operant.envs.hackmatrix.compiled.lists import field, flag, shifted
 from operant.envs.hackmatrix.compiled.state import Game, Scene
 from operant.envs.hackmatrix.constants import FIRST_PROGRAM, SIPHON, SIZE, WAIT
 
@@ -65,7 +67,16 @@ def consider(game: Game, facts: Facts, action: Array) -> Act:
     can_run = (programs_that_run(game, facts) >> program) & 1 != 0
     can_go = (aim.target != NOWHERE) | aim.is_free
     legal = jnp.where(action < SIPHON, can_go, jnp.where(action == SIPHON, game.scene.siphons > 0, can_run))
-    return Act(action, legal, aim)
+    return _settled(Act(action, legal, aim))
+
+
+def _settled(act: Act) -> Act:
+    """The same act, once and for all in one word that every pass can read."""
+    aim = act.aim
+    flags = shifted(act.legal, 5) | shifted(aim.is_transmission, 6) | shifted(aim.is_free, 7)
+    word = settled(shifted(act.action, 0) | flags | shifted(aim.target + 1, 8) | shifted(aim.ahead + 16, 16))
+    aim = Aim(field(word, 8, 8) - 1, flag(word, 6), field(word, 16, 8) - 16, flag(word, 7))
+    return Act(field(word, 0, 5), flag(word, 5), aim)
 
 
 def take_aim(scene: Scene, facts: Facts, action: Array) -> Aim:

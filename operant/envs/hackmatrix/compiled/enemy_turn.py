@@ -21,13 +21,13 @@ from operant.envs.hackmatrix.compiled.bits import (
     row_of,
 )
 from operant.envs.hackmatrix.compiled.draws import Source
+from operant.envs.hackmatrix.compiled.fusing import compact, places, settled
 from operant.envs.hackmatrix.compiled.lists import (
     ENEMY_ALIVE,
     MAX_HP,
     SIGNAL_ALIVE,
     SLOTS,
     Enemies,
-    compact,
     flag,
     read_enemies,
     read_transmissions,
@@ -52,6 +52,7 @@ from operant.envs.hackmatrix.constants import (
 
 SUB_STEPS = 2
 FAR = 64
+NEVER = 127
 
 
 def enemy_turn(game: Game, due: Array) -> tuple[Game, Array]:
@@ -81,16 +82,21 @@ def hatch(scene: Scene, acts: Array) -> Scene:
         disabled=due,
         finished=jnp.zeros_like(due),
     )
-    words = jnp.concatenate([scene.enemies, write_enemies(fresh)])
+    words = settled(jnp.concatenate([scene.enemies, write_enemies(fresh)]))
     left = old._replace(alive=old.alive & ~due, turns=old.turns - acts)
-    enemies = compact(words, flag(words, ENEMY_ALIVE))
-    return scene._replace(enemies=enemies, transmissions=write_transmissions(left))
+    enemies = compact(words, flag(words, ENEMY_ALIVE), SLOTS)
+    return scene._replace(enemies=settled(enemies), transmissions=settled(write_transmissions(left)))
 
 
 class March(NamedTuple):
-    """What the enemies' moves change: their words, and the player's HP."""
+    """What the enemies' moves change: the list, and the player's HP.
+
+    `word` is the entry of the enemy that acted last, which is written to the list only when the next
+    one acts: if the compiler saw both in one round, it would repeat the search for every slot.
+    """
 
     words: Array
+    word: Array
     hp: Array
 
 
@@ -103,13 +109,17 @@ def move_all(scene: Scene, source: Source, acts: Array) -> Scene:
     first, second = numbers[0].max(), numbers[1].max()
     barred = where_they_are(read_transmissions(scene.transmissions))
 
-    def one(turn: Array, march: March) -> March:
+    def whose(turn: Array) -> Array:
         late = turn >= first
-        mine = jnp.where(late, order[1], order[0]) == jnp.where(late, turn - first, turn)
-        return _act(scene, march, mine, barred)
+        return jnp.where(late, order[1], order[0]) == jnp.where(late, turn - first, turn)
 
-    march = lax.fori_loop(0, first + second, one, March(scene.enemies, scene.hp))
-    enemies = read_enemies(march.words)
+    def one(turn: Array, march: March) -> March:
+        words = jnp.where(whose(turn - 1), march.word, march.words)
+        return _act(scene, words, march.hp, whose(turn), barred)
+
+    march = lax.fori_loop(0, first + second, one, March(scene.enemies, jnp.zeros_like(scene.owned), scene.hp))
+    words = jnp.where(whose(first + second - 1), march.word, march.words)
+    enemies = read_enemies(words)
     rested = enemies._replace(
         stunned=enemies.stunned & ~acts,
         disabled=jnp.zeros_like(enemies.disabled),
@@ -118,36 +128,35 @@ def move_all(scene: Scene, source: Source, acts: Array) -> Scene:
     return scene._replace(enemies=write_enemies(rested), hp=march.hp)
 
 
-def _orders(enemies: Enemies, source: Source, acts: Array) -> tuple[Array, Array]:
-    """By sub-step and slot: when an enemy's turn comes, -1 if never; and how many take part in the sub-step.
+def _orders(enemies: Enemies, source: Source, acts: Array) -> tuple[list[Array], list[Array]]:
+    """By sub-step and slot: when an enemy's turn comes, NEVER perhaps; and how many take part in the sub-step.
 
     Whether a virus has attacked in the first sub-step is not known yet, so it keeps its place in the second.
     """
     index = slots(acts)
     ready = acts & enemies.alive & ~enemies.disabled & ~enemies.stunned
-    acting = jnp.stack([ready, ready & (enemies.kind == VIRUS)])
-    priority = jnp.stack([source.u32(AT_ORDER + SLOTS * sub_step + index) for sub_step in range(SUB_STEPS)])
-    mine, others = priority[:, :, None], priority[:, None]
-    earlier = (others < mine) | (others == mine) & (index[None] < index[:, None])
-    place = (earlier & acting[:, None]).sum(2, dtype=jnp.int32)
-    return jnp.where(acting, place, -1), acting.sum(1, dtype=jnp.int32)
+    orders: list[Array] = []
+    numbers: list[Array] = []
+    for sub_step, acting in enumerate([ready, ready & (enemies.kind == VIRUS)]):
+        priority = settled(source.u32(AT_ORDER + SLOTS * sub_step + index))
+        orders.append(jnp.where(acting, places(priority, acting), NEVER))
+        numbers.append(acting.sum(0, dtype=jnp.int32))
+    return orders, numbers
 
 
-def _act(scene: Scene, march: March, mine: Array, barred: Board) -> March:
+def _act(scene: Scene, words: Array, hp: Array, mine: Array, barred: Board) -> March:
     """One enemy of every environment, the one marked `mine` if any, attacks or moves."""
-    everyone = read_enemies(march.words)
-    enemies_at = where_they_are(everyone)
-    word = fold_or(jnp.where(mine, march.words, 0))
-    enemy = read_enemies(word)
+    enemies_at = where_they_are(read_enemies(words))
+    enemy = read_enemies(fold_or(jnp.where(mine, words, 0)))
     active = enemy.alive & ~enemy.finished
     attacks = active & (manhattan(enemy.at, scene.at) == 1)
-    step = _next_step(scene, enemy, enemies_at | barred)
-    at = jnp.where(active & ~attacks, enemy.at + step, enemy.at)
+    moves = active & ~attacks
+    step = jnp.where(moves, _next_step(scene, enemy, enemies_at | barred), STAY)
+    at = enemy.at + step
     in_line = (row_of(at) == row_of(scene.at)) | (col_of(at) == col_of(scene.at))
-    noticed = active & ~attacks & (step != STAY) & (enemy.kind == CRYPTOG) & in_line
+    noticed = (step != STAY) & (enemy.kind == CRYPTOG) & in_line
     moved = enemy._replace(at=at, seen=jnp.where(noticed, at, enemy.seen), finished=enemy.finished | attacks)
-    words = jnp.where(mine, write_enemies(moved), march.words)
-    return March(words, jnp.maximum(march.hp - attacks, 0))
+    return March(words, write_enemies(moved), jnp.maximum(hp - attacks, 0))
 
 
 def _next_step(scene: Scene, enemy: Enemies, occupied: Board) -> Array:
@@ -205,7 +214,7 @@ def call_more(game: Game, acts: Array) -> Game:
     rounds = jnp.where(task.any() | (pending.max() > 0), rounds, 0)
     called, _ = lax.fori_loop(0, rounds, one, (jnp.zeros_like(scene.transmissions), start))
     words = jnp.concatenate([scene.transmissions, called])
-    scene = scene._replace(transmissions=compact(words, flag(words, SIGNAL_ALIVE)))
+    scene = scene._replace(transmissions=settled(compact(words, flag(words, SIGNAL_ALIVE), SLOTS)))
     return game._replace(
         scene=scene,
         next_task=jnp.where(task, scene.turn + game.interval, game.next_task),

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
-from operant.envs.hackmatrix.compiled.bits import Board, bit, column, fold_or, only, union
+from operant.envs.hackmatrix.compiled.bits import Board, bit, column, only, union
 from operant.envs.hackmatrix.constants import ENEMIES, MAX_ENEMIES, MAX_TRANSMISSIONS
 
 SLOTS = MAX_ENEMIES
@@ -176,35 +176,6 @@ def where_they_are(entries: Enemies | Transmissions) -> Board:
 def slots(like: Array, number: int = SLOTS) -> Array:
     """0, 1, .. along the first axis."""
     return column(range(number), like)
-
-
-def is_first(values: Array, counted: Array) -> Array:
-    """By slot: whether no counted slot before it has the same value."""
-    index = slots(values[0])
-    same = (values[None] == values[:, None]) & counted[None] & (index[None] < index[:, None])
-    return ~same.any(1)
-
-
-def compact(words: Array, alive: Array) -> Array:
-    """The first 36 words that are alive, in order; twice as many come in."""
-    rank = jnp.where(alive, ranks(alive), -1)
-    wanted = slots(words[0])[:, None] == rank[None]
-    chosen = jnp.where(wanted, words[None], 0)
-    return lax.reduce(chosen, jnp.uint32(0), lax.bitwise_or, (1,))
-
-
-def ranks(alive: Array) -> Array:
-    """By slot: how many before it are alive, counted in words of 24 bits."""
-    groups = alive.reshape(-1, 24, *alive.shape[1:])
-    place = slots(groups[0, 0], 24)
-    masks = [fold_or(shifted(group, 0) << place.astype(jnp.uint32)) for group in groups]
-    below = (jnp.uint32(1) << place.astype(jnp.uint32)) - 1
-    before = jnp.zeros_like(masks[0], jnp.int32)
-    found: list[Array] = []
-    for mask in masks:
-        found.append(before + lax.population_count(mask & below).astype(jnp.int32))
-        before = before + lax.population_count(mask).astype(jnp.int32)
-    return jnp.concatenate(found)
 
 
 assert MAX_TRANSMISSIONS == SLOTS

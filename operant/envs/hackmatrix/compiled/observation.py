@@ -7,13 +7,8 @@ import numpy as np
 from jax import Array
 
 from operant.envs.hackmatrix.compiled.bits import cell_squares, col_of, per_cell, row_of
-from operant.envs.hackmatrix.compiled.lists import (
-    read_cells,
-    read_enemies,
-    read_transmissions,
-    shifted,
-    slots,
-)
+from operant.envs.hackmatrix.compiled.fusing import first_at, settled
+from operant.envs.hackmatrix.compiled.lists import read_cells, read_enemies, read_transmissions, shifted
 from operant.envs.hackmatrix.compiled.state import Game, Scene
 from operant.envs.hackmatrix.constants import (
     CELLS, CH_BLOCK, CH_CENTRE, CH_CREDITS, CH_ENEMY, CH_ENEMY_HP, CH_ENERGY, CH_EXIT, CH_FROM_SIPHON, CH_PICKUP,
@@ -49,8 +44,7 @@ _WORD, _SHIFT, _WIDTH, _SCALE = (np.array(row) for row in zip(*(_PLACES[c] for c
 def observe(game: Game) -> Array:
     """The vector [.., 1545], the environments first."""
     scene = game.scene
-    words = jnp.moveaxis(jnp.stack(_cell_words(scene)), (0, 1), (-2, -1))
-    flags, more, amounts = (words[..., i, :, None] for i in range(3))
+    flags, more, amounts = (jnp.moveaxis(settled(words), 0, -1)[..., None] for words in _cell_words(scene))
     chosen = jnp.where(_WORD == _FLAGS, flags, jnp.where(_WORD == _MORE, more, amounts))
     numbers = chosen >> _SHIFT.astype(np.uint32) & ((1 << _WIDTH) - 1).astype(np.uint32)
     grid = numbers.astype(jnp.float32) / _SCALE.astype(np.float32)
@@ -119,10 +113,10 @@ def _first_enemies(scene: Scene) -> Array:
         shifted(enemies.kind, 0)
         | shifted(enemies.stunned, 2)
         | shifted(enemies.from_siphon, 3)
-        | shifted(enemies.hp, 4)
+        | shifted(enemies.hp, 4)  # never 0, so an empty cell differs from any enemy
     )
-    first = _first_by_cell(enemies.at, enemies.alive, looks, 12)
     squares = cell_squares(scene.at)
+    first = first_at(squares, enemies.at, enemies.alive, looks)
     kind = first & 3
     in_line = (row_of(squares) == row_of(scene.at)) | (col_of(squares) == col_of(scene.at))
     seen = (first != 0) & ((kind != CRYPTOG) | in_line | scene.show)
@@ -139,15 +133,4 @@ def _first_transmissions(scene: Scene) -> Array:
     """By cell: the turns that its first transmission has left, as far as they are seen."""
     signals = read_transmissions(scene.transmissions)
     turns = jnp.minimum(signals.turns, TURNS_SEEN).astype(jnp.uint32)
-    return _first_by_cell(signals.at, signals.alive, turns, 3) & 7
-
-
-def _first_by_cell(at: Array, alive: Array, looks: Array, width: int) -> Array:
-    """By cell: the looks of the first living entry on it, 0 if there is none; with a bit above them that says so.
-
-    The word with the largest remaining list is the first: slots count down in its high bits.
-    """
-    rank = (64 - slots(at[0])).astype(jnp.uint32)
-    here = (cell_squares(at[0])[:, None] == at[None]) & alive[None]
-    best = jnp.where(here, rank << width | looks, 0).max(1)
-    return jnp.where(best != 0, best & ((1 << width) - 1) | 1 << width, 0)
+    return first_at(cell_squares(scene.at), signals.at, signals.alive, turns)

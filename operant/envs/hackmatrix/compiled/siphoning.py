@@ -20,7 +20,8 @@ from operant.envs.hackmatrix.compiled.bits import (
     only,
     per_cell,
 )
-from operant.envs.hackmatrix.compiled.lists import AMOUNT_LIMIT, Cells, read_cells, write_cells
+from operant.envs.hackmatrix.compiled.fusing import settled
+from operant.envs.hackmatrix.compiled.lists import AMOUNT_LIMIT, Cells, field, read_cells, shifted, write_cells
 from operant.envs.hackmatrix.compiled.state import Scene
 from operant.envs.hackmatrix.constants import SIZE
 
@@ -39,10 +40,20 @@ class Haul(NamedTuple):
 class Yields(NamedTuple):
     """By cell: what siphoning from it would give. Data counts by blocks, programs are the new ones as bits."""
 
-    credits: Array
-    energy: Array
-    data: Array
+    amounts: Array  # credits, energy and data, 11 bits each but the last
     programs: Array
+
+    @property
+    def credits(self) -> Array:
+        return field(self.amounts, 0, _TOTAL_BITS)
+
+    @property
+    def energy(self) -> Array:
+        return field(self.amounts, _TOTAL_BITS, _TOTAL_BITS)
+
+    @property
+    def data(self) -> Array:
+        return self.amounts >> 2 * _TOTAL_BITS
 
 
 def siphon(scene: Scene, acts: Array) -> Haul:
@@ -90,7 +101,7 @@ def _missed(scene: Scene, cells: Cells) -> tuple[Array, Array]:
     """
     offers = _yields(scene, cells)
     mine = cell_squares(scene.at) == scene.at
-    own = Yields(*(jnp.where(mine, offer, 0).sum(0, dtype=offer.dtype) for offer in offers))
+    own = Yields(*(fold_or(jnp.where(mine, offer, 0)) for offer in offers))
     rivals = choose((own.data > 0) | (own.programs != 0), _beside_the_same_blocks(scene), full())
     equal = (offers.data == own.data) & (offers.programs == own.programs)
     at_least = (offers.credits >= own.credits) & (offers.energy >= own.energy)
@@ -114,16 +125,12 @@ def _yields(scene: Scene, cells: Cells) -> Yields:
     walls = per_cell(scene.blocks)
     fresh = ~per_cell(scene.siphoned)
     amount = jnp.where(fresh & ~walls, cells.amount, 0)
-    data = (fresh & walls & ~cells.is_program).astype(jnp.int32)
-    packed = jnp.where(cells.is_energy, amount << _TOTAL_BITS, amount) | data << 2 * _TOTAL_BITS
+    data = fresh & walls & ~cells.is_program
+    packed = shifted(jnp.where(cells.is_energy, amount << _TOTAL_BITS, amount), 0) | shifted(data, 2 * _TOTAL_BITS)
     programs = _program_bits(cells, fresh & walls) & ~scene.owned
-    total = jnp.where(walls, 0, _over_crosses(packed, jnp.add))
-    most = (1 << _TOTAL_BITS) - 1
     return Yields(
-        credits=total & most,
-        energy=total >> _TOTAL_BITS & most,
-        data=total >> 2 * _TOTAL_BITS,
-        programs=jnp.where(walls, 0, _over_crosses(programs, jnp.bitwise_or)),
+        settled(jnp.where(walls, 0, _over_crosses(packed, jnp.add))),
+        settled(jnp.where(walls, 0, _over_crosses(programs, jnp.bitwise_or))),
     )
 
 

@@ -126,13 +126,14 @@ def _draw_contents(source: Source, like: Array) -> Array:
 
 def _draw_programs(words: Array, is_program: Array) -> Array:
     """For each block in order, one of the programs that are left."""
-    left = jnp.full(words.shape[1:], (1 << PROGRAM_COUNT) - 1, jnp.uint32)
-    drawn: list[Array] = []
-    for word, takes in zip(words, is_program, strict=True):
+    everything = jnp.full(words.shape[1:], (1 << PROGRAM_COUNT) - 1, jnp.uint32)
+
+    def one(left: Array, block: tuple[Array, Array]) -> tuple[Array, Array]:
+        word, takes = block
         chosen = nth_bit(left, scaled(word, lax.population_count(left)))
-        left = jnp.where(takes, left & ~(jnp.uint32(1) << chosen.astype(jnp.uint32)), left)
-        drawn.append(chosen)
-    return jnp.stack(drawn)
+        return jnp.where(takes, left & ~(jnp.uint32(1) << chosen.astype(jnp.uint32)), left), chosen
+
+    return lax.scan(one, everything, (words, is_program))[1]
 
 
 def _spawn_count(program: Array) -> Array:

@@ -10,12 +10,12 @@ from jax import Array
 from operant.envs.hackmatrix.compiled.aiming import Act
 from operant.envs.hackmatrix.compiled.bits import col_of, eight, holds, manhattan, row_of
 from operant.envs.hackmatrix.compiled.draws import Source
+from operant.envs.hackmatrix.compiled.fusing import is_first, settled
 from operant.envs.hackmatrix.compiled.legality import Facts
 from operant.envs.hackmatrix.compiled.lists import (
     MAX_HP,
     Enemies,
     Transmissions,
-    is_first,
     slots,
     write_enemies,
     write_transmissions,
@@ -59,7 +59,7 @@ def strike(scene: Scene, facts: Facts, act: Act, source: Source) -> Blow:
     enemies, kills = _strike_enemies(scene, facts.enemies, act, victim, source)
     signals, more_kills = _strike_transmissions(scene, facts.transmissions, act, signal)
     landing = jnp.where(victim.exists, victim.square, signal.square)
-    return Blow(write_enemies(enemies), write_transmissions(signals), kills + more_kills, landing)
+    return Blow(settled(write_enemies(enemies)), settled(write_transmissions(signals)), kills + more_kills, landing)
 
 
 def _enemy_victim(scene: Scene, enemies: Enemies, act: Act, warp_index: Array) -> Victim:
@@ -91,7 +91,8 @@ def _strike_enemies(scene: Scene, old: Enemies, act: Act, victim: Victim, source
     shoves, turns = act.runs_any(PUSH, PULL), act.runs(POLY)
     target, movable = shove(old.at, scene.at, act.runs(PULL))
     # Of several sent to one cell the first goes there; of several on one cell the first decides about a kill.
-    first = is_first(jnp.where(shoves, target, old.at), old.alive & (movable | ~shoves))
+    wanted = settled(jnp.where(shoves, target, old.at))
+    first = is_first(wanted, settled(old.alive & (movable | ~shoves)))
     kind = jnp.where(turns, _other_kind(old.kind, source), old.kind)
     hit, damage = _hits(scene, old, act, victim, chosen)
     hp = old.hp - jnp.where(hit, damage, 0) + jnp.where(turns, _most_hp(kind) - _most_hp(old.kind), 0)
