@@ -9,10 +9,11 @@ from jax import Array
 
 from operant.envs.hackmatrix.compiled.aiming import Act, consider
 from operant.envs.hackmatrix.compiled.bits import bit, eight, holds, only, per_cell
+from operant.envs.hackmatrix.compiled.fusing import settled
 from operant.envs.hackmatrix.compiled.legality import survey
 from operant.envs.hackmatrix.compiled.lists import RESOURCE_BITS, read_cells, write_cells
 from operant.envs.hackmatrix.compiled.siphoning import siphon
-from operant.envs.hackmatrix.compiled.state import Game, Scene, pick_scene
+from operant.envs.hackmatrix.compiled.state import Game, Scene, pack_scene, unpack_scene
 from operant.envs.hackmatrix.compiled.striking import strike
 from operant.envs.hackmatrix.constants import (
     ATK_PLUS, CALM, CRASH, EXCH, EXCH_ENERGY, FIRST_PROGRAM, MAX_HISTORY, MAX_HP, MIN_INTERVAL, PROGRAMS, REDUC, RESET,
@@ -33,8 +34,8 @@ class Deed(NamedTuple):
     missed_energy: Array
 
 
-def carry_out(game: Game, recalled: Scene, action: Array) -> tuple[Game, Deed]:
-    """Carry out an action, or refuse it and change nothing; `recalled` is the newest snapshot, for UNDO."""
+def carry_out(game: Game, recalled: Array, action: Array) -> tuple[Game, Deed]:
+    """Carry out an action, or refuse it and change nothing; `recalled` are the words of the newest snapshot."""
     facts, before = survey(game), game.scene
     act = consider(game, facts, action)
     blow = strike(before, facts, act, game.source)
@@ -100,11 +101,12 @@ def _use_programs(scene: Scene, act: Act, stage: Array) -> Scene:
     )
 
 
-def _settle(game: Game, act: Act, pending: Array, recalled: Scene) -> Game:
+def _settle(game: Game, act: Act, pending: Array, recalled: Array) -> Game:
     """What an action changes beyond the scene; and UNDO, which changes the scene altogether."""
     undoes = act.runs(UNDO)
+    words = jnp.where(undoes, recalled, pack_scene(game.scene))
     return game._replace(
-        scene=pick_scene(undoes, recalled, game.scene),
+        scene=unpack_scene(settled(words)),
         skip=game.skip | act.runs(STEP),
         interval=jnp.where(act.siphons, jnp.maximum(game.interval - 1, MIN_INTERVAL), game.interval),
         next_task=game.next_task + jnp.where(act.siphons, SIPHON_DELAY, 0),

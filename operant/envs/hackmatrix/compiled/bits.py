@@ -13,6 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array, lax
 
+from operant.envs.hackmatrix.compiled.fusing import column, fold_or
 from operant.envs.hackmatrix.constants import CELLS, CORNERS, SIZE
 
 WORD_SQUARES = 24  # squares of one word
@@ -163,19 +164,9 @@ def union(boards: Board) -> Board:
     return Board(fold_or(boards.low), fold_or(boards.high))
 
 
-def fold_or(words: Array) -> Array:
-    """Bitwise or along the first axis."""
-    return lax.reduce(words, jnp.zeros((), words.dtype), lax.bitwise_or, (0,))
-
-
 def any_of(boards: list[Board]) -> Board:
     """The union of a few sets."""
     return reduce(or_, boards)
-
-
-def column(values: tuple[int, ...] | range, like: Array) -> Array:
-    """Constants along the first axis, shaped to meet arrays of the environments' axes of `like`."""
-    return jnp.asarray(values, jnp.int32).reshape((len(values),) + (1,) * like.ndim)
 
 
 def cell_squares(like: Array) -> Array:

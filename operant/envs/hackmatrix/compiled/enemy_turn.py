@@ -14,14 +14,13 @@ from operant.envs.hackmatrix.compiled.bits import (
     bit,
     choose,
     col_of,
-    fold_or,
     full,
     is_empty,
     manhattan,
     row_of,
 )
 from operant.envs.hackmatrix.compiled.draws import Source
-from operant.envs.hackmatrix.compiled.fusing import compact, places, settled
+from operant.envs.hackmatrix.compiled.fusing import compact, fold_or, places, settled, total
 from operant.envs.hackmatrix.compiled.lists import (
     ENEMY_ALIVE,
     MAX_HP,
@@ -140,7 +139,7 @@ def _orders(enemies: Enemies, source: Source, acts: Array) -> tuple[list[Array],
     for sub_step, acting in enumerate([ready, ready & (enemies.kind == VIRUS)]):
         priority = settled(source.u32(AT_ORDER + SLOTS * sub_step + index))
         orders.append(jnp.where(acting, places(priority, acting), NEVER))
-        numbers.append(acting.sum(0, dtype=jnp.int32))
+        numbers.append(total(acting))
     return orders, numbers
 
 

@@ -13,12 +13,13 @@ from jax import Array, lax
 
 from operant.envs.functional import Discrete, FunctionalEnv, Outcome, Reduction
 from operant.envs.hackmatrix.compiled.draws import Source
+from operant.envs.hackmatrix.compiled.fusing import settled
 from operant.envs.hackmatrix.compiled.legality import action_mask
 from operant.envs.hackmatrix.compiled.observation import observe
 from operant.envs.hackmatrix.compiled.renewal import Renewal, renew
 from operant.envs.hackmatrix.compiled.rules import Report, play
-from operant.envs.hackmatrix.compiled.stages import advance_stage, lay_out, new_game
-from operant.envs.hackmatrix.compiled.state import HISTORY_SHAPE, Game, State, pack, snapshot, unpack, unpack_scene
+from operant.envs.hackmatrix.compiled.stages import lay_out, new_games
+from operant.envs.hackmatrix.compiled.state import HISTORY_SHAPE, Game, State, pack, snapshot, unpack
 from operant.envs.hackmatrix.constants import (
     ACTION_COUNT,
     MAX_HISTORY,
@@ -44,8 +45,8 @@ class HackMatrixEnv(FunctionalEnv):
     reductions: ClassVar[Mapping[str, Reduction]] = MappingProxyType({"stats/highest_stage": "max"})
 
     def reset(self, key: Array) -> tuple[State, Array]:
-        game = lay_out(new_game(source_of(key)))
-        return State(pack(game), jnp.zeros(HISTORY_SHAPE, jnp.uint32)), observe(game)
+        words = settled(pack(lay_out(unpack(settled(new_games(source_of(key)))))))
+        return State(words, jnp.zeros(HISTORY_SHAPE, jnp.uint32)), observe(unpack(words))
 
     def observe(self, state: State) -> Array:
         return observe(unpack(state.words))
@@ -56,28 +57,26 @@ class HackMatrixEnv(FunctionalEnv):
     def step(self, state: State, action: Array, key: Array | None = None) -> tuple[State, Outcome]:
         del key
         game = unpack(state.words)
-        game, report = play(game, unpack_scene(state.history[game.newest]), action)
+        game, report = play(game, state.history[game.newest], action)
+        words = pack(game)
         row = jnp.where(report.remembers, game.newest, MAX_HISTORY)
-        history = state.history.at[row].set(snapshot(game.scene), mode="drop")
-        game = lax.cond(report.next_stage, lambda: lay_out(advance_stage(game)), lambda: game)
-        return State(pack(game), history), self._outcome(game, report, action, observe(game))
+        history = state.history.at[row].set(snapshot(words), mode="drop")
+        words = lax.cond(report.next_stage, lambda: pack(lay_out(unpack(words))), lambda: words)
+        return State(words, history), self._outcome(game, report, action, observe(unpack(words)))
 
     def advance(self, states: State, actions: Array, keys: Array) -> tuple[State, Array, Outcome]:
         number = jnp.arange(actions.shape[0])
         game = unpack(states.words.T)
-        recalled = unpack_scene(states.history[number, game.newest].T)
-        game, report = play(game, recalled, actions)
+        game, report = play(game, states.history[number, game.newest].T, actions)
+        words = settled(pack(game))
         row = jnp.where(report.remembers, game.newest, MAX_HISTORY)
-        history = states.history.at[number, row].set(snapshot(game.scene).T, mode="drop")
-        outcome = self._outcome(game, report, actions, observe(game))
+        history = states.history.at[number, row].set(snapshot(words).T, mode="drop")
+        outcome = self._outcome(game, report, actions, observe(unpack(words)))
         over = outcome.terminated | outcome.truncated
         fresh_keys = jax.vmap(jax.random.split)(keys)[:, 1]
-        start = Renewal(pack(game).T, outcome.observation, outcome.observation)
+        start = Renewal(words.T, outcome.observation, outcome.observation)
         done = renew(start, report.next_stage, over, fresh_keys)
-        highest = jnp.where(report.next_stage, game.stage + 1, game.stage)
-        metrics = outcome.metrics | {"stats/highest_stage": highest.astype(jnp.float32)}
-        outcome = outcome._replace(observation=done.final, metrics=metrics)
-        return State(done.words, history), done.first, outcome
+        return State(done.words, history), done.first, outcome._replace(observation=done.final)
 
     def _outcome(self, game: Game, report: Report, action: Array, observation: Array) -> Outcome:
         terminated = report.done

@@ -16,8 +16,8 @@ from operant.envs.hackmatrix.compiled.lists import (
     AMOUNT_LIMIT, ENEMY_ALIVE, ENEMY_FROM_SIPHON, ENEMY_FROM_TASK, ENEMY_STUNNED, HP_LIMIT, SIGNAL_ALIVE,
     SIGNAL_FROM_SIPHON, SIGNAL_FROM_TASK, SLOTS, TURNS_LIMIT,
 )  # fmt: skip
-from operant.envs.hackmatrix.compiled.state import HISTORY_SHAPE, SCENE_WORDS, State
-from operant.envs.hackmatrix.constants import CELLS, PROGRAM_COUNT, STEP_LIMIT
+from operant.envs.hackmatrix.compiled.state import HISTORY_SHAPE, LISTS_START, SCENE_WORDS, State
+from operant.envs.hackmatrix.constants import CELLS, DELAY_TURNS, PROGRAM_COUNT, STEP_LIMIT
 from operant.envs.hackmatrix.reference.state import Block, Cell, Enemy, Player, Snapshot
 from operant.envs.hackmatrix.reference.state import State as Plain
 from operant.envs.hackmatrix.reference.state import Transmission
@@ -36,8 +36,9 @@ def state_of(plain: Plain, key: tuple[int, int], event: int, steps: int = 0) -> 
 def game_words(plain: Plain, key: tuple[int, int], event: int, steps: int) -> np.ndarray:
     """The words of a game whose history is in rows 0, 1, .. with the newest last."""
     saved = len(plain.history)
-    timers = plain.interval, plain.next_task, plain.pending
-    rest = plain.stage, SQUARES[plain.exit], plain.skip, *timers, saved, max(saved - 1, 0), steps, *key, event
+    flags = plain.skip << 10 | plain.interval << 11
+    notes = plain.stage | SQUARES[plain.exit] << 4 | flags | saved << 19 | max(saved - 1, 0) << 23
+    rest = notes, plain.next_task, plain.pending, steps, *key, event
     return np.concatenate([scene_words(plain), np.array(rest, np.int64).astype(np.uint32)])
 
 
@@ -45,11 +46,11 @@ def scene_words(plain: Plain | Snapshot) -> np.ndarray:
     """The words of what UNDO brings back, which are the first of a game's."""
     player, cells = plain.player, plain.cells
     gate = next(at for at, cell in enumerate(cells) if cell.content == "exit")
+    flags = plain.attack_uses << 8 | plain.show << 10 | plain.calm << 11
     words: list[int] = [
-        SQUARES[player.at],
-        *(player.hp, player.credits, player.energy, player.siphons, player.score, player.attack),
-        *(plain.turn, sum(1 << program for program in plain.owned), plain.show, plain.calm, plain.attack_uses),
-        SQUARES[gate],
+        SQUARES[player.at] | player.hp << 6 | flags | SQUARES[gate] << 12,
+        *(player.credits, player.energy, player.siphons, player.score, player.attack, plain.turn),
+        sum(1 << program for program in plain.owned),
         *_board_words(cells, lambda cell: cell.block is not None),
         *_board_words(cells, lambda cell: cell.siphoned),
         *_board_words(cells, lambda cell: cell.centre),
@@ -90,7 +91,7 @@ def _enemy_word(enemy: Enemy) -> int:
 
 
 def _transmission_word(one: Transmission) -> int:
-    if one.turns > TURNS_LIMIT + 3 * STEP_LIMIT:
+    if one.turns > TURNS_LIMIT + DELAY_TURNS * STEP_LIMIT:
         raise ValueError(f"the compiled game holds transmissions of up to {TURNS_LIMIT} turns, not {one}")
     origin = one.from_siphon << SIGNAL_FROM_SIPHON | one.from_task << SIGNAL_FROM_TASK
     return SQUARES[one.at] | 1 << SIGNAL_ALIVE | origin | one.kind << 8 | one.turns << 16
@@ -99,25 +100,24 @@ def _transmission_word(one: Transmission) -> int:
 def plain_of(words: Any) -> Plain:
     """The plain game of one environment's words, without its history."""
     words = np.asarray(words)
-    start = SCENE_WORDS
-    stage, exit_at, skip, interval, next_task, pending = words[start : start + 6].astype(np.int32).tolist()
-    at, hp, credit, energy, siphons, score, attack = words[:7].astype(np.int32).tolist()
-    turn, owned, show, calm, attack_uses, gate = words[7:13].tolist()
-    entries = words[21:SCENE_WORDS].tolist()
+    notes, more = int(words[0]), int(words[SCENE_WORDS])
+    next_task, pending = words[SCENE_WORDS + 1 : SCENE_WORDS + 3].astype(np.int32).tolist()
+    credit, energy, siphons, score, attack, turn, owned = words[1:8].astype(np.int32).tolist()
+    entries = words[LISTS_START:SCENE_WORDS].tolist()
     return Plain(
-        player=Player(_CELL_OF[at], hp, credit, energy, siphons, score, attack),
-        stage=stage,
+        player=Player(_CELL_OF[notes & 63], notes >> 6 & 3, credit, energy, siphons, score, attack),
+        stage=more & 15,
         turn=turn,
         owned=[program for program in range(PROGRAM_COUNT) if owned >> program & 1],
         enemies=[_enemy(word) for word in entries[CELLS : CELLS + SLOTS] if word],
         transmissions=[_transmission(word) for word in entries[CELLS + SLOTS :] if word],
-        cells=_cells(words[13:21].tolist(), entries[:CELLS], gate),
-        exit=_CELL_OF[exit_at],
-        show=bool(show),
-        calm=bool(calm),
-        skip=bool(skip),
-        attack_uses=attack_uses,
-        interval=interval,
+        cells=_cells(words[8:LISTS_START].tolist(), entries[:CELLS], notes >> 12 & 63),
+        exit=_CELL_OF[more >> 4 & 63],
+        show=bool(notes >> 10 & 1),
+        calm=bool(notes >> 11 & 1),
+        skip=bool(more >> 10 & 1),
+        attack_uses=notes >> 8 & 3,
+        interval=more >> 11 & 255,
         next_task=next_task,
         pending=pending,
     )

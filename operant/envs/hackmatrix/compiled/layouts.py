@@ -7,9 +7,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.envs.hackmatrix.compiled.bits import Board, bit, column, count, nth, only, union
+from operant.envs.hackmatrix.compiled.bits import Board, bit, count, nth, only, union
 from operant.envs.hackmatrix.compiled.draws import Source, scaled
 from operant.envs.hackmatrix.compiled.paths import is_connected, is_siphonable
+from operant.envs.hackmatrix.compiled.fusing import column, settled
 from operant.envs.hackmatrix.constants import AT_ATTEMPT, AT_BLOCKS, BLOCK_ATTEMPTS, MAX_BLOCKS, MIN_BLOCKS
 
 AT_ONCE = 10  # attempts side by side
@@ -34,7 +35,7 @@ class Search(NamedTuple):
 def draw_layout(source: Source, eligible: Board, exit_at: Array) -> Layout:
     """The first valid attempt of a hundred; no blocks at all if there is none."""
     most = count(eligible)
-    number = jnp.minimum(MIN_BLOCKS + source.pick(AT_BLOCKS, MAX_BLOCKS - MIN_BLOCKS + 1), most)
+    number = settled(jnp.minimum(MIN_BLOCKS + source.pick(AT_BLOCKS, MAX_BLOCKS - MIN_BLOCKS + 1), most))
 
     def unfinished(search: Search) -> Array:
         return (search.made < BLOCK_ATTEMPTS) & (search.found == NONE_YET).any()
@@ -64,26 +65,27 @@ def _attempt(source: Source, eligible: Board, most: Array, attempts: Array) -> A
     blocks = _blocks(most)
     words = source.u32(AT_ATTEMPT + 16 * attempts[None] + blocks[:, None])
     ends = blocks[:, None] + scaled(words, jnp.maximum(most - blocks, 1)[:, None])
-    drawn = _shuffled([ends[b] for b in range(MAX_BLOCKS)])
-    return nth(Board(eligible.low, eligible.high), jnp.stack(drawn))
+    return nth(eligible, _shuffled(settled(ends)))
 
 
-def _shuffled(ends: list[Array]) -> list[Array]:
+def _shuffled(ends: Array) -> Array:
     """The first entries of 0, 1, 2 .. after exchanging entry b with entry `ends[b]`, for b = 0, 1, ..
 
     Only exchanged entries differ from their place, so they are remembered instead of the list: what
-    an exchange left at `ends[b]` is what had been at b.
+    an exchange left at `ends[b]` is what had been at b. The latest exchange with a place counts, so
+    its number is the high part of what is remembered.
     """
-    left: list[Array] = []
-    taken: list[Array] = []
-    for b, end in enumerate(ends):
-        mine, theirs = jnp.full_like(end, b), end
-        for place, value in zip(ends[:b], left, strict=True):
-            mine = jnp.where(place == b, value, mine)
-            theirs = jnp.where(place == end, value, theirs)
-        left.append(mine)
-        taken.append(theirs)
-    return taken
+    number = column(range(len(ends)), ends[0])
+
+    def one(b: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+        left, taken = carried
+        before = number < b
+        mine = jnp.where(before & (ends == b), left, b).max(0) & 63
+        theirs = jnp.where(before & (ends == ends[b]), left, ends[b]).max(0) & 63
+        left = lax.dynamic_update_index_in_dim(left, (b + 1) * 64 + mine, b, 0)
+        return left, lax.dynamic_update_index_in_dim(taken, theirs, b, 0)
+
+    return lax.fori_loop(0, len(ends), one, (jnp.zeros_like(ends), jnp.zeros_like(ends)))[1]
 
 
 def _blocks(like: Array) -> Array:

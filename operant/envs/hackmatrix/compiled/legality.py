@@ -14,13 +14,13 @@ from operant.envs.hackmatrix.compiled.bits import (
     Board,
     bit,
     col_of,
-    column,
     eight,
     full,
     is_empty,
     row_of,
     to_board,
 )
+from operant.envs.hackmatrix.compiled.fusing import column, fold_or, total
 from operant.envs.hackmatrix.compiled.lists import (
     Enemies,
     Transmissions,
@@ -54,15 +54,15 @@ def survey(game: Game) -> Facts:
     """The facts of a game between two steps."""
     scene = game.scene
     enemies, signals = read_enemies(scene.enemies), read_transmissions(scene.transmissions)
-    kinds = jnp.where(enemies.alive, 1 << enemies.kind, 0)
+    kinds = jnp.where(enemies.alive, jnp.uint32(1) << enemies.kind.astype(jnp.uint32), 0)
     return Facts(
         enemies=enemies,
         transmissions=signals,
         enemies_at=where_they_are(enemies),
         transmissions_at=where_they_are(signals),
-        enemy_count=enemies.alive.sum(0, dtype=jnp.int32),
-        transmission_count=signals.alive.sum(0, dtype=jnp.int32),
-        kinds=jnp.bitwise_or.reduce(kinds, axis=0),
+        enemy_count=total(enemies.alive),
+        transmission_count=total(signals.alive),
+        kinds=fold_or(kinds),
         spawning=to_board(read_cells(scene.cells).spawn > 0) & scene.blocks - scene.siphoned,
     )
 

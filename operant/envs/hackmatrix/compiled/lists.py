@@ -11,7 +11,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.hackmatrix.compiled.bits import Board, bit, column, only, union
+from operant.envs.hackmatrix.compiled.bits import Board, bit, only, union
+from operant.envs.hackmatrix.compiled.fusing import column
 from operant.envs.hackmatrix.constants import ENEMIES, MAX_ENEMIES, MAX_TRANSMISSIONS
 
 SLOTS = MAX_ENEMIES

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from operant.envs.hackmatrix.compiled.draws import Source
+from operant.envs.hackmatrix.compiled.fusing import settled
 from operant.envs.hackmatrix.compiled.observation import observe
-from operant.envs.hackmatrix.compiled.stages import advance_stage, lay_out, new_game
+from operant.envs.hackmatrix.compiled.stages import lay_out, new_games
 from operant.envs.hackmatrix.compiled.state import pack, unpack
 
 SHARE = 16  # one environment in so many is renewed in one round
@@ -41,14 +42,14 @@ def renew(start: Renewal, next_stage: Array, over: Array, keys: Array) -> Renewa
         waiting = turn * size + jnp.arange(size) < total
         item = lax.dynamic_slice_in_dim(queue, turn * size, size)
         env, is_new = item % number, item >= number
-        fresh = new_game(jax.tree.map(lambda words: words[env], sources))
-        going_on = advance_stage(unpack(done.words[env].T))
-        game = lay_out(jax.tree.map(lambda a, b: jnp.where(is_new, a, b), fresh, going_on))
-        seen = observe(game)
+        fresh = new_games(jax.tree.map(lambda words: words[env], sources))
+        ready = settled(jnp.where(is_new, fresh, done.words[env].T))
+        words = settled(pack(lay_out(unpack(ready))))
+        seen = observe(unpack(words))
         lasting = jnp.where(waiting & (is_new | ~over[env]), env, number)
         passing = jnp.where(waiting & ~is_new, env, number)
         return Renewal(
-            done.words.at[lasting].set(pack(game).T, mode="drop"),
+            done.words.at[lasting].set(words.T, mode="drop"),
             done.first.at[lasting].set(seen, mode="drop"),
             done.final.at[passing].set(seen, mode="drop"),
         )

@@ -13,14 +13,13 @@ from operant.envs.hackmatrix.compiled.bits import (
     bit,
     cell_squares,
     choose,
-    fold_or,
     full,
     grow,
     is_empty,
     only,
     per_cell,
 )
-from operant.envs.hackmatrix.compiled.fusing import settled
+from operant.envs.hackmatrix.compiled.fusing import fold, fold_or, settled, total
 from operant.envs.hackmatrix.compiled.lists import AMOUNT_LIMIT, Cells, field, read_cells, shifted, write_cells
 from operant.envs.hackmatrix.compiled.state import Scene
 from operant.envs.hackmatrix.constants import SIZE
@@ -66,16 +65,16 @@ def siphon(scene: Scene, acts: Array) -> Haul:
     opened, collected = drained & walls, drained & ~walls
     gains = cells.amount * collected
     scene = scene._replace(
-        credits=scene.credits + jnp.where(cells.is_energy, 0, gains).sum(0, dtype=jnp.int32),
-        energy=scene.energy + jnp.where(cells.is_energy, gains, 0).sum(0, dtype=jnp.int32),
-        score=scene.score + jnp.where(opened & ~cells.is_program, cells.value, 0).sum(0, dtype=jnp.int32),
+        credits=scene.credits + total(jnp.where(cells.is_energy, 0, gains)),
+        energy=scene.energy + total(jnp.where(cells.is_energy, gains, 0)),
+        score=scene.score + total(jnp.where(opened & ~cells.is_program, cells.value, 0)),
         owned=scene.owned | fold_or(_program_bits(cells, opened)),
         siphons=scene.siphons - acts,
         centres=scene.centres | only(acts, here),
         siphoned=scene.siphoned | cross,
         cells=write_cells(_emptied(cells, opened, collected)),
     )
-    pending = jnp.where(opened, cells.spawn, 0).sum(0, dtype=jnp.int32)
+    pending = total(jnp.where(opened, cells.spawn, 0))
     return Haul(scene, pending, jnp.where(acts, missed_credits, 0), jnp.where(acts, missed_energy, 0))
 
 
@@ -105,10 +104,10 @@ def _missed(scene: Scene, cells: Cells) -> tuple[Array, Array]:
     rivals = choose((own.data > 0) | (own.programs != 0), _beside_the_same_blocks(scene), full())
     equal = (offers.data == own.data) & (offers.programs == own.programs)
     at_least = (offers.credits >= own.credits) & (offers.energy >= own.energy)
-    better = per_cell(rivals - scene.blocks) & equal & at_least
-    credit = jnp.where(better, offers.credits - own.credits, 0).max(0)
-    energy = jnp.where(better, offers.energy - own.energy, 0).max(0)
-    return credit, energy
+    better = settled(per_cell(rivals - scene.blocks) & equal & at_least)
+    credit = jnp.where(better, offers.credits - own.credits, 0)
+    energy = jnp.where(better, offers.energy - own.energy, 0)
+    return fold(lax.max, credit), fold(lax.max, energy)
 
 
 def _beside_the_same_blocks(scene: Scene) -> Board:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.hackmatrix.compiled.bits import MOVES, Board, any_of, bit, choose, count, full, is_empty, nth
+from operant.envs.hackmatrix.compiled.bits import MOVES, Board, any_of, bit, choose, count, full, is_empty, nth, only
 from operant.envs.hackmatrix.compiled.draws import Source
-from operant.envs.hackmatrix.compiled.lists import Transmissions, write_transmissions
+from operant.envs.hackmatrix.compiled.fusing import settled
+from operant.envs.hackmatrix.compiled.lists import Transmissions, read_transmissions, write_transmissions
 from operant.envs.hackmatrix.constants import ENEMIES, SIZE
 
 
@@ -54,6 +55,6 @@ def spawn(
     square = nth(candidates, source.pick(address, number))
     kind = source.pick(address + 1, len(ENEMIES))
     from_siphon, from_task = (jnp.broadcast_to(flag, alive.shape) for flag in origin)
-    signal = Transmissions(alive, kind, square, jnp.ones_like(kind), from_siphon, from_task)
-    taken = choose(alive, left.free - bit(square), left.free)
-    return write_transmissions(signal), Room(taken, left.exposed)
+    word = settled(write_transmissions(Transmissions(alive, kind, square, jnp.ones_like(kind), from_siphon, from_task)))
+    taken = only(word != 0, bit(read_transmissions(word).at))
+    return word, Room(left.free - taken, left.exposed)

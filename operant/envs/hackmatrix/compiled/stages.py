@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from operant.envs.hackmatrix.compiled.bits import (
@@ -10,9 +12,7 @@ from operant.envs.hackmatrix.compiled.bits import (
     Board,
     bit,
     cell_squares,
-    column,
     corners,
-    fold_or,
     full,
     holds,
     nth_bit,
@@ -20,6 +20,7 @@ from operant.envs.hackmatrix.compiled.bits import (
     to_board,
 )
 from operant.envs.hackmatrix.compiled.draws import Source, scaled
+from operant.envs.hackmatrix.compiled.fusing import column, fold_or, settled, total
 from operant.envs.hackmatrix.compiled.layouts import Layout, draw_layout
 from operant.envs.hackmatrix.compiled.lists import (
     Cells,
@@ -30,31 +31,35 @@ from operant.envs.hackmatrix.compiled.lists import (
     write_cells,
 )
 from operant.envs.hackmatrix.compiled.spawning import Room, room, spawn
-from operant.envs.hackmatrix.compiled.state import Game, empty_game
+from operant.envs.hackmatrix.compiled.state import (
+    CREDITS_ROW, ENERGY_ROW, GAME_WORDS, NOTES_ROW, SIPHONS_ROW, SOURCE_ROWS, Game, empty_game, pack,
+)  # fmt: skip
 from operant.envs.hackmatrix.constants import (
     AMOUNTS, AT_BONUS, AT_CONTENT, AT_CORNER, AT_EXIT, AT_RESOURCE, AT_STAGE_SPAWN, BONUS_CREDITS, BONUS_ENERGY,
-    BONUS_SIPHONS, CELLS, MAX_BLOCKS, MAX_POINTS, PROGRAM_COUNT, PROGRAMS, QUESTION_ODDS, STAGE_INTERVALS, STAGES,
+    BONUS_SIPHONS, CELLS, MAX_BLOCKS, MAX_POINTS, PROGRAM_COUNT, PROGRAMS, QUESTION_ODDS,
 )  # fmt: skip
 
-
-def new_game(source: Source) -> Game:
-    """A game before its first stage is laid out: the player on a corner, with one bonus."""
-    game = empty_game(source.event)
-    bonus = source.pick(AT_BONUS, 3)
-    corner = source.pick(AT_CORNER, len(CORNER_SQUARES))
-    scene = game.scene._replace(
-        at=_corner(corner),
-        credits=jnp.where(bonus == 0, BONUS_CREDITS, 0),
-        energy=jnp.where(bonus == 1, BONUS_ENERGY, 0),
-        siphons=jnp.where(bonus == 2, BONUS_SIPHONS, 0),
-    )
-    return game._replace(scene=scene, source=source.after())
+with jax.ensure_compile_time_eval():
+    _BLANK = np.asarray(pack(empty_game(jnp.zeros((), jnp.int32))))
 
 
-def advance_stage(game: Game) -> Game:
-    """A game whose stage is completed, before the next one is laid out."""
-    stage = jnp.minimum(game.stage + 1, STAGES)
-    return game._replace(stage=stage, interval=STAGE_INTERVALS[0] + 1 - stage)
+def new_games(source: Source) -> Array:
+    """The words of games before their first stage is laid out: the player on a corner, with one bonus."""
+    drawn = settled(source.u32(column((AT_CORNER, AT_BONUS), source.event)))
+    corner, bonus = scaled(drawn[0], len(CORNER_SQUARES)), scaled(drawn[1], 3)
+    blank = np.asarray(_BLANK).reshape(-1, *(1 for _ in source.event.shape))
+    values = {
+        NOTES_ROW: blank[NOTES_ROW] | _corner(corner).astype(jnp.uint32),
+        CREDITS_ROW: jnp.where(bonus == 0, BONUS_CREDITS, 0),
+        ENERGY_ROW: jnp.where(bonus == 1, BONUS_ENERGY, 0),
+        SIPHONS_ROW: jnp.where(bonus == 2, BONUS_SIPHONS, 0),
+        **dict(zip(SOURCE_ROWS, source.after(), strict=True)),
+    }
+    row = column(range(GAME_WORDS), source.event)
+    words = jnp.broadcast_to(blank, (GAME_WORDS, *source.event.shape))
+    for index, value in values.items():
+        words = jnp.where(row == index, value.astype(jnp.uint32), words)
+    return words
 
 
 def lay_out(game: Game) -> Game:
@@ -65,7 +70,7 @@ def lay_out(game: Game) -> Game:
     scene, source = game.scene, game.source.before()
     off, number = jnp.zeros_like(scene.show), jnp.zeros_like(scene.turn)
     nothing = Board(jnp.zeros_like(scene.owned), jnp.zeros_like(scene.owned))
-    exit_at = _draw_exit(source, scene.at)
+    exit_at = settled(_draw_exit(source, scene.at))
     others = where_they_are(read_enemies(scene.enemies))
     signals = where_they_are(read_transmissions(scene.transmissions))
     layout = draw_layout(source, full() - (corners() | others | signals), exit_at)
@@ -104,16 +109,16 @@ def _fill(source: Source, layout: Layout, exit_at: Array) -> tuple[Array, Board]
     b = column(range(MAX_BLOCKS), exit_at)
     squares, placed = cell_squares(exit_at), b < layout.number
     here = placed[:, None] & (layout.squares[:, None] == squares)
-    contents = jnp.where(here, _draw_contents(source, exit_at)[:, None], 0)
-    blocks = to_board(here.any(0))
+    contents = jnp.where(here, settled(_draw_contents(source, exit_at))[:, None], 0)
+    blocks = to_board(settled(here.any(0)))
     bare = ~per_cell(blocks) & (squares != exit_at)
-    return fold_or(contents) | jnp.where(bare, _draw_resources(source, exit_at), 0), blocks
+    return settled(fold_or(contents) | jnp.where(bare, settled(_draw_resources(source, exit_at)), 0)), blocks
 
 
 def _draw_contents(source: Source, like: Array) -> Array:
     """The words of 11 blocks. A program is one that no earlier block of the stage has."""
     b = column(range(MAX_BLOCKS), like)
-    words = source.u32(AT_CONTENT + 4 * b[:, None] + column(range(4), like))
+    words = settled(source.u32(AT_CONTENT + 4 * b[:, None] + column(range(4), like)))
     is_program = scaled(words[:, 0], 2) == 1
     points = 1 + scaled(words[:, 2], MAX_POINTS)
     program = _draw_programs(words[:, 3], is_program)
@@ -145,10 +150,10 @@ def _spawn_count(program: Array) -> Array:
 
 def _draw_resources(source: Source, like: Array) -> Array:
     """The words of 36 cells that hold a resource each."""
-    address = AT_RESOURCE + 2 * column(range(CELLS), like)
-    drawn = scaled(source.u32(address), len(AMOUNTS))
+    words = settled(source.u32(AT_RESOURCE + column(range(2 * CELLS), like))).reshape(CELLS, 2, *like.shape)
+    drawn = scaled(words[:, 0], len(AMOUNTS))
     amount = 1 + (drawn >= AMOUNTS.index(2)) + (drawn >= AMOUNTS.index(3))
-    is_energy = scaled(source.u32(address + 1), 2) == 1
+    is_energy = scaled(words[:, 1], 2) == 1
     nothing = jnp.zeros_like(amount)
     return write_cells(Cells(amount, is_energy, jnp.zeros_like(is_energy), jnp.zeros_like(is_energy), nothing, nothing))
 
@@ -156,7 +161,7 @@ def _draw_resources(source: Source, like: Array) -> Array:
 def _first_transmissions(game: Game, source: Source, left: Room) -> Array:
     """The list with as many new transmissions at its end as the number of the stage."""
     words = game.scene.transmissions
-    number = read_transmissions(words).alive.sum(0, dtype=jnp.int32)
+    number = total(read_transmissions(words).alive)
     index = slots(number)
 
     def one(j: Array, carried: tuple[Array, Room]) -> tuple[Array, Room]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
 from operant.envs.hackmatrix.compiled.bits import Board
 from operant.envs.hackmatrix.compiled.draws import Source
-from operant.envs.hackmatrix.compiled.lists import ENEMY_ORIGIN, SIGNAL_ORIGIN, SLOTS
+from operant.envs.hackmatrix.compiled.fusing import column
+from operant.envs.hackmatrix.compiled.lists import ENEMY_ORIGIN, SIGNAL_ORIGIN, SLOTS, field, flag, shifted
 from operant.envs.hackmatrix.constants import CELLS, FIRST_INTERVAL, MAX_HISTORY, START_ATTACK, START_HP
 
 
@@ -103,52 +103,97 @@ def empty_game(like: Array) -> Game:
     return Game(scene, number + 1, number, off, interval, interval, number, number, number, number, source)
 
 
-_SINGLE = jax.eval_shape(empty_game, jax.ShapeDtypeStruct((), jnp.int32))
-_SHAPES, _GAME = jax.tree.flatten(_SINGLE)
-_SIZES = [leaf.size for leaf in _SHAPES]
-GAME_WORDS = sum(_SIZES)
-SCENE_WORDS = sum(leaf.size for leaf in jax.tree.leaves(_SINGLE.scene))
-
-
-def pack(game: Game | Scene) -> Array:
-    """The words of a game along the first axis; those of its scene come first."""
-    leaves = [jnp.asarray(leaf).astype(jnp.uint32) for leaf in jax.tree.leaves(game)]
-    batch = leaves[0].ndim
-    return jnp.concatenate([leaf if leaf.ndim > batch else leaf[None] for leaf in leaves])
-
-
-def unpack(words: Array) -> Game:
-    """The game whose words these are."""
-    return jax.tree.unflatten(_GAME, _leaves(words, len(_SHAPES)))
+def pack_scene(scene: Scene) -> Array:
+    """The words of a scene along the first axis."""
+    notes = (
+        shifted(scene.at, 0)
+        | shifted(scene.hp, 6)
+        | shifted(scene.attack_uses, 8)
+        | shifted(scene.show, 10)
+        | shifted(scene.calm, 11)
+        | shifted(scene.gate, 12)
+    )
+    numbers = (scene.credits, scene.energy, scene.siphons, scene.score, scene.attack, scene.turn, scene.owned)
+    boards = (*scene.blocks, *scene.siphoned, *scene.centres, *scene.pickups)
+    rows = [row.astype(jnp.uint32)[None] for row in (notes, *numbers, *boards)]
+    return jnp.concatenate([*rows, scene.cells, scene.enemies, scene.transmissions])
 
 
 def unpack_scene(words: Array) -> Scene:
     """The scene whose words these are."""
-    structure = jax.tree.structure(_SINGLE.scene)
-    return jax.tree.unflatten(structure, _leaves(words, structure.num_leaves))
+    notes = words[0]
+    numbers = (row.astype(jnp.int32) for row in words[1:7])
+    credit, energy, siphons, score, attack, turn = numbers
+    boards = words[8:LISTS_START]
+    cells, enemies, transmissions = (words[LISTS_START + SLOTS * i : LISTS_START + SLOTS * (i + 1)] for i in range(3))
+    return Scene(
+        at=field(notes, 0, 6),
+        hp=field(notes, 6, 2),
+        credits=credit,
+        energy=energy,
+        siphons=siphons,
+        score=score,
+        attack=attack,
+        turn=turn,
+        owned=words[7],
+        show=flag(notes, 10),
+        calm=flag(notes, 11),
+        attack_uses=field(notes, 8, 2),
+        gate=field(notes, 12, 6),
+        blocks=Board(boards[0], boards[1]),
+        siphoned=Board(boards[2], boards[3]),
+        centres=Board(boards[4], boards[5]),
+        pickups=Board(boards[6], boards[7]),
+        cells=cells,
+        enemies=enemies,
+        transmissions=transmissions,
+    )
 
 
-def _leaves(words: Array, number: int) -> list[Array]:
-    leaves: list[Array] = []
-    start = 0
-    for shape, size in list(zip(_SHAPES, _SIZES, strict=True))[:number]:
-        part = words[start : start + size] if shape.shape else words[start]
-        leaves.append(part != 0 if shape.dtype == bool else part.astype(shape.dtype))
-        start += size
-    return leaves
+def pack(game: Game) -> Array:
+    """The words of a game along the first axis; those of its scene come first."""
+    notes = (
+        shifted(game.stage, 0)
+        | shifted(game.exit, 4)
+        | shifted(game.skip, 10)
+        | shifted(game.interval, 11)
+        | shifted(game.saved, 19)
+        | shifted(game.newest, 23)
+    )
+    numbers = (notes, game.next_task, game.pending, game.steps, *game.source)
+    return jnp.concatenate([pack_scene(game.scene), *(row.astype(jnp.uint32)[None] for row in numbers)])
 
 
-def snapshot(scene: Scene) -> Array:
-    """What the history keeps of a scene: all of it, but not where enemies and transmissions came from."""
-    enemies = scene.enemies & jnp.uint32(~ENEMY_ORIGIN & 0xFFFFFFFF)
-    signals = scene.transmissions & jnp.uint32(~SIGNAL_ORIGIN & 0xFFFFFFFF)
-    return pack(scene._replace(enemies=enemies, transmissions=signals))
+def unpack(words: Array) -> Game:
+    """The game whose words these are."""
+    notes, next_task, pending, steps, *source = words[SCENE_WORDS:]
+    return Game(
+        scene=unpack_scene(words[:SCENE_WORDS]),
+        stage=field(notes, 0, 4),
+        exit=field(notes, 4, 6),
+        skip=flag(notes, 10),
+        interval=field(notes, 11, 8),
+        next_task=next_task.astype(jnp.int32),
+        pending=pending.astype(jnp.int32),
+        saved=field(notes, 19, 4),
+        newest=field(notes, 23, 3),
+        steps=steps.astype(jnp.int32),
+        source=Source(*source),
+    )
 
 
-def pick_scene(condition: Array, yes: Scene, no: Scene) -> Scene:
-    """One of two scenes, by environment."""
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+def snapshot(words: Array) -> Array:
+    """What the history keeps of a game's words: its scene, but not where enemies and transmissions came from."""
+    enemies, signals = LISTS_START + SLOTS, LISTS_START + 2 * SLOTS
+    index = column(range(SCENE_WORDS), words[0])
+    forgotten = jnp.where(index >= signals, SIGNAL_ORIGIN, jnp.where(index >= enemies, ENEMY_ORIGIN, 0))
+    return words[:SCENE_WORDS] & ~forgotten.astype(jnp.uint32)
 
 
+NOTES_ROW, CREDITS_ROW, ENERGY_ROW, SIPHONS_ROW = range(4)  # of a game's words
+LISTS_START = 16  # of a scene's words: before them notes, seven numbers and four boards
+SCENE_WORDS = LISTS_START + 3 * SLOTS
+GAME_WORDS = SCENE_WORDS + 7
+SOURCE_ROWS = range(GAME_WORDS - 3, GAME_WORDS)
 HISTORY_SHAPE = (MAX_HISTORY, SCENE_WORDS)
 assert CELLS == SLOTS

@@ -10,7 +10,7 @@ from jax import Array
 from operant.envs.hackmatrix.compiled.aiming import Act
 from operant.envs.hackmatrix.compiled.bits import col_of, eight, holds, manhattan, row_of
 from operant.envs.hackmatrix.compiled.draws import Source
-from operant.envs.hackmatrix.compiled.fusing import is_first, settled
+from operant.envs.hackmatrix.compiled.fusing import is_first, settled, total
 from operant.envs.hackmatrix.compiled.legality import Facts
 from operant.envs.hackmatrix.compiled.lists import (
     MAX_HP,
@@ -107,7 +107,7 @@ def _strike_enemies(scene: Scene, old: Enemies, act: Act, victim: Victim, source
         seen=jnp.where(turns & (kind == CRYPTOG), old.at, old.seen),
         stunned=old.stunned | hit,
     )
-    return new, paid.sum(0, dtype=jnp.int32)
+    return new, total(paid)
 
 
 def _hits(scene: Scene, enemies: Enemies, act: Act, victim: Victim, chosen: Array) -> tuple[Array, Array]:
@@ -142,7 +142,7 @@ def _strike_transmissions(
     first = is_first(old.at, old.alive)
     paid = removed & ~old.from_task & (first | act.strikes)
     turns = old.turns + jnp.where(act.runs(DELAY), DELAY_TURNS, 0)
-    return old._replace(alive=old.alive & ~removed, turns=turns), paid.sum(0, dtype=jnp.int32)
+    return old._replace(alive=old.alive & ~removed, turns=turns), total(paid)
 
 
 def _other_kind(kind: Array, source: Source) -> Array:
