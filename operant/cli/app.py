@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-from operant.cli import check, convert, doctor, guide, look, play, train
+from operant.cli import check, convert, doctor, guide, hackmatrix, look, play, train
 from operant.cli.mistakes import defect, lacking, mistyped
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
@@ -66,6 +66,7 @@ def _operant(
 
 for _name, _command, _short in COMMANDS:
     app.command(_name, short_help=_short)(_command)
+app.add_typer(hackmatrix.app, name="hackmatrix", short_help="Let another program play the grid hacking game.")
 app.command("session", hidden=True)(train.session)
 
 

@@ -1,0 +1,185 @@
+"""Deep Q-learning (Mnih et al., 2015) with the Double target, in one compiled program.
+
+A round plays `training_frequency` frames epsilon-greedily, keeps them in a ring, and takes
+`training_iter` gradient steps towards r + gamma Q'(s', a*). Before `training_start` a round's
+gradient steps are computed all the same and dropped: a program has one shape.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from operant.engines.fused import losses, nets, normalise, replay, worlds
+from operant.engines.fused.devices import Axis, mean_over, own_key
+from operant.engines.fused.learner import RANDOM, SAMPLED, Learner, Line, Policy, Report, State, left_of, line_of
+from operant.engines.fused.normalise import Moments
+from operant.engines.fused.optimise import Optimiser, Rates, rates_of
+from operant.engines.fused.replay import Playing, Ring, Transition
+from operant.envs.functional import Discrete, FunctionalEnv
+from operant.spec.algorithms import DqnSpec
+from operant.spec.schema import Spec
+
+REPORTED = ("loss/q", "q/mean", "optim/grad_norm")
+
+
+class Hyper(NamedTuple):
+    """The traced numbers: lanes of one program may differ in them."""
+
+    rates: Rates
+    gamma: Array
+    epsilon: Line
+    polyak: Array
+    budget: Array
+
+
+class Mind(NamedTuple):
+    """What learns, beside the policy itself."""
+
+    optimiser: Any
+    target: nets.Params
+    key: Array
+    update: Array
+
+
+class Dqn(Learner):
+    """The learner; `size` transitions of a batch are on each device."""
+
+    def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
+        assert isinstance(spec.agent.algorithm, DqnSpec)
+        assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
+        assert isinstance(env.actions, Discrete), "what else there is has been refused"
+        self.spec, self.env, self.settings, self.net = spec, env, spec.agent.algorithm, spec.agent.net
+        self.count = env.actions.n
+        self.frames = self.settings.training_frequency
+        self.local = spec.env.num_envs // spec.meta.devices
+        self.steps = self.frames // spec.env.num_envs
+        self.capacity = spec.agent.memory.max_size // spec.env.num_envs
+        self.size = spec.agent.memory.batch_size // spec.meta.devices
+        self.optimiser = Optimiser(self.net.optimizer)
+        self.dtype, self.storage = jnp.dtype(spec.meta.precision), jnp.dtype(spec.meta.storage)
+
+    def hyper(self, spec: Spec) -> Hyper:
+        settings = spec.agent.algorithm
+        assert isinstance(settings, DqnSpec)
+        numbers = (settings.gamma, settings.polyak, spec.env.max_frame)
+        gamma, polyak, budget = map(jnp.float32, numbers)
+        return Hyper(rates_of(spec.agent.net.optimizer), gamma, line_of(settings.epsilon), polyak, budget)
+
+    def weights(self, rng: np.random.Generator) -> nets.Params:
+        return nets.q_network(self.net, rng, self.env.observation_shape[0], self.count)
+
+    def init(self, key: Array, weights: nets.Params, axis: Axis) -> State:
+        of_worlds, of_play = jax.random.split(key)
+        seen = normalise.fresh(self.env.observation_shape) if self.spec.env.normalize_obs else None
+        target = jax.tree.map(jnp.array, weights)
+        mind = Mind(self.optimiser.init(weights), target, of_play, jnp.int32(0))
+        started = worlds.begin(self.env, own_key(axis, of_worlds), self.local)
+        ring = replay.empty(self.env, started, self.capacity, self.storage)
+        return State(Policy(weights, seen), mind, Playing(started, ring))
+
+    def update(self, state: State, hyper: Hyper, axis: Axis) -> tuple[State, Report]:
+        """One round of play and learning."""
+        key, of_play, of_batches = jax.random.split(state.mind.key, 3)
+        before = state.mind.update.astype(jnp.float32) * self.frames
+        act = partial(self.explore, state.policy, hyper.epsilon.at(before))
+        clip = self.spec.env.clip_reward
+        played, seen, tally, recorded = replay.play(
+            self.env, state.worlds, own_key(axis, of_play), self.steps, act, clip
+        )
+        moments = state.policy.seen
+        if moments is not None:
+            moments = normalise.learn(moments, seen.reshape(-1, *seen.shape[2:]), axis)
+        policy, number = Policy(state.policy.params, moments), state.mind.update + 1
+        learns = number * self.frames >= self.settings.training_start
+        frame = number.astype(jnp.float32) * self.frames
+        old = (policy.params, state.mind.optimiser, state.mind.target)
+        new, reports = self.learn(policy, state.mind, played.ring, own_key(axis, of_batches), hyper, number, axis)
+        params, memory, target = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
+        found, maxima, ended = worlds.told(tally, self.steps, axis)
+        means = dict(zip(REPORTED, reports, strict=True))
+        means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
+        means["explore/epsilon"] = hyper.epsilon.at(frame)
+        means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
+        state = State(Policy(params, moments), Mind(memory, target, key, number), played)
+        learnt = learns.astype(jnp.int32)
+        return state, Report(means, found, maxima, learnt, learnt * self.settings.training_iter, *ended, recorded)
+
+    def explore(self, policy: Policy, epsilon: Array, observation: Array, chance: Array, bits: Array) -> Array:
+        """The best-valued action, or with probability `epsilon` a uniform one, decided per environment."""
+        best = jnp.argmax(self.values(policy.params, policy.seen, observation), -1).astype(jnp.int32)
+        return jnp.where(replay.share(chance) < epsilon, (bits[:, 0] % self.count).astype(jnp.int32), best)
+
+    def values(self, params: nets.Params, seen: Moments | None, observation: Array) -> Array:
+        """Action values of observations as they are kept."""
+        inputs = normalise.scaled(seen, observation.astype(self.storage).astype(jnp.float32), self.spec.env.clip_obs)
+        return nets.q_values(self.net, params, inputs, self.dtype)
+
+    def learn(
+        self, policy: Policy, mind: Mind, ring: Ring, key: Array, hyper: Hyper, number: Array, axis: Axis
+    ) -> tuple[tuple[nets.Params, Any, nets.Params], Array]:
+        """Weights, optimiser and target after `training_iter` gradient steps, and their mean reports."""
+        left = left_of(hyper.rates, number.astype(jnp.float32) * self.frames, hyper.budget)
+
+        def descend(carry: Any, bits: Array) -> tuple[Any, Array]:
+            params, memory = carry
+            batch = replay.sample(ring, bits)
+            loss = partial(self.loss, target=mind.target, seen=policy.seen, batch=batch, gamma=hyper.gamma)
+            grads, report = jax.grad(loss, has_aux=True)(params)
+            grads, report = mean_over(axis, (grads, report))
+            params, memory, norm = self.optimiser.step(params, grads, memory, hyper.rates, left)
+            return (params, memory), jnp.append(report, norm)
+
+        bits = jax.random.bits(key, (self.settings.training_iter, self.size))
+        (params, memory), reports = lax.scan(descend, (policy.params, mind.optimiser), bits)
+        return (params, memory, self.followed(mind.target, params, hyper.polyak, number)), reports.mean(0)
+
+    def loss(
+        self, params: nets.Params, target: nets.Params, seen: Moments | None, batch: Transition, gamma: Array
+    ) -> tuple[Array, Array]:
+        """The temporal-difference loss of a batch, and what to report of it."""
+        among = jnp.arange(self.count)
+        q = self.values(params, seen, batch.observation)
+        chosen = jnp.where(among == batch.action[:, None], q, 0.0).sum(-1)
+        after = self.values(target, seen, batch.successor)
+        choosing = self.values(lax.stop_gradient(params), seen, batch.successor) if self.settings.double else after
+        next_q = jnp.where(among == jnp.argmax(choosing, -1)[:, None], after, 0.0).sum(-1)
+        error = chosen - losses.q_target(batch.reward, batch.terminated, next_q, gamma)
+        loss = losses.td_loss(error, self.settings.loss)
+        return loss, jnp.stack([loss, chosen.mean()])
+
+    def followed(self, target: nets.Params, params: nets.Params, polyak: Array, number: Array) -> nets.Params:
+        """The target network: blended at every round, or copied whenever `target_update` frames have passed."""
+        if self.settings.polyak < 1:
+            return jax.tree.map(lambda slow, quick: slow + polyak * (quick - slow), target, params)
+        every = self.settings.target_update
+        due = (number * self.frames) // every > ((number - 1) * self.frames) // every
+        return jax.tree.map(lambda slow, quick: jnp.where(due, quick, slow), target, params)
+
+    def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
+        """Sampled play explores as much as training does at its end."""
+        bits = jax.random.bits(key, (len(observation), 2))
+        at_end = self.hyper(self.spec).epsilon.at(jnp.float32(self.spec.env.max_frame))
+        epsilon = jnp.where(way == RANDOM, 1.0, jnp.where(way == SAMPLED, at_end, 0.0))
+        return self.explore(policy, epsilon, observation, bits[:, 0], bits[:, 1:])
+
+    def arithmetic(self) -> tuple[list[str], int]:
+        return replay_arithmetic(self.spec, self.settings.training_start, self.frames, self.settings.training_iter)
+
+
+def replay_arithmetic(spec: Spec, start: int, frequency: int, iterations: int) -> tuple[list[str], int]:
+    """How frames become gradient steps, in words, and how many of them a session makes."""
+    memory = spec.agent.memory
+    assert memory is not None, "the schema gives every off-policy algorithm a memory"
+    steps = max(0, spec.env.max_frame - start) // frequency * iterations
+    ratio = iterations * memory.batch_size / frequency
+    return [
+        f"{steps:,} gradient steps of {memory.batch_size} from frame {start:,} on,"
+        f" {iterations} every {frequency} frames",
+        f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
+    ], steps
