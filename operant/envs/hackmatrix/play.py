@@ -10,28 +10,33 @@ from typing import TextIO
 from operant.envs.hackmatrix.replay import Replay
 from operant.envs.hackmatrix.sitting import KEYS, Sitting
 from operant.envs.hackmatrix.terminal import raw_terminal, read_key, show
-from operant.envs.hackmatrix.text import RULES, TextGame, find_action
+from operant.envs.hackmatrix.text import TextGame, find_action
 
 _QUITS = ("q", "", "\x04", "\x1b")
 SEEDS = 1_000_000
 
 
-def play_in_terminal(seed: int) -> Sitting:
+def play_in_terminal(seed: int) -> Replay:
     """Let a person play until they quit; the last game as they left it."""
     sitting, helping = Sitting(seed), False
     colour = not os.environ.get("NO_COLOR")
     with raw_terminal():
         while True:
             show(sitting.screen(shutil.get_terminal_size().lines, colour, helping))
-            try:
-                key = read_key()
-            except KeyboardInterrupt:
-                return sitting
+            key = _next_key()
             if key in _QUITS:
-                return sitting
+                return Replay(sitting.seed, tuple(sitting.actions))
             helping = key == "?" and not helping
             if key != "?":
                 press(sitting, key)
+
+
+def _next_key() -> str:
+    """The next key; Ctrl-C is one that quits."""
+    try:
+        return read_key()
+    except KeyboardInterrupt:
+        return ""
 
 
 def press(sitting: Sitting, key: str) -> None:
@@ -47,22 +52,21 @@ def press(sitting: Sitting, key: str) -> None:
         sitting.message = f"{key!r} does nothing here: ? for help."
 
 
-def play_in_pipe(seed: int, source: TextIO, sink: TextIO) -> tuple[Replay, float, bool]:
-    """Play the actions of `source`, one a line, and write what happens; the game, its reward and whether it is over."""
+def play_in_pipe(seed: int, source: TextIO, sink: TextIO) -> Replay:
+    """Play the actions of `source`, one a line, and write what happens; the game as far as they went."""
     game, actions = TextGame(seed), []
-    print(RULES, f"seed {seed}", game.view(), sep="\n\n", file=sink, flush=True)
-    for line in source:
-        if not line.strip():
-            continue
+    print(game.introduction(), f"seed {seed}", game.view(), sep="\n\n", file=sink, flush=True)
+    for line in filter(str.strip, source):
         turn = game.act(line)
         print(f"> {line.strip()}", turn.text, sep="\n", file=sink, flush=True)
         if turn.played:
             actions.append(find_action(line))
         if turn.done:
-            break
+            return Replay(seed, tuple(actions))
         if turn.played:
             print(game.view(), file=sink, flush=True)
-    return Replay(seed, tuple(actions)), game.total, game.done
+    print("The input has ended before the game.", file=sink, flush=True)
+    return Replay(seed, tuple(actions))
 
 
 def is_interactive() -> bool:

@@ -17,7 +17,7 @@ LEGEND = (
     "@ you   V2 virus with 2 hp   D daemon   G glitch   C cryptog   V2z stunned",
     "C? cryptog last seen here   ~1 transmission: hatches in 1 turn",
     "[5]4 block: 5 points, calls 4 transmissions   [warp]5 a program   [?] unknown",
-    "(5) siphoned block   c2 credits   e3 energy   S data siphon   x siphoned from here",
+    "(5) siphoned block   c2 credits   e3 energy   S data siphon   x siphoned here",
 )
 
 _RESET = "\x1b[0m"
@@ -73,7 +73,7 @@ def status(seen: dict[str, Any], colour: bool = True) -> list[str]:
         *flags,
     ]
     programs = " ".join(ACTION_NAMES[action] for action in seen["ownedPrograms"]) or "none yet"
-    return ["   ".join(first), f"programs: {programs}"]
+    return ["  ".join(first), f"programs: {programs}"]
 
 
 def board(seen: dict[str, Any], colour: bool = True, compact: bool = False) -> list[str]:

@@ -16,6 +16,7 @@ from operant.errors import UsageError
 
 FORMAT = 1
 GAME = "HackMatrix-v0"
+_WRITES_ONE = "operant play hackmatrix --replay FILE    (writes one)"
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,23 @@ def _ending(outcome: Outcome) -> str:
     return "time up" if outcome.truncated else ""
 
 
-def write_replays(path: Path, replays: list[Replay]) -> None:
-    """Store replays as JSON: seeds, actions, and thoughts where there are any."""
+def summary(replay: Replay) -> dict[str, Any]:
+    """What came of it; `ended` is empty if it did not."""
+    *_, last = frames(replay)
+    return {
+        "seed": replay.seed,
+        "steps": len(replay.actions),
+        "stage": last.seen["stage"],
+        "score": last.seen["score"],
+        "reward": last.total,
+        "ended": last.over,
+    }
+
+
+def dump_replays(replays: list[Replay]) -> str:
+    """Replays as JSON: seeds, actions, and thoughts where there are any."""
     episodes = [{key: value for key, value in vars(one).items() if value is not None} for one in replays]
-    document = {"format": FORMAT, "game": GAME, "episodes": episodes}
-    path.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    return json.dumps({"format": FORMAT, "game": GAME, "episodes": episodes}) + "\n"
 
 
 def read_replays(path: Path) -> list[Replay]:
@@ -103,12 +116,14 @@ def read_replays(path: Path) -> list[Replay]:
             raise ValueError(f"it is of {document['game']}, format {document['format']}")
         return [_read(episode) for episode in document["episodes"]]
     except OSError as problem:
-        raise UsageError(f"the replay cannot be read: {problem.strerror}", place=str(path)) from problem
+        raise UsageError(
+            f"the replay cannot be read: {problem.strerror}", place=str(path), remedy=_WRITES_ONE
+        ) from problem
     except (KeyError, TypeError, ValueError) as problem:
         raise UsageError(
             f"this is no replay of {GAME}: {type(problem).__name__}: {problem}",
             place=str(path),
-            remedy="operant play hackmatrix --replay FILE    (writes one)",
+            remedy=_WRITES_ONE,
         ) from problem
 
 

@@ -16,7 +16,7 @@ KEYS = {"w": 0, "s": 1, "a": 2, "d": 3, "\x1b[A": 0, "\x1b[B": 1, "\x1b[D": 2, "
 HELP = (
     "arrows or w a s d   go, or attack the first enemy or transmission in that line",
     "space or e          siphon your cell and its four neighbours",
-    "1 2 3 ...           run the program with that key; but for wait it takes no turn",
+    "1 2 3 ...           run the program with that key; only wait takes a turn",
     "u                   take the last action back      n   new game",
     "?                   this help                      q   quit",
 )
@@ -80,9 +80,11 @@ class Sitting:
         """The lines to show in a terminal of that many rows."""
         seen = observation(self.game.state)
         head = [f"HackMatrix   seed {self.seed}   reward {self.total:+.2f}", *status(seen, colour)[:1]]
-        below = [*HELP, *LEGEND] if helping else [*self._programs(seen, colour), *self._news(colour), SHORT_HELP]
+        if helping:
+            return [*head, "", *HELP, "", *LEGEND]
+        below = [*self._programs(seen, colour), *self._news(colour), SHORT_HELP]
         lines = [*head, *board(seen, colour), *below]
-        return lines if len(lines) < rows else [*head, *board(seen, colour, compact=True), *below]
+        return lines if len(lines) < rows else [*head, *board(seen, colour, compact=True), *below][: rows - 1]
 
     def _programs(self, seen: dict[str, Any], colour: bool) -> list[str]:
         """The owned programs with their keys and costs, four to a line; dim what cannot run now."""

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 from operant.errors import UsageError
 
-_OPEN = "\x1b[?1049h\x1b[?25l"  # another screen, no cursor
-_CLOSE = "\x1b[?25h\x1b[?1049l"
+_OPEN = "\x1b[?1049h\x1b[?25l\x1b[?7l"  # another screen, no cursor, long lines cut off
+_CLOSE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 _ESCAPE_SECONDS = 0.05  # within which the rest of an arrow key follows its first byte
 
 

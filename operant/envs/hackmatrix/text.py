@@ -47,6 +47,11 @@ class TextGame:
         self.total = 0.0
         self.done = False
 
+    @staticmethod
+    def introduction() -> str:
+        """The rules in short, and what the signs on the board mean."""
+        return "\n".join([RULES, *render.LEGEND])
+
     def view(self) -> str:
         """The status, the board and the legal actions."""
         seen = observation(self.game.state)

@@ -54,7 +54,7 @@ def _drawn(facts: str, player: int | None, hint: bool) -> Image.Image:
     image = Image.new("RGB", (side, side), BACKGROUND)
     pen = ImageDraw.Draw(image)
     pen.rounded_rectangle((3, 3, side - 4, side - 4), 12, GROUND)
-    _draw_ground(pen, cell)
+    _draw_ground(pen, cell, crowded=player is not None or hint or "enemy" in cell or "transmission" in cell)
     if one := cell.get("transmission"):
         _draw_transmission(pen, one)
     if hint:
@@ -77,9 +77,9 @@ def _write(pen: ImageDraw.ImageDraw, at: tuple[float, float], text: str, size: f
     pen.text((at[0] * side, at[1] * side), text, ink, font(int(size * side)), anchor="mm")
 
 
-def _draw_ground(pen: ImageDraw.ImageDraw, cell: dict[str, Any]) -> None:
+def _draw_ground(pen: ImageDraw.ImageDraw, cell: dict[str, Any], crowded: bool) -> None:
     if block := cell.get("block"):
-        _draw_block(pen, block)
+        _draw_block(pen, block, crowded)
     if cell["isExit"]:
         pen.rounded_rectangle(_at(0.5, 0.5, 0.46), 12, "#173d2b", COLOURS["exit"], 6)
         _write(pen, (0.5, 0.83), "EXIT", 0.17, COLOURS["exit"])
@@ -95,14 +95,16 @@ def _draw_ground(pen: ImageDraw.ImageDraw, cell: dict[str, Any]) -> None:
             draw_resource(pen, name, (0.15 + 0.15 * k, 0.87), 0.055)
 
 
-def _draw_block(pen: ImageDraw.ImageDraw, block: dict[str, Any]) -> None:
+def _draw_block(pen: ImageDraw.ImageDraw, block: dict[str, Any], crowded: bool) -> None:
+    """A block with its content, small and at the bottom where somebody stands on it."""
     siphoned, kind = block["isSiphoned"], block["blockType"]
     ink = FAINT if siphoned else INK
     pen.rounded_rectangle(_at(0.5, 0.5, 0.46), 12, COLOURS["siphoned" if siphoned else kind])
     text = {"data": str(block.get("points")), "program": block.get("programType"), "question": "?"}[kind]
-    _write(pen, (0.5, 0.42), text, 0.24 if kind == "program" else 0.4, ink)
+    size = 0.15 if crowded else 0.24 if kind == "program" else 0.4
+    _write(pen, (0.36, 0.89) if crowded else (0.5, 0.42), text, size, ink)
     if block.get("transmissionSpawnCount"):
-        _write(pen, (0.82, 0.85), f"+{block['transmissionSpawnCount']}", 0.17, ink)
+        _write(pen, (0.82, 0.87), f"+{block['transmissionSpawnCount']}", 0.17, ink)
 
 
 def draw_resource(pen: ImageDraw.ImageDraw, name: str, at: tuple[float, float], radius: float) -> None:
