@@ -10,6 +10,7 @@ from PIL import Image
 
 from operant.envs.hackmatrix.picture import HEIGHT, WIDTH, picture
 from operant.envs.hackmatrix.replay import Frame
+from operant.envs.hackmatrix.tiles import COLOURS
 
 FRAMES_PER_SECOND = 4
 LAST_FRAME_TIMES = 8  # how long the end of a game stays to be looked at
@@ -35,11 +36,14 @@ def _write_gif(shown: Captioned, path: Path) -> None:
 
 
 def _palette(shown: Captioned) -> Image.Image:
-    """One palette for all: the colours of some frames, evenly taken from the whole."""
+    """One palette for all: the colours of some frames, evenly taken, and of every kind of thing."""
     chosen = [shown[k * (len(shown) - 1) // max(_SAMPLES - 1, 1)] for k in range(_SAMPLES)]
-    sheet = Image.new("RGB", (WIDTH, HEIGHT * _SAMPLES))
+    sheet = Image.new("RGB", (WIDTH, HEIGHT * (_SAMPLES + 1)))
     for k, (frame, caption) in enumerate(chosen):
         sheet.paste(picture(frame, caption), (0, k * HEIGHT))
+    swatch = WIDTH // len(COLOURS)
+    for k, colour in enumerate(COLOURS.values()):
+        sheet.paste(colour, (k * swatch, HEIGHT * _SAMPLES, (k + 1) * swatch, HEIGHT * (_SAMPLES + 1)))
     return sheet.quantize(256, Image.Quantize.MEDIANCUT)
 
 
