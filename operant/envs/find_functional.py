@@ -1,0 +1,83 @@
+"""From `env.name` to a problem in JAX: our own by the name that Gymnasium gives them, others by their library.
+
+* `CartPole-v1` and the rest of classic control, the probes, and `HackMatrix-v0`: in this package;
+* `gymnax:Breakout-MinAtar`: an environment of gymnax, where that is installed;
+* `brax:ant`: an environment of Brax, where that is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from operant.envs.functional import FunctionalEnv
+    from operant.spec.schema import EnvSpec
+
+PROBE = "operant/Probe"
+OURS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "CartPole-v0": ("operant.envs.classic", "CartPole", {"limit": 200}),
+    "CartPole-v1": ("operant.envs.classic", "CartPole", {}),
+    "Acrobot-v1": ("operant.envs.classic_acrobot", "Acrobot", {}),
+    "MountainCar-v0": ("operant.envs.classic", "MountainCar", {}),
+    "MountainCarContinuous-v0": ("operant.envs.classic", "MountainCarContinuous", {}),
+    "Pendulum-v1": ("operant.envs.classic", "Pendulum", {}),
+    **{
+        f"{PROBE}{kind.capitalize()}-v0": ("operant.envs.functional_probe", "FunctionalProbe", {"kind": kind})
+        for kind in ("constant", "observation", "discount", "action", "both")
+    },
+}
+LIBRARIES = {"gymnax": "operant.envs.functional_gymnax", "brax": "operant.envs.functional_brax"}
+INSTALL_JAX = "scripts/uv sync --extra jax    (in a clone; elsewhere: pip install 'operant[jax]')"
+
+
+def find_functional(spec: EnvSpec) -> FunctionalEnv:
+    """The problem of a spec; `UsageError` where there is none of that name, or its library is absent."""
+    if find_spec("jax") is None:
+        raise UsageError(f"env.name: {spec.name} in JAX needs the package jax", remedy=INSTALL_JAX)
+    library, _, name = spec.name.partition(":")
+    if name and library in LIBRARIES:
+        return _of_library(library, name, spec)
+    if spec.name not in OURS:
+        raise _unknown(spec.name)
+    module, kind, settings = OURS[spec.name]
+    limit = {} if spec.max_t is None else {"limit": spec.max_t}
+    return _made(getattr(import_module(module), kind), spec, {"name": spec.name, **settings, **limit})
+
+
+def _of_library(library: str, name: str, spec: EnvSpec) -> FunctionalEnv:
+    if find_spec(library) is None:
+        raise UsageError(
+            f"env.name: {spec.name} needs the package {library}, which is not installed",
+            remedy=f"pip install {library}",
+        )
+    module = import_module(LIBRARIES[library])
+    if name not in module.names():
+        near = get_close_matches(name, module.names(), n=3, cutoff=0.4) or module.names()[:3]
+        raise UsageError(
+            f"env.name: {library} has no environment {name!r}", remedy=f"did you mean {' or '.join(near)}?"
+        )
+    return module.make(name, spec.max_t, dict(spec.kwargs))
+
+
+def _made(kind: Callable[..., FunctionalEnv], spec: EnvSpec, settings: dict[str, Any]) -> FunctionalEnv:
+    try:
+        return kind(**{**settings, **spec.kwargs})
+    except TypeError as problem:
+        takes = [name for name in getattr(kind, "__dataclass_fields__", {}) if name not in ("name", "limit", "kind")]
+        raise UsageError(
+            f"env.kwargs: {spec.name} cannot be made with {dict(spec.kwargs)}: {problem}",
+            remedy=f"it takes {', '.join(takes)}" if takes else "leave env.kwargs out",
+        ) from problem
+
+
+def _unknown(name: str) -> UsageError:
+    near = get_close_matches(name, OURS, n=3, cutoff=0.7)
+    known = "classic control, HackMatrix-v0, gymnax:NAME and brax:NAME are in JAX"
+    remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=deep for Gymnasium's; {known}"
+    return UsageError(f"env.name: no environment in JAX is called {name!r}", remedy=remedy)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from operant.envs.find_functional import find_functional
+from operant.envs.functional import Continuous, Discrete
+from operant.envs.probe import PROBES, Probe
+from operant.errors import UsageError
+from operant.spec.schema import EnvSpec
+
+
+def refusal(**settings: object) -> UsageError:
+    with pytest.raises(UsageError) as told:
+        find_functional(EnvSpec(**settings))  # pyright: ignore[reportArgumentType]
+    return told.value
+
+
+def test_a_name_that_is_nearly_right():
+    assert "CartPole-v1" in refusal(name="CartPole-v2").remedy
+    assert "engine=deep" in refusal(name="LunarLander-v3").remedy
+
+
+def test_arguments_that_a_problem_does_not_take():
+    assert "sutton_barto_reward" in refusal(name="CartPole-v1", kwargs={"gravity": 3}).remedy
+
+
+def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch):
+    import operant.envs.find_functional as module
+
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name in ("gymnax", "brax") else object())
+    assert refusal(name="gymnax:Catch-bsuite").remedy == "pip install gymnax"
+    assert refusal(name="brax:ant").remedy == "pip install brax"
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert "--extra jax" in refusal(name="CartPole-v1").remedy
+
+
+@pytest.mark.parametrize("kind", PROBES)
+@pytest.mark.parametrize("continuous", [False, True])
+def test_probes_equal_those_of_gymnasium(kind: str, continuous: bool):
+    env = find_functional(EnvSpec(name=f"operant/Probe{kind.capitalize()}-v0", kwargs={"continuous": continuous}))
+    assert isinstance(env.actions, Continuous if continuous else Discrete)
+    peer = Probe(kind, continuous)
+    for k in range(8):
+        state, seen = env.reset(jax.random.key(k))
+        peer.reset(seed=0)
+        peer._seen = float(seen[0])
+        action = np.array([k / 8], np.float32) if continuous else k % 2
+        over = False
+        while not over:
+            state, outcome = env.step(state, jax.numpy.asarray(action), jax.random.key(0))
+            observation, reward, over, _, _ = peer.step(action)
+            assert np.asarray(outcome.observation) == pytest.approx(observation)
+            assert float(outcome.reward) == pytest.approx(reward)
+            assert bool(outcome.terminated) == over
+
+
+@pytest.mark.parametrize(("name", "actions"), [("gymnax:Catch-bsuite", Discrete), ("gymnax:Pendulum-v1", Continuous)])
+def test_an_environment_of_gymnax(name: str, actions: type):
+    pytest.importorskip("gymnax")
+    env = find_functional(EnvSpec(name=name, max_t=5))
+    assert isinstance(env.actions, actions)
+    keys = jax.random.split(jax.random.key(0), 3)
+    states, observations = jax.vmap(env.reset)(keys)
+    assert observations.shape == (3, *env.observation_shape)
+    action = np.zeros(3, np.int32) if actions is Discrete else np.zeros((3, 1), np.float32)
+    for _ in range(5):
+        states, observations, outcome = env.advance(states, jax.numpy.asarray(action), keys)
+    assert bool((outcome.terminated | outcome.truncated).all())
+    assert "Catch-bsuite" in refusal(name="gymnax:Catch").remedy
