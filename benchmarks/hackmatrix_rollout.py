@@ -1,0 +1,98 @@
+"""Random legal play of HackMatrix in JAX on this machine's device: compile time, steps per second, kernels.
+
+    python -m benchmarks.hackmatrix_rollout                       # 256, 1024, 2048 environments
+    python -m benchmarks.hackmatrix_rollout --envs 8192 32768 --steps 64 --profile trace
+
+A step is the mask, a legal action at random, the step itself with automatic reset, and the observation. One JSON line
+for each number of environments; `kernels` counts the fusions of the compiled program, each of which is one
+launch on an accelerator, once however often its loop runs. With `--profile` a trace of the last call is left there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from operant.envs.hackmatrix.compiled.env import HackMatrixEnv
+from operant.envs.hackmatrix.compiled.state import State
+
+REPEATS = 5
+ENV = HackMatrixEnv()
+
+
+def start(number: int) -> State:
+    """New games of the seeds 0, 1, .."""
+    return jax.jit(jax.vmap(ENV.reset))(jax.vmap(jax.random.key)(jnp.arange(number)))[0]
+
+
+def play(states: State, key: Array, steps: int) -> tuple[State, Array]:
+    """Play at random for some steps; the sums of rewards and observations keep both from being optimised away."""
+    number = states.words.shape[0]
+
+    def one(states: State, key: Array) -> tuple[State, Array]:
+        acting, resetting = jax.random.split(key)
+        chances = jax.random.uniform(acting, (number, ENV.actions.n))
+        actions = jnp.where(jax.vmap(ENV.mask)(states), chances, -1).argmax(-1)
+        states, seen, outcome = ENV.advance(states, actions, jax.random.split(resetting, number))
+        over = outcome.terminated | outcome.truncated
+        return states, jnp.stack([outcome.reward.sum(), seen.sum(), over.sum()])
+
+    states, sums = jax.lax.scan(one, states, jax.random.split(key, steps))
+    return states, sums.sum(0)
+
+
+def measure(number: int, steps: int, profile: str | None) -> dict[str, Any]:
+    """One line of the result."""
+    states = start(number)
+    clock = time.perf_counter()
+    lowered = jax.jit(play, static_argnums=2, donate_argnums=0).lower(states, jax.random.key(0), steps)
+    traced = time.perf_counter() - clock
+    compiled = lowered.compile()
+    seconds = time.perf_counter() - clock
+    rates: list[float] = []
+    sums = jnp.zeros(3)
+    for repeat in range(REPEATS):
+        clock = time.perf_counter()
+        states, sums = jax.block_until_ready(compiled(states, jax.random.key(repeat)))
+        rates.append(number * steps / (time.perf_counter() - clock))
+    if profile:
+        with jax.profiler.trace(profile):
+            jax.block_until_ready(compiled(states, jax.random.key(REPEATS)))
+    return {
+        "envs": number,
+        "compile_seconds": round(seconds, 2),
+        "of_which_tracing": round(traced, 2),
+        "steps_per_second": round(max(rates[1:])),
+        "microseconds_per_vector_step": round(number / max(rates[1:]) * 1e6),
+        **launches(compiled.as_text()),
+        "mean_length": round(number * steps / max(float(sums[2]), 1), 1),
+    }
+
+
+def launches(text: str) -> dict[str, int]:
+    """How many operations of the kinds that cost a launch or a pass over memory the program has."""
+    kinds = {"kernels": "fusion", "loops": "while", "copies": "copy", "sorts": "sort", "calls": "custom-call"}
+    return {name: len(re.findall(rf" {kind}\(", text)) for name, kind in kinds.items()}
+
+
+def main() -> None:
+    """A line for each number of environments."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--envs", type=int, nargs="+", default=[256, 1024, 2048])
+    parser.add_argument("--steps", type=int, default=64)
+    parser.add_argument("--profile", default=None, metavar="FOLDER")
+    options = parser.parse_args()
+    print(json.dumps({"device": jax.devices()[0].device_kind, "jax": jax.__version__}), flush=True)
+    for number in options.envs:
+        print(json.dumps(measure(number, options.steps, options.profile)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

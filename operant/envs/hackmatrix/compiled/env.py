@@ -1,0 +1,98 @@
+"""HackMatrix as a functional problem: reset, step, mask, and many games at once with automatic reset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from operant.envs.functional import Discrete, FunctionalEnv, Outcome, Reduction
+from operant.envs.hackmatrix.compiled.draws import Source
+from operant.envs.hackmatrix.compiled.legality import action_mask
+from operant.envs.hackmatrix.compiled.observation import observe
+from operant.envs.hackmatrix.compiled.renewal import Renewal, renew
+from operant.envs.hackmatrix.compiled.rules import Report, play
+from operant.envs.hackmatrix.compiled.stages import advance_stage, lay_out, new_game
+from operant.envs.hackmatrix.compiled.state import HISTORY_SHAPE, Game, State, pack, snapshot, unpack, unpack_scene
+from operant.envs.hackmatrix.constants import (
+    ACTION_COUNT,
+    MAX_HISTORY,
+    OBSERVATION_SIZE,
+    SIPHON,
+    STEP_LIMIT,
+)
+
+
+@dataclass(frozen=True)
+class HackMatrixEnv(FunctionalEnv):
+    """The grid hacking game. The random source is in the state, so `step` needs no key.
+
+    The observation is flat: 10 numbers of the player, 23 programs, then 36 cells in row-major order
+    with 42 channels each.
+    """
+
+    name: str = "HackMatrix-v0"
+    limit: int = STEP_LIMIT
+    observation_shape: ClassVar[tuple[int, ...]] = (OBSERVATION_SIZE,)
+    actions: ClassVar[Discrete] = Discrete(ACTION_COUNT)
+    masked: ClassVar[bool] = True
+    reductions: ClassVar[Mapping[str, Reduction]] = MappingProxyType({"stats/highest_stage": "max"})
+
+    def reset(self, key: Array) -> tuple[State, Array]:
+        game = lay_out(new_game(source_of(key)))
+        return State(pack(game), jnp.zeros(HISTORY_SHAPE, jnp.uint32)), observe(game)
+
+    def observe(self, state: State) -> Array:
+        return observe(unpack(state.words))
+
+    def mask(self, state: State) -> Array:
+        return action_mask(unpack(state.words))
+
+    def step(self, state: State, action: Array, key: Array | None = None) -> tuple[State, Outcome]:
+        del key
+        game = unpack(state.words)
+        game, report = play(game, unpack_scene(state.history[game.newest]), action)
+        row = jnp.where(report.remembers, game.newest, MAX_HISTORY)
+        history = state.history.at[row].set(snapshot(game.scene), mode="drop")
+        game = lax.cond(report.next_stage, lambda: lay_out(advance_stage(game)), lambda: game)
+        return State(pack(game), history), self._outcome(game, report, action, observe(game))
+
+    def advance(self, states: State, actions: Array, keys: Array) -> tuple[State, Array, Outcome]:
+        number = jnp.arange(actions.shape[0])
+        game = unpack(states.words.T)
+        recalled = unpack_scene(states.history[number, game.newest].T)
+        game, report = play(game, recalled, actions)
+        row = jnp.where(report.remembers, game.newest, MAX_HISTORY)
+        history = states.history.at[number, row].set(snapshot(game.scene).T, mode="drop")
+        outcome = self._outcome(game, report, actions, observe(game))
+        over = outcome.terminated | outcome.truncated
+        fresh_keys = jax.vmap(jax.random.split)(keys)[:, 1]
+        start = Renewal(pack(game).T, outcome.observation, outcome.observation)
+        done = renew(start, report.next_stage, over, fresh_keys)
+        highest = jnp.where(report.next_stage, game.stage + 1, game.stage)
+        metrics = outcome.metrics | {"stats/highest_stage": highest.astype(jnp.float32)}
+        outcome = outcome._replace(observation=done.final, metrics=metrics)
+        return State(done.words, history), done.first, outcome
+
+    def _outcome(self, game: Game, report: Report, action: Array, observation: Array) -> Outcome:
+        terminated = report.done
+        metrics = {f"reward/{name}": value for name, value in report.parts.items()}
+        metrics |= {
+            "actions/move_frac": (action < SIPHON).astype(jnp.float32),
+            "actions/siphon_frac": (action == SIPHON).astype(jnp.float32),
+            "actions/program_frac": (action > SIPHON).astype(jnp.float32),
+            "stats/highest_stage": game.stage.astype(jnp.float32),
+        }
+        reward = sum(report.parts.values(), start=jnp.float32(0))
+        return Outcome(observation, reward, terminated, (game.steps >= self.limit) & ~terminated, metrics)
+
+
+def source_of(key: Array) -> Source:
+    """The draws of a typed key, from its first event on."""
+    high, low = jax.random.key_data(key)[:2]
+    return Source(high, low, jnp.zeros_like(high))

@@ -1,0 +1,44 @@
+"""One step by the rules, up to the board of a next stage, which is laid out apart because few environments need one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from operant.envs.hackmatrix.compiled.acting import carry_out
+from operant.envs.hackmatrix.compiled.enemy_turn import enemy_turn
+from operant.envs.hackmatrix.compiled.rewards import Turn, came_nearer, reward_parts
+from operant.envs.hackmatrix.compiled.state import Game, Scene
+from operant.envs.hackmatrix.constants import MAX_HP, STAGES
+
+
+class Report(NamedTuple):
+    """What a step came to. `next_stage` says that a new board is to be laid out, `remembers` that a turn was saved."""
+
+    parts: dict[str, Array]
+    legal: Array
+    died: Array
+    won: Array
+    next_stage: Array
+    remembers: Array
+
+    @property
+    def done(self) -> Array:
+        return ~self.legal | self.died | self.won
+
+
+def play(game: Game, recalled: Scene, action: Array) -> tuple[Game, Report]:
+    """Carry out an action and let the enemies answer; `recalled` is the newest snapshot."""
+    before, stage = game.scene, game.stage
+    game, deed = carry_out(game, recalled, action)
+    game, acted = enemy_turn(game, deed.ends_turn)
+    healed = jnp.minimum(game.scene.hp + deed.reached_exit, MAX_HP)
+    scene = game.scene._replace(hp=healed)
+    game = game._replace(scene=scene, steps=game.steps + 1, source=game.source.after())
+    died = deed.legal & (scene.hp == 0)
+    won = deed.reached_exit & (stage == STAGES)
+    turn = Turn(before, scene, deed, acted, stage, won, died)
+    parts = reward_parts(turn, came_nearer(game, before, deed, died))
+    return game, Report(parts, deed.legal, died, won, deed.reached_exit & ~won, acted)

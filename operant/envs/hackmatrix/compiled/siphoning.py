@@ -1,0 +1,156 @@
+"""The siphon: what the cross around the player gives, and what a better place would have given."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from operant.envs.hackmatrix.compiled.bits import (
+    MOVES,
+    Board,
+    bit,
+    cell_squares,
+    choose,
+    fold_or,
+    full,
+    grow,
+    is_empty,
+    only,
+    per_cell,
+)
+from operant.envs.hackmatrix.compiled.fusing import settled
+from operant.envs.hackmatrix.compiled.lists import AMOUNT_LIMIT, Cells, field, read_cells, shifted, write_cells
+from operant.envs.hackmatrix.compiled.state import Scene
+from operant.envs.hackmatrix.constants import SIZE
+
+_TOTAL_BITS = 11  # hold the sum of five amounts
+
+
+class Haul(NamedTuple):
+    """What a siphon brought, and the credits and energy that it missed."""
+
+    scene: Scene
+    pending: Array
+    missed_credits: Array
+    missed_energy: Array
+
+
+class Yields(NamedTuple):
+    """By cell: what siphoning from it would give. Data counts by blocks, programs are the new ones as bits."""
+
+    amounts: Array  # credits, energy and data, 11 bits each but the last
+    programs: Array
+
+    @property
+    def credits(self) -> Array:
+        return field(self.amounts, 0, _TOTAL_BITS)
+
+    @property
+    def energy(self) -> Array:
+        return field(self.amounts, _TOTAL_BITS, _TOTAL_BITS)
+
+    @property
+    def data(self) -> Array:
+        return self.amounts >> 2 * _TOTAL_BITS
+
+
+def siphon(scene: Scene, acts: Array) -> Haul:
+    """Drain the cross where the player siphons; elsewhere nothing changes."""
+    cells = read_cells(scene.cells)
+    missed_credits, missed_energy = _missed(scene, cells)
+    here = bit(scene.at)
+    cross = only(acts, grow(here, full()) - scene.siphoned)
+    drained, walls = per_cell(cross), per_cell(scene.blocks)
+    opened, collected = drained & walls, drained & ~walls
+    gains = cells.amount * collected
+    scene = scene._replace(
+        credits=scene.credits + jnp.where(cells.is_energy, 0, gains).sum(0, dtype=jnp.int32),
+        energy=scene.energy + jnp.where(cells.is_energy, gains, 0).sum(0, dtype=jnp.int32),
+        score=scene.score + jnp.where(opened & ~cells.is_program, cells.value, 0).sum(0, dtype=jnp.int32),
+        owned=scene.owned | fold_or(_program_bits(cells, opened)),
+        siphons=scene.siphons - acts,
+        centres=scene.centres | only(acts, here),
+        siphoned=scene.siphoned | cross,
+        cells=write_cells(_emptied(cells, opened, collected)),
+    )
+    pending = jnp.where(opened, cells.spawn, 0).sum(0, dtype=jnp.int32)
+    return Haul(scene, pending, jnp.where(acts, missed_credits, 0), jnp.where(acts, missed_energy, 0))
+
+
+def _emptied(cells: Cells, opened: Array, collected: Array) -> Cells:
+    return cells._replace(
+        amount=jnp.where(collected, 0, cells.amount),
+        is_energy=cells.is_energy & ~collected,
+        question=cells.question & ~opened,
+        spawn=jnp.where(opened, 0, cells.spawn),
+    )
+
+
+def _program_bits(cells: Cells, where: Array) -> Array:
+    bits = jnp.uint32(1) << cells.value.astype(jnp.uint32)
+    return jnp.where(where & cells.is_program, bits, 0)
+
+
+def _missed(scene: Scene, cells: Cells) -> tuple[Array, Array]:
+    """Credits and energy by which the better places exceed the player's, each at its largest.
+
+    A place that counts lies beside all blocks of the player's own cross, so its data are the
+    player's and perhaps more: counting the blocks is enough to compare the multisets.
+    """
+    offers = _yields(scene, cells)
+    mine = cell_squares(scene.at) == scene.at
+    own = Yields(*(fold_or(jnp.where(mine, offer, 0)) for offer in offers))
+    rivals = choose((own.data > 0) | (own.programs != 0), _beside_the_same_blocks(scene), full())
+    equal = (offers.data == own.data) & (offers.programs == own.programs)
+    at_least = (offers.credits >= own.credits) & (offers.energy >= own.energy)
+    better = per_cell(rivals - scene.blocks) & equal & at_least
+    credit = jnp.where(better, offers.credits - own.credits, 0).max(0)
+    energy = jnp.where(better, offers.energy - own.energy, 0).max(0)
+    return credit, energy
+
+
+def _beside_the_same_blocks(scene: Scene) -> Board:
+    """The cells adjacent to every unsiphoned block of the player's cross."""
+    here, beside = bit(scene.at), full()
+    for move in MOVES:
+        block = move(here) & scene.blocks - scene.siphoned
+        beside = choose(is_empty(block), beside, beside & grow(block, full()) - block)
+    return beside
+
+
+def _yields(scene: Scene, cells: Cells) -> Yields:
+    """The sums over crosses, several small numbers in one word; a block yields nothing."""
+    walls = per_cell(scene.blocks)
+    fresh = ~per_cell(scene.siphoned)
+    amount = jnp.where(fresh & ~walls, cells.amount, 0)
+    data = fresh & walls & ~cells.is_program
+    packed = shifted(jnp.where(cells.is_energy, amount << _TOTAL_BITS, amount), 0) | shifted(data, 2 * _TOTAL_BITS)
+    programs = _program_bits(cells, fresh & walls) & ~scene.owned
+    return Yields(
+        settled(jnp.where(walls, 0, _over_crosses(packed, jnp.add))),
+        settled(jnp.where(walls, 0, _over_crosses(programs, jnp.bitwise_or))),
+    )
+
+
+def _over_crosses(values: Array, combine) -> Array:
+    """By cell: the values of its cross combined."""
+    grid = values.reshape(SIZE, SIZE, *values.shape[1:])
+    total = grid
+    for axis in (0, 1):
+        for forward in (True, False):
+            total = combine(total, _neighbour(grid, axis, forward))
+    return total.reshape(values.shape)
+
+
+def _neighbour(grid: Array, axis: int, forward: bool) -> Array:
+    """By cell: the value of the neighbour along an axis, 0 beyond the edge."""
+    edge = [(0, 0)] * grid.ndim
+    edge[axis] = (0, 1) if forward else (1, 0)
+    start = 1 if forward else 0
+    padded = jnp.pad(grid, edge)
+    return lax.slice_in_dim(padded, start, start + SIZE, axis=axis)
+
+
+assert 5 * AMOUNT_LIMIT < 1 << _TOTAL_BITS

@@ -1,0 +1,169 @@
+"""A new game, and the board of a new stage."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from operant.envs.hackmatrix.compiled.bits import (
+    CORNER_SQUARES,
+    Board,
+    bit,
+    cell_squares,
+    column,
+    corners,
+    fold_or,
+    full,
+    holds,
+    nth_bit,
+    per_cell,
+    to_board,
+)
+from operant.envs.hackmatrix.compiled.draws import Source, scaled
+from operant.envs.hackmatrix.compiled.layouts import Layout, draw_layout
+from operant.envs.hackmatrix.compiled.lists import (
+    Cells,
+    read_enemies,
+    read_transmissions,
+    slots,
+    where_they_are,
+    write_cells,
+)
+from operant.envs.hackmatrix.compiled.spawning import Room, room, spawn
+from operant.envs.hackmatrix.compiled.state import Game, empty_game
+from operant.envs.hackmatrix.constants import (
+    AMOUNTS, AT_BONUS, AT_CONTENT, AT_CORNER, AT_EXIT, AT_RESOURCE, AT_STAGE_SPAWN, BONUS_CREDITS, BONUS_ENERGY,
+    BONUS_SIPHONS, CELLS, MAX_BLOCKS, MAX_POINTS, PROGRAM_COUNT, PROGRAMS, QUESTION_ODDS, STAGE_INTERVALS, STAGES,
+)  # fmt: skip
+
+
+def new_game(source: Source) -> Game:
+    """A game before its first stage is laid out: the player on a corner, with one bonus."""
+    game = empty_game(source.event)
+    bonus = source.pick(AT_BONUS, 3)
+    corner = source.pick(AT_CORNER, len(CORNER_SQUARES))
+    scene = game.scene._replace(
+        at=_corner(corner),
+        credits=jnp.where(bonus == 0, BONUS_CREDITS, 0),
+        energy=jnp.where(bonus == 1, BONUS_ENERGY, 0),
+        siphons=jnp.where(bonus == 2, BONUS_SIPHONS, 0),
+    )
+    return game._replace(scene=scene, source=source.after())
+
+
+def advance_stage(game: Game) -> Game:
+    """A game whose stage is completed, before the next one is laid out."""
+    stage = jnp.minimum(game.stage + 1, STAGES)
+    return game._replace(stage=stage, interval=STAGE_INTERVALS[0] + 1 - stage)
+
+
+def lay_out(game: Game) -> Game:
+    """A fresh board, drawn at the event just finished.
+
+    Enemies, transmissions, pending spawns, history, player and programs stay as they are.
+    """
+    scene, source = game.scene, game.source.before()
+    off, number = jnp.zeros_like(scene.show), jnp.zeros_like(scene.turn)
+    nothing = Board(jnp.zeros_like(scene.owned), jnp.zeros_like(scene.owned))
+    exit_at = _draw_exit(source, scene.at)
+    others = where_they_are(read_enemies(scene.enemies))
+    signals = where_they_are(read_transmissions(scene.transmissions))
+    layout = draw_layout(source, full() - (corners() | others | signals), exit_at)
+    cells, blocks = _fill(source, layout, exit_at)
+    left = room(scene.at, others | blocks, signals)
+    scene = scene._replace(
+        turn=number,
+        show=off,
+        calm=off,
+        attack_uses=number,
+        gate=exit_at,
+        blocks=blocks,
+        siphoned=nothing,
+        centres=nothing,
+        pickups=corners() - (bit(scene.at) | bit(exit_at)),
+        cells=cells,
+        transmissions=_first_transmissions(game, source, left),
+    )
+    return game._replace(scene=scene, exit=exit_at, skip=off, next_task=game.interval)
+
+
+def _corner(index: Array) -> Array:
+    """The square of a corner by its number: bit 0 says which side, bit 1 which end."""
+    return jnp.where(index & 1 == 1, CORNER_SQUARES[1], 0) + jnp.where(index & 2 == 2, CORNER_SQUARES[2], 0)
+
+
+def _draw_exit(source: Source, at: Array) -> Array:
+    """A corner that is not the player's."""
+    mine = jnp.where(holds(Board(jnp.uint32(0), full().high), at), 2, 0) + (at & 7 != 0)
+    drawn = source.pick(AT_EXIT, len(CORNER_SQUARES) - 1)
+    return _corner(drawn + (drawn >= mine))
+
+
+def _fill(source: Source, layout: Layout, exit_at: Array) -> tuple[Array, Board]:
+    """What lies on every cell: the contents of blocks, and resources where there is neither block nor exit."""
+    b = column(range(MAX_BLOCKS), exit_at)
+    squares, placed = cell_squares(exit_at), b < layout.number
+    here = placed[:, None] & (layout.squares[:, None] == squares)
+    contents = jnp.where(here, _draw_contents(source, exit_at)[:, None], 0)
+    blocks = to_board(here.any(0))
+    bare = ~per_cell(blocks) & (squares != exit_at)
+    return fold_or(contents) | jnp.where(bare, _draw_resources(source, exit_at), 0), blocks
+
+
+def _draw_contents(source: Source, like: Array) -> Array:
+    """The words of 11 blocks. A program is one that no earlier block of the stage has."""
+    b = column(range(MAX_BLOCKS), like)
+    words = source.u32(AT_CONTENT + 4 * b[:, None] + column(range(4), like))
+    is_program = scaled(words[:, 0], 2) == 1
+    points = 1 + scaled(words[:, 2], MAX_POINTS)
+    program = _draw_programs(words[:, 3], is_program)
+    value = jnp.where(is_program, program, points)
+    nothing = jnp.zeros_like(value)
+    spawns = jnp.where(is_program, _spawn_count(program), points)
+    question = scaled(words[:, 1], QUESTION_ODDS) == 0
+    return write_cells(Cells(nothing, jnp.zeros_like(question), is_program, question, value, spawns))
+
+
+def _draw_programs(words: Array, is_program: Array) -> Array:
+    """For each block in order, one of the programs that are left."""
+    everything = jnp.full(words.shape[1:], (1 << PROGRAM_COUNT) - 1, jnp.uint32)
+
+    def one(left: Array, block: tuple[Array, Array]) -> tuple[Array, Array]:
+        word, takes = block
+        chosen = nth_bit(left, scaled(word, lax.population_count(left)))
+        return jnp.where(takes, left & ~(jnp.uint32(1) << chosen.astype(jnp.uint32)), left), chosen
+
+    return lax.scan(one, everything, (words, is_program))[1]
+
+
+def _spawn_count(program: Array) -> Array:
+    """The spawn count of a block that holds a program; one of 1 to 8, so three bits of it less one."""
+    place = program.astype(jnp.uint32)
+    planes = [sum((one.spawn - 1 >> plane & 1) << i for i, one in enumerate(PROGRAMS)) for plane in range(3)]
+    return 1 + sum((jnp.uint32(bits) >> place & 1) << plane for plane, bits in enumerate(planes)).astype(jnp.int32)
+
+
+def _draw_resources(source: Source, like: Array) -> Array:
+    """The words of 36 cells that hold a resource each."""
+    address = AT_RESOURCE + 2 * column(range(CELLS), like)
+    drawn = scaled(source.u32(address), len(AMOUNTS))
+    amount = 1 + (drawn >= AMOUNTS.index(2)) + (drawn >= AMOUNTS.index(3))
+    is_energy = scaled(source.u32(address + 1), 2) == 1
+    nothing = jnp.zeros_like(amount)
+    return write_cells(Cells(amount, is_energy, jnp.zeros_like(is_energy), jnp.zeros_like(is_energy), nothing, nothing))
+
+
+def _first_transmissions(game: Game, source: Source, left: Room) -> Array:
+    """The list with as many new transmissions at its end as the number of the stage."""
+    words = game.scene.transmissions
+    number = read_transmissions(words).alive.sum(0, dtype=jnp.int32)
+    index = slots(number)
+
+    def one(j: Array, carried: tuple[Array, Room]) -> tuple[Array, Room]:
+        words, left = carried
+        word, left = spawn(source, AT_STAGE_SPAWN + 2 * j, j < game.stage, left, (False, False))
+        return jnp.where(index == number + j, word, words), left
+
+    return lax.fori_loop(0, game.stage.max(), one, (words, left))[0]
+
+
