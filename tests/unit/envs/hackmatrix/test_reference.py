@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from operant.envs.hackmatrix.cases import read_setup
-from operant.envs.hackmatrix.constants import MAX_ENEMIES, MAX_HISTORY, OBSERVATION_SIZE, REWARD_PARTS
+from operant.envs.hackmatrix.constants import MAX_ENEMIES, MAX_HISTORY, OBSERVATION_SIZE, REWARD_PARTS, WARP
 from operant.envs.hackmatrix.reference import Game, export
+from operant.envs.hackmatrix.reference.board import number
 from operant.envs.hackmatrix.reference.draws import Source, Threefry
 from operant.envs.hackmatrix.reference.observation import observe
 from operant.envs.hackmatrix.reference.stages import is_connected, is_siphonable
+from operant.envs.hackmatrix.reference.state import Block, Cell
 from operant.envs.hackmatrix.set_state import read_state
 
 UP, WAIT, UNDO, STEP = 0, 10, 14, 15
@@ -128,13 +130,43 @@ def test_a_block_among_blocks_cannot_be_siphoned() -> None:
     assert is_siphonable({1, 2, 8})
 
 
-def test_observation_of_the_debug_scenario() -> None:
-    game = put("P(3,1 c1200 e1600 s200 sc5); E virus(1,1) 2; E daemon(1,4) 2; stage 8; own[8]")
+def debug_scenario() -> Game:
+    """The fixed board of the original's window mode, with things of every kind."""
+    data = "D(5,1,8/1); D(5,2,6/2); D(4,3,6/2); D(4,5,6/1); D(2,0,4/4); D(2,1,1/2); D(1,3,2/2); D(1,5,2/2)"
+    coins = ["5,4", "4,2", "4,4", "3,0", "3,1", "3,3", "1,0", "1,1", "1,2", "1,4", "0,3"]
+    sparks = ["5,3", "4,0", "3,2", "3,4", "3,5", "2,4", "2,5", "5,2"]
+    resources = [*(f"C({at},1)" for at in coins), "C(0,4,2)", "C(4,3,2)", *(f"N({at},2)" for at in sparks)]
+    rest = "E virus(1,1) 2; E daemon(1,4) 2; E daemon(0,4) 2; G(2,3,8); G(0,1,12); K(0,5); N(4,1,1); N(0,2,1)"
+    player = "P(3,1 c1200 e1600 s200 sc5); stage 8; turn 15; own[8]"
+    game = put("; ".join([player, data, rest, *resources]))
+    cells = game.state.cells
+    cells[number(5, 5)], game.state.exit = Cell("pickup"), number(0, 0)
+    cells[number(0, 0)] = Cell("exit")
+    cells[number(1, 1)] = cells[number(1, 1)]._replace(centre=True)
+    cells[number(2, 2)] = Cell(Block(2, None, 2, question=True))
+    cells[number(2, 3)] = Cell(Block(0, WARP, 5))
+    return game
+
+
+def test_the_debug_scenario_as_it_is_seen() -> None:
+    game = debug_scenario()
     seen = observe(game.state)
     assert seen.flat().shape == (OBSERVATION_SIZE,)
     assert seen.flat().dtype == np.float32
     assert seen.programs.tolist() == [0, 0, 0, 1] + [0] * 19
     np.testing.assert_allclose(seen.player, [0.6, 0.2, 1, 1, 1, 1, 20, 0, 0, 0])
+    assert np.flatnonzero(seen.grid[2, 2]).tolist() == [9]
+    assert np.flatnonzero(seen.grid[1, 1]).tolist() == [0, 4, 37, 41]
+    assert np.flatnonzero(seen.grid[2, 3]).tolist() == [8, 12 + WARP, 35]
+    assert np.flatnonzero(seen.grid[4, 3]).tolist() == [7, 10, 35]  # and nothing of the credits below
+    assert game.legal() == [0, 2, 3, 4, 5 + WARP]
+
+
+def test_the_debug_scenario_runs_its_overdue_task() -> None:
+    game = debug_scenario()
+    game.step(2)
+    assert [one.from_task for one in game.state.transmissions] == [True]
+    assert game.state.next_task == 16 + 12
 
 
 def test_random_play_keeps_the_promises_of_the_rules() -> None:
