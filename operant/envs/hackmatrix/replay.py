@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,16 @@ class Replay:
                 raise ValueError(f"{len(thoughts)} thoughts do not fit {len(self.actions)} actions")
         if any(len(row) != ACTION_COUNT for row in self.probabilities or ()):
             raise ValueError(f"every row of probabilities must have {ACTION_COUNT} numbers")
+
+    @classmethod
+    def of(cls, seed: int, actions: Iterable[Any], probabilities: Any = None, values: Any = None) -> Replay:
+        """A replay of whatever numbers a learner has, such as arrays of any library."""
+        return cls(
+            int(seed),
+            tuple(int(action) for action in actions),
+            None if probabilities is None else tuple(tuple(map(float, row)) for row in probabilities),
+            None if values is None else tuple(map(float, values)),
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,7 @@ def read_replays(path: Path) -> list[Replay]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["game"] != GAME or document["format"] != FORMAT:
             raise ValueError(f"it is of {document['game']}, format {document['format']}")
-        return [_read(episode) for episode in document["episodes"]]
+        return [Replay.of(**episode) for episode in document["episodes"]]
     except OSError as problem:
         raise UsageError(
             f"the replay cannot be read: {problem.strerror}", place=str(path), remedy=_WRITES_ONE
@@ -125,13 +135,3 @@ def read_replays(path: Path) -> list[Replay]:
             place=str(path),
             remedy=_WRITES_ONE,
         ) from problem
-
-
-def _read(episode: dict[str, Any]) -> Replay:
-    chances, values = episode.get("probabilities"), episode.get("values")
-    return Replay(
-        int(episode["seed"]),
-        tuple(int(action) for action in episode["actions"]),
-        None if chances is None else tuple(tuple(map(float, row)) for row in chances),
-        None if values is None else tuple(map(float, values)),
-    )

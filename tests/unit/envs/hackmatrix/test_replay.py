@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -54,6 +55,13 @@ def test_a_file_brings_replays_back(tmp_path: Path, thinking: bool) -> None:
     path = tmp_path / "games.json"
     path.write_text(dump_replays(replays))
     assert read_replays(path) == replays
+
+
+def test_arrays_become_plain_numbers() -> None:
+    chances = np.full((2, ACTION_COUNT), 1 / ACTION_COUNT, np.float32)
+    replay = Replay.of(np.int64(3), np.array([0, 1], np.int32), chances, np.zeros(2, np.float32))
+    assert json.loads(dump_replays([replay]))["episodes"][0]["actions"] == [0, 1]
+    assert page([replay])
 
 
 @pytest.mark.parametrize(
