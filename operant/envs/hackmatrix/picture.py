@@ -90,7 +90,7 @@ def _draw_panel(pen: ImageDraw.ImageDraw, frame: Frame, caption: str) -> None:
 def _draw_status(pen: ImageDraw.ImageDraw, frame: Frame, caption: str) -> int:
     seen = frame.seen
     pen.text((_PANEL, 12), f"Stage {seen['stage']} of {STAGES}", INK, font(26))
-    pen.text((WIDTH - 16, 20), caption, FAINT, font(14), anchor="ra")
+    pen.text((WIDTH - 16, _TOP + _BOARD + 11), caption, FAINT, font(14), anchor="rm")
     for k in range(MAX_HP):
         fill = COLOURS["virus"] if k < seen["playerHP"] else "#2a3345"
         pen.rounded_rectangle((_PANEL + 34 * k, 50, _PANEL + 34 * k + 28, 60), 4, fill)
@@ -131,7 +131,7 @@ def _draw_news(pen: ImageDraw.ImageDraw, frame: Frame, y: int) -> None:
         pen.text((_PANEL, y), f"reward {frame.reward:+.2f}    total {frame.total:+.2f}", INK, font(15))
         y += 24
     for event in frame.events:
-        if y > HEIGHT - 84:
+        if y > _TOP + _BOARD - 28:
             pen.text((_PANEL, y), "...", FAINT, font(13))
             return
         y = _paragraph(pen, event, y, FAINT, 13, 3)

@@ -38,7 +38,7 @@ class Replay:
             raise ValueError(f"every row of probabilities must have {ACTION_COUNT} numbers")
 
     @classmethod
-    def of(cls, seed: int, actions: Iterable[Any], probabilities: Any = None, values: Any = None) -> Replay:
+    def of(cls, seed: Any, actions: Iterable[Any], probabilities: Any = None, values: Any = None) -> Replay:
         """A replay of whatever numbers a learner has, such as arrays of any library."""
         return cls(
             int(seed),
