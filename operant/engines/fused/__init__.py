@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
+    from operant.envs.find_functional import need_jax
+
+    need_jax("the fused engine")
     from operant.engines.fused.suits import check_suits
 
     check_suits(spec)
