@@ -6,6 +6,7 @@ This module is the engine's whole face. It imports nothing heavy: each function 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,3 +55,10 @@ def estimate(spec: Spec) -> Estimate:
     from operant.engines.fused.cost import measure
 
     return measure(spec)
+
+
+def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
+    from operant.engines.fused.film import show
+
+    return show(run, checkpoint, episodes, seed, sink)
