@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.cartpole_fused import ready
@@ -58,13 +59,13 @@ def parts(program: Program, states: Any, hyper: Any) -> dict[str, float]:
     """Seconds of one update by parts: playing, judging (values, log-probabilities, advantages), and learning."""
     learner, state, numbers, key = program.learner, lane_of(states, 0), lane_of(hyper, 0), jax.random.key(0)
     assert isinstance(learner, Ppo)
-    played, steps, cuts, _, _ = jax.jit(learner.rollout)(state, key)
-    last = played.worlds.observation
+    after, steps, cuts, _ = jax.jit(learner.rollout)(state, key)
+    last = after.observation
     samples, _, _ = jax.jit(lambda s, c: learner.judged(state, s, c, last, numbers, None))(steps, cuts)
     return {
         "rollout": seconds(learner.rollout, state, key),
         "judging": seconds(lambda s, c: learner.judged(state, s, c, last, numbers, None)[0], steps, cuts),
-        "learning": seconds(lambda s: learner.learn(state, s, key, numbers, np.float32(0), None)[0], samples),
+        "learning": seconds(lambda s: learner.learn(state, s, key, numbers, jnp.float32(0), None)[0], samples),
     }
 
 

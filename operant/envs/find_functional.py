@@ -39,8 +39,7 @@ INSTALL_JAX = "scripts/uv sync --extra jax    (in a clone; elsewhere: pip instal
 
 def find_functional(spec: EnvSpec) -> FunctionalEnv:
     """The problem of a spec; `UsageError` where there is none of that name, or its library is absent."""
-    if find_spec("jax") is None:
-        raise UsageError(f"env.name: {spec.name} in JAX needs the package jax", remedy=INSTALL_JAX)
+    need_jax(f"env.name: {spec.name} in JAX")
     library, _, name = spec.name.partition(":")
     if name and library in LIBRARIES:
         return _of_library(library, name, spec)
@@ -49,6 +48,13 @@ def find_functional(spec: EnvSpec) -> FunctionalEnv:
     module, kind, settings = OURS[spec.name]
     limit = {} if spec.max_t is None else {"limit": spec.max_t}
     return _made(getattr(import_module(module), kind), spec, {"name": spec.name, **settings, **limit})
+
+
+def need_jax(wanted_by: str) -> None:
+    """`UsageError` naming the command that installs JAX, where it is absent."""
+    for package in ("jax", "optax"):
+        if find_spec(package) is None:
+            raise UsageError(f"{wanted_by} needs the package {package}, which is not installed", remedy=INSTALL_JAX)
 
 
 def _of_library(library: str, name: str, spec: EnvSpec) -> FunctionalEnv:

@@ -73,6 +73,11 @@ IN_A_FILE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "memory_for_ppo": ("meta:", "  memory: {name: replay}\nmeta:", CHECK),
     "cut_sequences": ("meta:", "  net: {type: gru}\nmeta:", (*CHECK, "-s", "agent.algorithm.minibatch_size=64")),
     "memory_of_single_steps": ("meta:", "  net: {type: lstm}\nmeta:", (*CHECK, "-s", "agent.algorithm={name: sarsa}")),
+    "fused_without_memory": ("meta:", "  net: {type: gru}\nmeta:", (*CHECK, "-s", "engine=fused")),
+    "fused_without_environment": ("CartPole-v1", "LunarLander-v3", (*CHECK, "-s", "engine=fused")),
+    "fused_without_devices": ("", "", (*CHECK, "-s", "engine=fused", "-s", "meta.devices=4")),
+    "fused_unequal_shares": ("", "", (*CHECK, "-s", "engine=fused", "-s", "meta.devices=3")),
+    "setting_of_the_fused_engine": ("max_session: 1", "max_session: 1\n  devices: 2", CHECK),
     "unheard_mask": (
         "  name: CartPole-v1\n",
         "  name: operant/Masked-v0\n",

@@ -62,11 +62,9 @@ def deep_rollout(case: dict[str, Any]) -> tuple[DeepPpo, Any]:
 
 
 def as_samples(samples: DeepSamples) -> Samples:
-    parts = (samples.action, samples.logp, samples.value, samples.advantage, samples.target)
-    numbers = [jnp.asarray(part.numpy()) for part in parts]
-    if numbers[0].dtype == jnp.int64:
-        numbers[0] = numbers[0].astype(jnp.int32)
-    return Samples(jnp.asarray(samples.seen.obs.numpy()), None, *numbers)
+    action = jnp.asarray(samples.action.numpy())
+    judged = np.stack([part.numpy() for part in (samples.logp, samples.value, samples.advantage)], -1)
+    return Samples(jnp.asarray(samples.seen.obs.numpy()), None, action, jnp.asarray(judged))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -80,7 +78,8 @@ def test_one_ppo_update_agrees(name: str):
     told = deep.update(rollout)
     start = jax.jit(fused.init, static_argnums=2)(jax.random.key(0), weights, None)
     state = State(Policy(start.policy.params, None), start.mind, None)
-    learn = jax.jit(lambda state: fused.learn(state, samples, jax.random.key(1), fused.hyper(spec), ENVS * STEPS, None))
+    frame, hyper = jnp.float32(ENVS * STEPS), fused.hyper(spec)
+    learn = jax.jit(lambda state: fused.learn(state, samples, jax.random.key(1), hyper, frame, None))
     params, _, reports, steps = learn(state)
     expected = weights_of(deep.net)
     moved = jax.tree.map(lambda new, old: np.abs(new - old).max(), expected, weights)

@@ -6,6 +6,7 @@ This module is the engine's whole face. It imports nothing heavy: each function 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
+    from operant.envs.find_functional import need_jax
+
+    need_jax("the fused engine")
     from operant.engines.fused.suits import check_suits
 
     check_suits(spec)
@@ -51,3 +55,10 @@ def estimate(spec: Spec) -> Estimate:
     from operant.engines.fused.cost import measure
 
     return measure(spec)
+
+
+def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
+    from operant.engines.fused.film import show
+
+    return show(run, checkpoint, episodes, seed, sink)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.fused import nets
@@ -62,7 +63,7 @@ def measure(spec: Spec) -> Estimate:
 
 def _plain(states: object) -> list[jax.Array]:
     leaves = jax.tree.leaves(states)
-    return [jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves]
+    return [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves]
 
 
 def _disk(spec: Spec, state: int, episodes_per_frame: float) -> int:

@@ -89,8 +89,8 @@ class Dqn(Learner):
         before = state.mind.update.astype(jnp.float32) * self.frames
         act = partial(self.explore, state.policy, hyper.epsilon.at(before))
         clip = self.spec.env.clip_reward
-        played, seen, tally, recorded = replay.play(
-            self.env, state.worlds, own_key(axis, of_play), self.steps, act, clip
+        played, seen, tally, recorded, ended = replay.play(
+            self.env, state.worlds, own_key(axis, of_play), self.steps, act, clip, axis
         )
         moments = state.policy.seen
         if moments is not None:
@@ -101,8 +101,8 @@ class Dqn(Learner):
         old = (policy.params, state.mind.optimiser, state.mind.target)
         new, reports = self.learn(policy, state.mind, played.ring, own_key(axis, of_batches), hyper, number, axis)
         params, memory, target = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
-        found, maxima, ended = worlds.told(tally, self.steps, axis)
-        means = dict(zip(REPORTED, reports, strict=True))
+        found, maxima = worlds.told(tally, self.steps, axis)
+        means: dict[str, Array] = dict(zip(REPORTED, reports, strict=True))
         means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
         means["explore/epsilon"] = hyper.epsilon.at(frame)
         means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}

@@ -79,6 +79,6 @@ def soft_policy_loss(q: Array, logp: Array, alpha: Array) -> Array:
     return (alpha * logp - q).mean()
 
 
-def temperature_loss(log_alpha: Array, logp: Array, target_entropy: Array) -> Array:
+def temperature_loss(log_alpha: Array, logp: Array, target_entropy: float) -> Array:
     """-log(alpha) (E[log pi] + target entropy): its descent raises alpha while the entropy is too low."""
     return -log_alpha * (lax.stop_gradient(logp).mean() + target_entropy)

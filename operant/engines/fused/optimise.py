@@ -66,7 +66,8 @@ class Optimiser:
         decays, apart = self._spec.weight_decay > 0, self._spec.name == "adamw"
         if decays and not apart:
             grad = grad + rates.decay * before
-        move, memory = self._rule.update(grad, memory, before)
+        found, memory = self._rule.update(grad, memory, before)
+        move = jnp.asarray(found)
         lr = left * (rates.lr if of_critic is None else jnp.where(of_critic, rates.critic_lr, rates.lr))
         after = before * (1 - lr * rates.decay) if decays and apart else before
         others, critic = restore(after - lr * move)

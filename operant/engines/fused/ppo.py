@@ -23,7 +23,6 @@ from operant.engines.fused.learner import (
     Learner,
     Line,
     Policy,
-    Recorded,
     Report,
     State,
     left_of,
@@ -71,15 +70,36 @@ class Played(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """One rollout as rows, ready for minibatches."""
+    """One rollout as rows, ready for minibatches.
+
+    Log-probability, value and advantage lie side by side in `judged` [R, 3], so that a minibatch fetches
+    them at once.
+    """
 
     observation: Array
     mask: Array | None
     action: Array
-    logp: Array
-    value: Array
-    advantage: Array
-    target: Array
+    judged: Array
+
+    @property
+    def logp(self) -> Array:
+        """Log-probabilities of the actions."""
+        return self.judged[..., 0]
+
+    @property
+    def value(self) -> Array:
+        """Values before the update."""
+        return self.judged[..., 1]
+
+    @property
+    def advantage(self) -> Array:
+        """Advantages of the actions."""
+        return self.judged[..., 2]
+
+    @property
+    def target(self) -> Array:
+        """What the values should be."""
+        return self.value + self.advantage
 
 
 class Ppo(Learner):
@@ -127,22 +147,23 @@ class Ppo(Learner):
     def update(self, state: State, hyper: Hyper, axis: Axis) -> tuple[State, Report]:
         """One rollout and what is learnt from it."""
         key, of_play, of_order = jax.random.split(state.mind.key, 3)
-        played, steps, cuts, tally, recorded = self.rollout(state, own_key(axis, of_play))
-        samples, running, rewards = self.judged(state, steps, cuts, played.worlds.observation, hyper, axis)
+        after, steps, cuts, tally = self.rollout(state, own_key(axis, of_play))
+        after, recorded, ended = worlds.account(after, steps.reward, steps.terminated, steps.truncated, axis)
+        samples, running, rewards = self.judged(state, steps, cuts, after.observation, hyper, axis)
         frame = (state.mind.update + 1).astype(jnp.float32) * self.frames
         learnt = self.learn(state, samples, own_key(axis, of_order), hyper, frame, axis)
         params, memory, reports, taken = learnt
         seen = state.policy.seen
         if seen is not None:
             seen = normalise.learn(seen, flat(steps.observation), axis)
-        found, maxima, ended = worlds.told(tally, self.settings.time_horizon, axis)
-        means = dict(zip(REPORTED, reports, strict=True))
+        found, maxima = worlds.told(tally, self.settings.time_horizon, axis)
+        means: dict[str, Array] = dict(zip(REPORTED, reports, strict=True))
         means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
         mind = Mind(memory, rewards, key, state.mind.update + 1)
-        state = State(Policy(params, seen), mind, Played(played.worlds, running))
+        state = State(Policy(params, seen), mind, Played(after, running))
         return state, Report(means, found, maxima, jnp.int32(1), taken, *ended, recorded)
 
-    def rollout(self, state: State, key: Array) -> tuple[Played, Step, Cuts | None, Tally, Recorded]:
+    def rollout(self, state: State, key: Array) -> tuple[Worlds, Step, Cuts | None, Tally]:
         """Play `time_horizon` steps of every environment; all of their randomness is drawn at once."""
         outputs = policies.outputs_of(self.env.actions)
         bits = jax.random.bits(key, (self.settings.time_horizon, self.local, outputs + 2))
@@ -154,10 +175,10 @@ class Ppo(Learner):
         tally = worlds.empty_tally(self.env, start, action)
         cuts = None if self.slots is None else worlds.no_cuts(self.slots, start.observation.astype(self.storage))
 
-        def step(carry: Any, given: tuple[Array, Array]) -> tuple[Any, tuple[Step, Recorded]]:
+        def step(carry: Any, given: tuple[Array, Array]) -> tuple[Any, Step]:
             now, tally, cuts = carry
             action, env_action, mask = self.play(state.policy, now, given[0])
-            after, tally, outcome, recorded = worlds.step(self.env, now, tally, env_action, given[1])
+            after, tally, outcome = worlds.step(self.env, now, tally, env_action, given[1])
             successor = jnp.zeros((len(action), 0))
             if cuts is None:
                 successor = outcome.observation.astype(self.storage)
@@ -165,10 +186,10 @@ class Ppo(Learner):
                 cuts = worlds.keep_cut(cuts, outcome)
             ends = (outcome.reward, outcome.terminated, outcome.truncated)
             seen = now.observation.astype(self.storage)
-            return (after, tally, cuts), (Step(seen, mask, action, *ends, successor), recorded)
+            return (after, tally, cuts), Step(seen, mask, action, *ends, successor)
 
-        (after, tally, cuts), (steps, recorded) = lax.scan(step, (start, tally, cuts), (noise, keys))
-        return Played(after, state.worlds.running), steps, cuts, tally, recorded
+        (after, tally, cuts), steps = lax.scan(step, (start, tally, cuts), (noise, keys))
+        return after, steps, cuts, tally
 
     def play(self, policy: Policy, now: Worlds, noise: Array) -> tuple[Array, Array, Array | None]:
         """An action of every environment, as the policy means it and as the environment takes it, and what is legal."""
@@ -194,9 +215,9 @@ class Ppo(Learner):
         ahead = self.values_ahead(policy, steps, cuts, last.astype(self.storage), value)
         reward, running, rewards = self.rewards(state, steps, hyper, axis)
         advantage = losses.gae(reward, value, ahead, steps.terminated, steps.truncated, hyper.gamma, hyper.lam)
-        grids = (steps.action, logp, value, advantage, advantage + value)
         mask = None if steps.mask is None else flat(steps.mask)
-        return Samples(flat(steps.observation), mask, *map(flat, grids)), running, rewards
+        rows = flat(jnp.stack([logp, value, advantage], -1))
+        return Samples(flat(steps.observation), mask, flat(steps.action), rows), running, rewards
 
     def judge_all(self, policy: Policy, steps: Step) -> tuple[Array, Array]:
         """Log-probability and value of every step [R], a minibatch at a time."""

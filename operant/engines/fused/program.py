@@ -52,7 +52,7 @@ class Program:
         """Fresh states of all lanes, from the key and the weights of each."""
 
         def fresh(keys: Array, weights: Params) -> State:
-            return jax.vmap(lambda key, each: self.learner.init(key, each, self._axis))(keys, weights)
+            return self._of_lanes(lambda key, each: self.learner.init(key, each, self._axis))(keys, weights)
 
         return self._compiled(fresh, (WHOLE, WHOLE), self._parts)
 
@@ -66,7 +66,7 @@ class Program:
     def chunk(self) -> Any:
         """States after so many updates of all lanes, and what they report; the states given are used up."""
         recorded = PartitionSpec(None, None, None, AXIS)
-        reports = Report(*[WHOLE] * 8, recorded)  # pyright: ignore[reportArgumentType]
+        reports = Report(*[WHOLE] * 8, recorded)  # pyright: ignore[reportArgumentType, reportCallIssue]
         return self._compiled(self._chunk, (self._parts, WHOLE, WHOLE), (self._parts, reports), donate_argnums=0)
 
     def _compiled(self, function: Any, given: Any, back: Any, **how: Any) -> Any:
@@ -74,8 +74,14 @@ class Program:
             function = split_over(self.devices, function, given, back)
         return jax.jit(function, compiler_options=self.options, **how)
 
+    def _of_lanes(self, function: Any) -> Any:
+        """A function of one lane as one of all lanes; a batch of one is none, to the compiler."""
+        if self.lanes > 1:
+            return jax.vmap(function)
+        return lambda *given: jax.tree.map(lambda x: x[None], function(*jax.tree.map(lambda x: x[0], given)))
+
     def _chunk(self, states: State, hyper: Any, updates: Array) -> tuple[State, Report]:
-        update = jax.vmap(lambda state, numbers: self.learner.update(state, numbers, self._axis))
+        update = self._of_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis))
         shapes = jax.eval_shape(update, states, hyper)[1]
         start = _empty(shapes, self.longest)
 

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from operant.engines.fused import policies, worlds
+from operant.engines.fused.devices import Axis
 from operant.engines.fused.learner import Recorded
-from operant.engines.fused.worlds import Tally, Worlds
+from operant.engines.fused.worlds import Ended, Tally, Worlds
 from operant.envs.functional import FunctionalEnv
 
 Act = Callable[[Array, Array, Array], Array]
@@ -77,8 +78,8 @@ def sample(ring: Ring, bits: Array) -> Transition:
 
 
 def play(
-    env: FunctionalEnv, start: Playing, key: Array, steps: int, act: Act, clip: float | None
-) -> tuple[Playing, Array, Tally, Recorded]:
+    env: FunctionalEnv, start: Playing, key: Array, steps: int, act: Act, clip: float | None, axis: Axis
+) -> tuple[Playing, Array, Tally, Recorded, Ended]:
     """Play `steps` steps of every environment and keep them; also returns all observations, and what ended.
 
     `act` chooses actions from observations [N, ...] and random bits: one [N], and one for each output [N, K].
@@ -91,16 +92,18 @@ def play(
     )
     tally = worlds.empty_tally(env, start.worlds, action)
 
-    def step(carry: tuple[Playing, Tally], given: tuple[Array, Array]) -> tuple[Any, tuple[Array, Recorded]]:
+    def step(carry: tuple[Playing, Tally], given: tuple[Array, Array]) -> tuple[Any, tuple[Array, ...]]:
         (now, ring), tally = carry
         action = act(now.observation, given[0][:, 2], given[0][:, 3:])
-        after, tally, outcome, recorded = worlds.step(env, now, tally, policies.to_env(env.actions, action), given[1])
+        after, tally, outcome = worlds.step(env, now, tally, policies.to_env(env.actions, action), given[1])
         reward = outcome.reward if clip is None else jnp.clip(outcome.reward, -clip, clip)
         one = Transition(now.observation, action, reward, outcome.observation, outcome.terminated)
-        return (Playing(after, add(ring, one)), tally), (now.observation, recorded)
+        told = (now.observation, outcome.reward, outcome.terminated, outcome.truncated)
+        return (Playing(after, add(ring, one)), tally), told
 
-    (after, tally), (seen, recorded) = lax.scan(step, (start, tally), (bits, keys))
-    return after, seen, tally, recorded
+    (after, tally), (seen, *ends) = lax.scan(step, (start, tally), (bits, keys))
+    counted, recorded, ended = worlds.account(after.worlds, *ends, axis)
+    return Playing(counted, after.ring), seen, tally, recorded, ended
 
 
 def share(bits: Array) -> Array:

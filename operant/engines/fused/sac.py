@@ -117,8 +117,8 @@ class Sac(Learner):
         number, mind = state.mind.update + 1, state.mind
         act = partial(self.explore, state.policy, (number - 1) * self.frames < self.settings.training_start)
         clip = self.spec.env.clip_reward
-        played, seen, tally, recorded = replay.play(
-            self.env, state.worlds, own_key(axis, of_play), self.steps, act, clip
+        played, seen, tally, recorded, ended = replay.play(
+            self.env, state.worlds, own_key(axis, of_play), self.steps, act, clip, axis
         )
         moments = state.policy.seen
         if moments is not None:
@@ -127,12 +127,12 @@ class Sac(Learner):
         frame = number.astype(jnp.float32) * self.frames
         old = Minds(state.policy.params["actor"], mind.critic, mind.target, mind.log_alpha, mind.memories, mind.steps)
         new, reports = self.learn(old, moments, played.ring, own_key(axis, of_batches), hyper, frame, axis)
-        actor, *rest = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
-        found, maxima, ended = worlds.told(tally, self.steps, axis)
-        means = dict(zip(REPORTED, reports, strict=True))
+        kept: Minds = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
+        found, maxima = worlds.told(tally, self.steps, axis)
+        means: dict[str, Array] = dict(zip(REPORTED, reports, strict=True))
         means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
         means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
-        state = State(Policy({"actor": actor}, moments), Mind(*rest, key, number), played)
+        state = State(Policy({"actor": kept.actor}, moments), Mind(*kept[1:], key, number), played)
         learnt = learns.astype(jnp.int32)
         return state, Report(means, found, maxima, learnt, learnt * self.settings.training_iter, *ended, recorded)
 

@@ -13,6 +13,7 @@ from operant.envs.find_functional import find_functional
 from operant.envs.functional import Continuous, Discrete, FunctionalEnv
 from operant.errors import UsageError
 from operant.spec.misfit import setting
+from operant.spec.proximal import PpoSpec
 from operant.spec.schema import Spec
 
 MOST_FRAMES = 2**31 - 1
@@ -104,7 +105,7 @@ def _shares(spec: Spec) -> Iterator[UsageError]:
     """Every device has as many environments as the others, and as much of each minibatch."""
     devices, algorithm = spec.meta.devices, spec.agent.algorithm
     sizes = {"env.num_envs": spec.env.num_envs}
-    if hasattr(algorithm, "scaled"):
+    if isinstance(algorithm, PpoSpec):
         sizes["agent.algorithm.minibatch_size"] = algorithm.scaled(spec.env.num_envs)[0]
     if spec.agent.memory is not None:
         sizes["agent.memory.batch_size"] = spec.agent.memory.batch_size

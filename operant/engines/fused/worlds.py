@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
-from operant.engines.fused.devices import Axis, max_over, mean_over, sum_over
+from operant.engines.fused.devices import Axis, max_over, mean_over, sum_over, unrolled
 from operant.engines.fused.learner import Recorded
 from operant.envs.functional import FunctionalEnv, Outcome
 
@@ -26,11 +26,8 @@ class Worlds(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Sums over the steps of a rollout, still apart for every environment [N]."""
+    """Sums and maxima of a problem's metrics over the steps of a rollout, still apart for every environment [N]."""
 
-    episodes: Array
-    score: Array
-    length: Array
     sums: dict[str, Array]
     maxima: dict[str, Array]
 
@@ -47,48 +44,64 @@ class Step(NamedTuple):
     successor: Array
 
 
+class Ended(NamedTuple):
+    """Sums over the episodes that ended."""
+
+    episodes: Array
+    score: Array
+    length: Array
+
+
 def begin(env: FunctionalEnv, key: Array, count: int) -> Worlds:
     """Fresh episodes in `count` environments."""
     states, observation = jax.vmap(env.reset)(jax.random.split(key, count))
     return Worlds(states, observation, jnp.zeros(count), jnp.zeros(count, jnp.int32))
 
 
-def empty_tally(env: FunctionalEnv, worlds: Worlds, action: Array) -> Tally:
+def empty_tally(env: FunctionalEnv, worlds: Worlds, action: Any) -> Tally:
     """Nothing counted yet."""
     count = len(worlds.score)
     keys = jax.random.split(jax.random.key(0), count)
-    shapes = jax.eval_shape(env.advance, worlds.env, action, keys)[2].metrics
-    sums = {name: jnp.zeros(count) for name in shapes if env.reductions.get(name) != "max"}
-    maxima = {name: jnp.full(count, -jnp.inf) for name in shapes if env.reductions.get(name) == "max"}
-    return Tally(jnp.zeros(count), jnp.zeros(count), jnp.zeros(count), sums, maxima)
+    names = jax.eval_shape(env.advance, worlds.env, action, keys)[2].metrics
+    sums = {name: jnp.zeros(count) for name in names if env.reductions.get(name) != "max"}
+    return Tally(sums, {name: jnp.full(count, -jnp.inf) for name in names if name not in sums})
 
 
-def step(
-    env: FunctionalEnv, worlds: Worlds, tally: Tally, action: Array, keys: Array
-) -> tuple[Worlds, Tally, Outcome, Recorded]:
-    """Play one action in every environment and count what ended."""
+def step(env: FunctionalEnv, worlds: Worlds, tally: Tally, action: Array, keys: Array) -> tuple[Worlds, Tally, Outcome]:
+    """Play one action in every environment. Scores and lengths stay behind: `account` follows them afterwards."""
     states, observation, outcome = env.advance(worlds.env, action, keys)
-    over = outcome.terminated | outcome.truncated
-    score, length = worlds.score + outcome.reward, worlds.length + 1
-    some = min(RECORDED, len(over))
-    recorded = Recorded(over[:some], outcome.terminated[:some], score[:some], length[:some])
     tally = Tally(
-        tally.episodes + over,
-        tally.score + jnp.where(over, score, 0.0),
-        tally.length + jnp.where(over, length, 0),
         {name: value + outcome.metrics[name] for name, value in tally.sums.items()},
         {name: jnp.maximum(value, outcome.metrics[name]) for name, value in tally.maxima.items()},
     )
-    worlds = Worlds(states, observation, jnp.where(over, 0.0, score), jnp.where(over, 0, length))
-    return worlds, tally, outcome, recorded
+    return worlds._replace(env=states, observation=observation), tally, outcome
 
 
-def told(tally: Tally, steps: int, axis: Axis) -> tuple[dict[str, Array], dict[str, Array], tuple[Array, Array, Array]]:
-    """A tally as what a report holds: means of the metrics, their maxima, and sums of finished episodes."""
+def account(
+    worlds: Worlds, reward: Array, terminated: Array, truncated: Array, axis: Axis
+) -> tuple[Worlds, Recorded, Ended]:
+    """What a rollout [T, N] adds to scores and lengths, and the episodes that ended in it.
+
+    All steps at once, after they were played: in the loop it would be a dozen operations more for each.
+    """
+    over = terminated | truncated
+
+    def add(before: tuple[Array, Array], now: tuple[Array, Array]) -> tuple[Any, tuple[Array, Array]]:
+        score, length = before[0] + now[0], before[1] + 1
+        return (jnp.where(now[1], 0.0, score), jnp.where(now[1], 0, length)), (score, length)
+
+    start = (worlds.score, worlds.length)
+    (score, length), (scores, lengths) = lax.scan(add, start, (reward, over), unroll=unrolled(len(reward)))
+    sums = (over.sum(), jnp.where(over, scores, 0.0).sum(), jnp.where(over, lengths, 0).sum())
+    recorded = Recorded(*(part[:, :RECORDED] for part in (over, terminated, scores, lengths)))
+    ended = sum_over(axis, Ended(*(each.astype(jnp.float32) for each in sums)))
+    return worlds._replace(score=score, length=length), recorded, ended
+
+
+def told(tally: Tally, steps: int, axis: Axis) -> tuple[dict[str, Array], dict[str, Array]]:
+    """A tally as what a report holds: means of the metrics, and maxima."""
     means = {name: mean_over(axis, value.mean()) / steps for name, value in tally.sums.items()}
-    maxima = {name: max_over(axis, value.max()) for name, value in tally.maxima.items()}
-    ended = (tally.episodes.sum(), tally.score.sum(), tally.length.sum())
-    return means, maxima, sum_over(axis, ended)
+    return means, {name: max_over(axis, value.max()) for name, value in tally.maxima.items()}
 
 
 class Cuts(NamedTuple):

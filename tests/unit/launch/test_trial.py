@@ -99,6 +99,18 @@ def test_a_job_is_an_argv_with_the_recorded_threads_and_the_attempts_log(make_tr
     assert "--until" not in session_argv(runs[0], None)
 
 
+def test_sessions_of_one_program_are_one_job_and_share_its_fate(make_trial: MakeTrial) -> None:
+    runs = make_trial(max_session=3)
+    launcher = ScriptedLauncher({"session_0": 3})
+    with StopPresses() as presses:
+        outcomes = run_sessions(runs, launcher, 2, presses, until=50, together=True)
+    [(argv, _, name)] = launcher.submitted
+    assert argv[3:] == ["session", *(str(run.path) for run in runs), "--until", "50"]
+    assert name == "session_0"
+    assert [outcome.verdict for outcome in outcomes] == ["failed"] * 3
+    assert [outcome.run for outcome in outcomes] == runs
+
+
 def test_the_first_request_asks_everyone_once_and_starts_no_more(make_trial: MakeTrial) -> None:
     runs = make_trial()
     launcher = ScriptedLauncher({"session_0": None, "session_1": None})

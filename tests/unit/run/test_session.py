@@ -18,6 +18,7 @@ from operant.run.metrics import read_rows
 from operant.run.progress import Progress, without_timing
 from operant.run.run import Run
 from operant.run.session import Session
+from operant.run.stop import StopRequest
 
 TOY = Path(__file__).parent / "toy_trainer.py"
 
@@ -377,3 +378,30 @@ def test_an_unrecordable_provenance_does_not_stop_training(run: Run, monkeypatch
     train(run)
     assert run.state == "done"
     assert "not yours" in events(run, "provenance")[0]
+
+
+def test_a_save_is_due_when_the_clock_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    spec = {**make_run(tmp_path / "plain", save=10**6).spec}
+    spec["meta"] = {**spec["meta"], "save_minutes": 2}
+    run = Run.create(tmp_path / "timed", name="toy", spec=spec, seed=7, session=0, threads=1)
+    now = [0.0]
+    monkeypatch.setattr("operant.run.session.time.perf_counter", lambda: now[0])
+    with run.session() as session:
+        assert not session.due("save", Progress(3))
+        now[0] = 121.0
+        assert session.due("save", Progress(6))
+        session.save(Progress(6), nothing)
+        assert not session.due("save", Progress(9))
+        now[0] = 200.0
+        assert not session.due("save", Progress(12))
+        now[0] = 242.0
+        assert session.due("save", Progress(15))
+
+
+def test_sessions_of_one_process_share_a_request_to_stop(tmp_path: Path):
+    runs = [make_run(tmp_path / name) for name in "ab"]
+    with StopRequest() as stop, runs[0].session(stop=stop) as one, runs[1].session(stop=stop) as other:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert one.stop_requested
+        assert other.stop_requested
+    assert [run.state for run in runs] == ["stopped", "stopped"]
