@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.options import AsJson, Overrides, SpecName, Target
+from operant.cli.options import AsJson, Overrides, SpecName, Target, TrainerFlags
 from operant.cli.speak import document, plural, say, size
 from operant.errors import EXIT_DONE
 
@@ -26,6 +26,7 @@ def check(
     measure: Annotated[
         bool, typer.Option("--estimate/--no-estimate", help="Train for a second in memory to estimate time and disk.")
     ] = True,
+    flags: TrainerFlags = None,
     as_json: AsJson = False,
 ) -> int:
     """Validate a spec, show what its numbers add up to, and estimate time and disk. Writes nothing.
@@ -34,17 +35,18 @@ def check(
       operant check ppo_cartpole
       operant check my_spec.yaml -s env.num_envs=16
     """
-    from operant.cli.plan import plan, translation_lines, validate
+    from operant.cli.plan import asked_by_flags, plan, translation_lines, validate
     from operant.engines import engine_of, trains_together
     from operant.envs.cores import CORES_VARIABLE
     from operant.launch.budget import Budget, cores_each, share
     from operant.spec.load import load
 
-    loaded = load(target, name, overrides or [])
+    asked = asked_by_flags(flags)
+    loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec
     validate(spec, target)
     if not as_json:
-        say(f"ok  {plan(spec)}", *translation_lines(loaded))
+        say(f"ok  {plan(spec)}", *translation_lines(loaded), *asked.remarks)
     budget = share(spec.meta.max_session, spec.meta.threads, processes=spec.meta.processes)
     if trains_together(spec):
         budget = Budget(workers=spec.meta.max_session, threads=budget.threads)

@@ -57,6 +57,15 @@ Overrides = Annotated[
         show_default=False,
     ),
 ]
+TrainerFlags = Annotated[
+    str | None,
+    typer.Option(
+        "--flags",
+        metavar="FLAGS",
+        help="Settings in the words of HackMatrix's trainer, such as '--num-envs 512 --lr 1e-4'.",
+        show_default=False,
+    ),
+]
 Root = Annotated[Path, typer.Option("--root", metavar="DIR", help="Folder that holds the runs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines instead of a live view.")]

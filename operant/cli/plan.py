@@ -8,6 +8,7 @@ from operant.cli.speak import plural
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
+    from operant.spec.dialects.hackmatrix import Flags
     from operant.spec.load import Loaded
     from operant.spec.schema import Spec
 
@@ -29,6 +30,13 @@ def translation_lines(loaded: Loaded) -> list[str]:
     keys = list(dict.fromkeys(remark.key for remark in loaded.remarks))
     said = f"; {plural(len(keys), 'key')} changed or left out: {', '.join(keys)}" if keys else ""
     return [f"an SLM-Lab spec{said}", f"  why:      operant convert {loaded.path} {loaded.spec.name}"]
+
+
+def asked_by_flags(flags: str | None) -> Flags:
+    """What the flags of another trainer ask for."""
+    from operant.spec.dialects.hackmatrix import read_flags
+
+    return read_flags(flags or "")
 
 
 def validate(spec: Spec, target: str) -> None:

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from operant.cli.mistakes import DEBUG_VARIABLE
-from operant.cli.options import DEFAULT_ROOT, AsJson, Overrides, Plain, Root, RunName, SpecName, Target, Until
+from operant.cli.options import (
+    DEFAULT_ROOT,
+    AsJson,
+    Overrides,
+    Plain,
+    Root,
+    RunName,
+    SpecName,
+    Target,
+    TrainerFlags,
+    Until,
+)
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError, UsageError
 
@@ -33,6 +44,7 @@ def train(
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")
     ] = None,
+    flags: TrainerFlags = None,
     until: Until = None,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
@@ -47,12 +59,13 @@ def train(
     tell = aside if as_json else say
     tell(f"operant train {target}")
     from operant.cli.conduct import conduct
-    from operant.cli.plan import plan, translation_lines, validate
+    from operant.cli.plan import asked_by_flags, plan, translation_lines, validate
     from operant.launch.prepare import create_trial
     from operant.spec.load import load
 
-    loaded = load(target, name, [*(overrides or []), *_shortcuts(sessions, seed)])
-    tell(plan(loaded.spec), *translation_lines(loaded))
+    asked = asked_by_flags(flags)
+    loaded = load(target, name, [*asked.overrides, *(overrides or []), *_shortcuts(sessions, seed)])
+    tell(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
     validate(loaded.spec, target)
     if loaded.spec.search is not None:
         tell("the spec has a search block: `train` runs its base setting only")

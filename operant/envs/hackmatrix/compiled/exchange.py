@@ -124,7 +124,9 @@ def plain_of(words: Any) -> Plain:
 
 
 def _cells(boards: list[int], entries: list[int], gate: int) -> list[Cell]:
-    blocks, siphoned, centres, pickups = (low | high << WORD_SQUARES for low, high in zip(*[iter(boards)] * 2, strict=True))
+    blocks, siphoned, centres, pickups = (
+        low | high << WORD_SQUARES for low, high in zip(*[iter(boards)] * 2, strict=True)
+    )
     cells: list[Cell] = []
     for square, word in zip(SQUARES, entries, strict=True):
         content = "exit" if square == gate else "pickup" if pickups >> square & 1 else "empty"

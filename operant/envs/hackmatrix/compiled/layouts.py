@@ -44,7 +44,9 @@ def draw_layout(source: Source, eligible: Board, exit_at: Array) -> Layout:
         attempts = search.made + column(range(AT_ONCE), most)
         squares = _attempt(source, eligible, most, attempts)
         blocks = union(only((_blocks(most) < number)[:, None], bit(squares)))
-        valid = is_connected(blocks, jnp.broadcast_to(exit_at, attempts.shape[:1] + exit_at.shape)) & is_siphonable(blocks)
+        valid = is_connected(blocks, jnp.broadcast_to(exit_at, attempts.shape[:1] + exit_at.shape)) & is_siphonable(
+            blocks
+        )
         first = jnp.where(valid, attempts, NONE_YET).min(0)
         chosen = jnp.where(attempts == first, squares, 0).sum(1, dtype=jnp.int32)
         is_new = (search.found == NONE_YET) & (first < NONE_YET)

@@ -170,5 +170,3 @@ def _first_transmissions(game: Game, source: Source, left: Room) -> Array:
         return jnp.where(index == number + j, word, words), left
 
     return lax.fori_loop(0, game.stage.max(), one, (words, left))[0]
-
-

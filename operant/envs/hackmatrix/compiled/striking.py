@@ -132,9 +132,7 @@ def _removed(scene: Scene, enemies: Enemies, act: Act, victim: Victim, chosen: A
     return crashed | landed_on | act.runs(D_BOM) & chosen
 
 
-def _strike_transmissions(
-    scene: Scene, old: Transmissions, act: Act, victim: Victim
-) -> tuple[Transmissions, Array]:
+def _strike_transmissions(scene: Scene, old: Transmissions, act: Act, victim: Victim) -> tuple[Transmissions, Array]:
     chosen = slots(scene.at) == victim.slot
     crashed = act.runs(CRASH) & holds(eight(scene.at), old.at)
     landed_on = act.runs(WARP) & victim.exists & (old.at == victim.square)
@@ -155,6 +153,3 @@ def _most_hp(kind: Array) -> Array:
     """The HP of a fresh enemy of a type: a daemon has one more."""
     usual = min(MAX_HP)
     return usual + (kind == DAEMON)
-
-
-

@@ -1,0 +1,69 @@
+"""The flags of HackMatrix's trainer as settings of a spec."""
+
+from __future__ import annotations
+
+import pytest
+
+from operant.errors import UsageError
+from operant.spec.dialects.hackmatrix import read_flags
+from operant.spec.load import load
+
+
+def spec_of(flags: str):
+    return load("ppo_hackmatrix", None, read_flags(flags).overrides).spec
+
+
+def test_no_flags_change_nothing():
+    assert read_flags("").overrides == []
+
+
+def test_a_large_batch_is_scaled_as_the_trainer_does():
+    spec = spec_of("--num-envs 2048 --lr 6.25e-5 --ent-coef=0.2 --total-timesteps 100_000_000 --log-interval 5")
+    algorithm = spec.agent.algorithm
+    samples = 2048 * 128
+    assert (spec.env.num_envs, algorithm.minibatch_size, algorithm.auto_scale) == (2048, samples // 4, True)
+    assert algorithm.scaled(2048) == (8192, 2)
+    assert spec.agent.net.optimizer.lr == 6.25e-5
+    assert algorithm.entropy_coef == 0.2
+    assert spec.env.max_frame == 100_000_000 // samples * samples
+    assert spec.meta.log_frequency == 5 * samples
+
+
+def test_another_number_of_minibatches_is_kept():
+    spec = spec_of("--num-envs 512 --num-minibatches 8 --hidden-dim 128 --num-layers 3 --save-interval-minutes 2.5")
+    assert spec.agent.algorithm.minibatch_size == 512 * 128 // 8
+    assert not spec.agent.algorithm.auto_scale
+    assert spec.agent.net.hidden == (128, 128, 128)
+    assert spec.meta.save_minutes == 2.5
+
+
+def test_a_tiny_budget_still_makes_three_updates():
+    assert spec_of("--total-timesteps 1000").env.max_frame == 3 * 256 * 128
+
+
+def test_what_says_nothing_in_a_spec_is_told():
+    found = read_flags("--no-wandb --run-name first --project games")
+    assert found.overrides == []
+    assert [line.partition(":")[0] for line in found.remarks] == ["--no-wandb", "--project", "--run-name"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "cause", "remedy"),
+    [
+        ("--learning-rate 1e-3", "there is no flag --learning-rate", "the flags are those"),
+        ("--num-env 4", "there is no flag --num-env", "did you mean --num-envs?"),
+        ("num-envs 4", "there is no flag num-envs", "did you mean --num-envs?"),
+        ("--lr fast", "--lr takes a number, not 'fast'", "--lr N"),
+        ("--num-envs 1.5", "--num-envs takes a whole number", "--num-envs N"),
+        ("--lr", "--lr lacks its value", "--lr VALUE"),
+        ("--num-minibatches 7", "7 minibatches do not divide 32,768 samples", "--num-minibatches 4"),
+        ("--resume x.pkl", "--resume has no counterpart", "operant resume RUN"),
+        ("--curriculum", "--curriculum has no counterpart", "one rule set"),
+        ("--run-name 'x", "No closing quotation", "close the quotation"),
+    ],
+)
+def test_a_mistake_is_named(flags: str, cause: str, remedy: str):
+    with pytest.raises(UsageError) as refused:
+        read_flags(flags)
+    assert cause in refused.value.cause
+    assert remedy in (refused.value.remedy or "")
