@@ -52,9 +52,8 @@ def find_functional(spec: EnvSpec) -> FunctionalEnv:
 
 def need_jax(wanted_by: str) -> None:
     """`UsageError` naming the command that installs JAX, where it is absent."""
-    for package in ("jax", "optax"):
-        if find_spec(package) is None:
-            raise UsageError(f"{wanted_by} needs the package {package}, which is not installed", remedy=INSTALL_JAX)
+    if find_spec("jax") is None:
+        raise UsageError(f"{wanted_by} needs the package jax, which is not installed", remedy=INSTALL_JAX)
 
 
 def _of_library(library: str, name: str, spec: EnvSpec) -> FunctionalEnv:

@@ -7,19 +7,16 @@ operations, to compile and to run, instead of that many for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
 from operant.spec.optimizers import OptimizerSpec
 
 Params = Any
-KNOWN = ("adam", "adamw", "rmsprop", "sgd")
 
 
 class Rates(NamedTuple):
@@ -30,6 +27,14 @@ class Rates(NamedTuple):
     end_fraction: Array
     limit: Array
     decay: Array
+
+
+class Memory(NamedTuple):
+    """What an optimiser remembers: running moments of the gradient, and how many there were."""
+
+    first: Array
+    second: Array
+    count: Array
 
 
 def rates_of(spec: OptimizerSpec) -> Rates:
@@ -47,15 +52,15 @@ class Optimiser:
 
     def __init__(self, spec: OptimizerSpec) -> None:
         self._spec = spec
-        self._rule = _rule(spec)
 
-    def init(self, params: dict[str, Params]) -> Any:
+    def init(self, params: dict[str, Params]) -> Memory:
         """The memory of an optimiser that has not moved yet."""
-        return self._rule.init(ravel_pytree(_grouped(params))[0])
+        nothing = jnp.zeros_like(ravel_pytree(_grouped(params))[0])
+        return Memory(nothing, nothing, jnp.float32(0.0))
 
     def step(
-        self, params: dict[str, Params], grads: dict[str, Params], memory: Any, rates: Rates, left: Array | float
-    ) -> tuple[dict[str, Params], Any, Array]:
+        self, params: dict[str, Params], grads: dict[str, Params], memory: Memory, rates: Rates, left: Array | float
+    ) -> tuple[dict[str, Params], Memory, Array]:
         """Parameters and memory after one step at the fraction `left` of the rates, and the norm before limiting."""
         before, restore = ravel_pytree(_grouped(params))
         grad = ravel_pytree(_grouped(grads))[0]
@@ -66,8 +71,7 @@ class Optimiser:
         decays, apart = self._spec.weight_decay > 0, self._spec.name == "adamw"
         if decays and not apart:
             grad = grad + rates.decay * before
-        found, memory = self._rule.update(grad, memory, before)
-        move = jnp.asarray(found)
+        move, memory = RULES[self._spec.name](self._spec, grad, memory)
         lr = left * (rates.lr if of_critic is None else jnp.where(of_critic, rates.critic_lr, rates.lr))
         after = before * (1 - lr * rates.decay) if decays and apart else before
         others, critic = restore(after - lr * move)
@@ -95,15 +99,31 @@ def _shortened(norm: Array, limit: Array) -> Array:
     return jnp.minimum(1.0, limit / (norm + 1e-6))
 
 
-def _rule(spec: OptimizerSpec) -> optax.GradientTransformation:
-    """Directions to descend, before the learning rate."""
-    kinds: dict[str, Callable[[], optax.GradientTransformation]] = {
-        "adam": lambda: optax.scale_by_adam(*spec.betas, eps=spec.eps),
-        "adamw": lambda: optax.scale_by_adam(*spec.betas, eps=spec.eps),
-        "rmsprop": lambda: optax.chain(
-            optax.scale_by_rms(decay=0.99 if spec.alpha is None else spec.alpha, eps=spec.eps, eps_in_sqrt=False),
-            optax.trace(spec.momentum) if spec.momentum else optax.identity(),
-        ),
-        "sgd": lambda: optax.trace(spec.momentum, spec.nesterov) if spec.momentum else optax.identity(),
-    }
-    return kinds[spec.name]()
+def _adam(spec: OptimizerSpec, grad: Array, memory: Memory) -> tuple[Array, Memory]:
+    """Adam (Kingma and Ba, 2015)."""
+    fast, slow = spec.betas
+    count = memory.count + 1
+    first, second = _blend(memory.first, grad, fast), _blend(memory.second, jnp.square(grad), slow)
+    size = jnp.sqrt(second / (1 - slow**count)) + spec.eps
+    return first / (1 - fast**count) / size, Memory(first, second, count)
+
+
+def _rmsprop(spec: OptimizerSpec, grad: Array, memory: Memory) -> tuple[Array, Memory]:
+    """RMSprop (Hinton, 2012)."""
+    second = _blend(memory.second, jnp.square(grad), 0.99 if spec.alpha is None else spec.alpha)
+    first = spec.momentum * memory.first + grad / (jnp.sqrt(second) + spec.eps)
+    return first, Memory(first, second, memory.count + 1)
+
+
+def _sgd(spec: OptimizerSpec, grad: Array, memory: Memory) -> tuple[Array, Memory]:
+    """Gradient descent, with momentum where that is asked for."""
+    first = spec.momentum * memory.first + grad
+    move = grad + spec.momentum * first if spec.nesterov else first
+    return move, Memory(first, memory.second, memory.count + 1)
+
+
+def _blend(before: Array, now: Array, keep: float) -> Array:
+    return keep * before + (1 - keep) * now
+
+
+RULES = {"adam": _adam, "adamw": _adam, "rmsprop": _rmsprop, "sgd": _sgd}

@@ -81,7 +81,8 @@ class Program:
         return lambda *given: jax.tree.map(lambda x: x[None], function(*jax.tree.map(lambda x: x[0], given)))
 
     def _chunk(self, states: State, hyper: Any, updates: Array) -> tuple[State, Report]:
-        update = self._of_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis))
+        # Compiled by itself only in name: so it is traced once, for its shapes and for the loop.
+        update = jax.jit(self._of_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis)))
         shapes = jax.eval_shape(update, states, hyper)[1]
         start = _empty(shapes, self.longest)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from operant.engines.fused.learners import LEARNERS
-from operant.engines.fused.optimise import KNOWN
+from operant.engines.fused.optimise import RULES
 from operant.engines.fused.program import prepare_jax
 from operant.envs.find_functional import find_functional
 from operant.envs.functional import Continuous, Discrete, FunctionalEnv
@@ -22,7 +22,7 @@ OWN = "the compiled program steps its environments itself"
 ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
     "agent.algorithm.name": (tuple(LEARNERS), "it has these algorithms only"),
     "agent.net.type": (("mlp",), "its networks are perceptrons"),
-    "agent.net.optimizer.name": (KNOWN, "it has these optimisers only"),
+    "agent.net.optimizer.name": (tuple(RULES), "it has these optimisers only"),
     "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
     "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),
     "agent.net.optimizer.centered": ((False,), "its RMSprop is the plain one"),
@@ -55,7 +55,7 @@ OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
 
 def check_suits(spec: Spec) -> None:
     """`UsageError` for a setting or a problem that this engine cannot take, or a device that is not there."""
-    for refusal in (*unsupported(spec), *unsuited(spec, find_functional(spec.env))):
+    for refusal in (*unsupported(spec), *unsuited(spec, find_functional(spec.env)), *unequal(spec)):
         raise refusal
     prepare_jax(spec)
 
@@ -98,10 +98,9 @@ def unsuited(spec: Spec, env: FunctionalEnv) -> Iterator[UsageError]:
         )
     if len(env.observation_shape) != 1:
         yield UsageError(f"env.name: {env.name} has observations of shape {env.observation_shape}, not vectors")
-    yield from _shares(spec)
 
 
-def _shares(spec: Spec) -> Iterator[UsageError]:
+def unequal(spec: Spec) -> Iterator[UsageError]:
     """Every device has as many environments as the others, and as much of each minibatch."""
     devices, algorithm = spec.meta.devices, spec.agent.algorithm
     sizes = {"env.num_envs": spec.env.num_envs}
@@ -111,17 +110,14 @@ def _shares(spec: Spec) -> Iterator[UsageError]:
         sizes["agent.memory.batch_size"] = spec.agent.memory.batch_size
     for path, size in sizes.items():
         if size % devices:
-            raise UsageError(
+            yield UsageError(
                 f"meta.devices: {devices} devices cannot have equal shares of {path} = {size}",
                 remedy=f"-s {path}={-(-size // devices) * devices}, or -s meta.devices={math.gcd(size, devices)}",
             )
-    yield from ()
 
 
 def _written(value: Any) -> str:
-    """A value as YAML writes it."""
-    return (
-        {None: "null", True: "true", False: "false"}.get(value, str(value))
-        if not isinstance(value, float)
-        else f"{value:g}"
-    )
+    """A value as YAML writes it; a whole section by its name."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(getattr(value, "name", value))

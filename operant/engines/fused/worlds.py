@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -58,18 +60,24 @@ def begin(env: FunctionalEnv, key: Array, count: int) -> Worlds:
     return Worlds(states, observation, jnp.zeros(count), jnp.zeros(count, jnp.int32))
 
 
+@cache
+def advancing(env: FunctionalEnv) -> Callable[..., tuple[Any, Array, Outcome]]:
+    """The problem's `advance`, traced once wherever it is used: of a large game that takes seconds."""
+    return jax.jit(env.advance)
+
+
 def empty_tally(env: FunctionalEnv, worlds: Worlds, action: Any) -> Tally:
     """Nothing counted yet."""
     count = len(worlds.score)
     keys = jax.random.split(jax.random.key(0), count)
-    names = jax.eval_shape(env.advance, worlds.env, action, keys)[2].metrics
+    names = jax.eval_shape(advancing(env), worlds.env, action, keys)[2].metrics
     sums = {name: jnp.zeros(count) for name in names if env.reductions.get(name) != "max"}
     return Tally(sums, {name: jnp.full(count, -jnp.inf) for name in names if name not in sums})
 
 
 def step(env: FunctionalEnv, worlds: Worlds, tally: Tally, action: Array, keys: Array) -> tuple[Worlds, Tally, Outcome]:
     """Play one action in every environment. Scores and lengths stay behind: `account` follows them afterwards."""
-    states, observation, outcome = env.advance(worlds.env, action, keys)
+    states, observation, outcome = advancing(env)(worlds.env, action, keys)
     tally = Tally(
         {name: value + outcome.metrics[name] for name, value in tally.sums.items()},
         {name: jnp.maximum(value, outcome.metrics[name]) for name, value in tally.maxima.items()},
