@@ -36,7 +36,7 @@ def _through_a_window(words: Array) -> Array:
 
 
 def fold(operation: Callable[[Array, Array], Array], values: Array) -> Array:
-    """All slots combined by an operation for which 0 changes nothing; a long list is halved: three passes become one."""
+    """All slots combined by an operation for which 0 changes nothing; a long list is halved, to make one pass of three."""
     if len(values) > LONG:
         half = len(values) // 2
         values = operation(values[:half], values[half:])
