@@ -14,15 +14,12 @@ from torch import Tensor
 
 from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
-from operant.engines.deep.normalise import RewardNormaliser
-from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import ILLEGAL
-from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
+from operant.engines.deep.q_learner import QLearner
 from operant.engines.deep.quantile import QuantileNet
 from operant.engines.deep.replay import Batch
 from operant.engines.deep.storage import Storage
-from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import Ended, VectorEnv
+from operant.envs.gym import Ended
 from operant.run.seeding import Seeds
 from operant.spec.algorithms import DqnSpec
 from operant.spec.fields import value_at
@@ -30,33 +27,20 @@ from operant.spec.memories import PrioritisedReplaySpec
 from operant.spec.schema import Spec
 
 
-class Dqn:
+class Dqn(QLearner):
     """The learner: environments, replay, two networks and everything that must survive a restart."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, DqnSpec)
         assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
-        self.spec = spec
+        super().__init__(spec, spec.agent.algorithm, spec.agent.algorithm.gamma, seeds, device)
         self.algorithm = spec.agent.algorithm
         self.memory = spec.agent.memory
-        self.device = device
-        self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
-        torch.manual_seed(seeds.integer("init"))
-        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         self.target = copy.deepcopy(self.net).requires_grad_(False)
-        optimizer = spec.agent.net.optimizer
-        self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
-        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
-        self.exploration = self._explore()
         self.quantiles = self.algorithm.distributional == "qr"
-        self.rewards = RewardNormaliser(
-            spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
-        )
         self.storage = Storage(self.memory, self.vector, self.algorithm.n_step, self.algorithm.gamma, masks=True)
         self.replay = self.storage.replay
         lookahead = self.storage.lookahead
-        self.rng_act = seeds.rng("act")
         self.rng_sample = seeds.rng("sample")
         self.snapshot = codec.Snapshot(
             policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
@@ -86,7 +70,7 @@ class Dqn:
         """Play `training_frequency` frames and store them."""
         num = self.vector.num
         steps = self.algorithm.training_frequency // num
-        self.exploration = self._explore()
+        self.exploration = self.explore_now()
         noise = self.exploration.policy.noise(self.rng_act, (steps, num))
         ended: list[Ended] = []
         for t in range(steps):
@@ -100,9 +84,6 @@ class Dqn:
             ended += step.ended
         return ended
 
-    def _explore(self) -> Exploration:
-        return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)
-
     def learn(self) -> None:
         """`training_iter` gradient steps, then the target network if it is due."""
         frame = self.tracker.frames
@@ -114,7 +95,7 @@ class Dqn:
         self._update_target(frame)
         loss, q, norm = torch.stack(reports).mean(0).tolist()
         found = {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr}
-        self.tracker.add(found | self._explore().report)
+        self.tracker.add(found | self.explore_now().report)
 
     def gradient_step(self, batch: Batch) -> Tensor:
         """Descend the temporal-difference loss of one batch, and tell the replay the new errors."""

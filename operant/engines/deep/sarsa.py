@@ -13,12 +13,9 @@ from torch import Tensor
 
 from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
-from operant.engines.deep.normalise import RewardNormaliser
-from operant.engines.deep.optimise import FlatOptimiser
-from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
+from operant.engines.deep.q_learner import QLearner
 from operant.engines.deep.rollout import Rollout
-from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import Ended, VectorEnv
+from operant.envs.gym import Ended
 from operant.run.seeding import Seeds
 from operant.spec.on_policy import SarsaSpec
 from operant.spec.schema import Spec
@@ -39,26 +36,13 @@ class Chosen:
         self.action = state["action"]
 
 
-class Sarsa:
+class Sarsa(QLearner):
     """The learner: environments, Q-network, optimiser and everything that must survive a restart."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, SarsaSpec)
-        self.spec = spec
+        super().__init__(spec, spec.agent.algorithm, spec.agent.algorithm.gamma, seeds, device)
         self.algorithm = spec.agent.algorithm
-        self.device = device
-        self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
-        torch.manual_seed(seeds.integer("init"))
-        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
-        optimizer = spec.agent.net.optimizer
-        self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
-        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
-        self.exploration = self._explore()
-        self.rewards = RewardNormaliser(
-            spec.env.num_envs, spec.env.normalize_reward, self.algorithm.gamma, spec.env.clip_reward
-        )
-        self.rng_act = seeds.rng("act")
         self.chosen = Chosen(self._choose(self._see()))
         self.snapshot = codec.Snapshot(
             policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
@@ -84,7 +68,7 @@ class Sarsa:
     def collect(self) -> Rollout:
         """Play `training_frequency` steps in every environment, always choosing one action ahead."""
         steps, num = self.algorithm.training_frequency, self.vector.num
-        self.exploration = self._explore()
+        self.exploration = self.explore_now()
         seen, actions = [self.actor.normaliser(self.vector.obs)], [self.chosen.action]
         reward = np.empty((steps, num), np.float32)
         terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
@@ -112,9 +96,6 @@ class Sarsa:
     def _choose(self, seen: np.ndarray) -> np.ndarray:
         noise = self.exploration.policy.noise(self.rng_act, (self.vector.num,))
         return self.exploration.policy.sample(self.actor.forward(seen), noise, None, self.vector.mask)
-
-    def _explore(self) -> Exploration:
-        return explore(self.algorithm, self.vector.actions.size, self.tracker.frames)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """One descent of the temporal-difference loss over the whole rollout."""

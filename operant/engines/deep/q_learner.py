@@ -1,0 +1,45 @@
+"""What the learners of a Q-network, DQN and SARSA, are made of before they learn anything."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+
+from operant.engines.deep.normalise import RewardNormaliser
+from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
+from operant.engines.deep.tracker import Tracker
+from operant.envs.gym import Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.exploration import ExploringAlgorithm
+from operant.spec.schema import Spec
+
+
+class QLearner(ABC):
+    """Environments, Q-network, optimiser and actor, in the order of creation on which a seed's weights depend."""
+
+    def __init__(
+        self, spec: Spec, settings: ExploringAlgorithm, gamma: float, seeds: Seeds, device: torch.device
+    ) -> None:
+        self.spec = spec
+        self.device = device
+        self.tracker = Tracker()
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        torch.manual_seed(seeds.integer("init"))
+        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        optimizer = spec.agent.net.optimizer
+        self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
+        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.rewards = RewardNormaliser(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
+        self.rng_act = seeds.rng("act")
+        self._exploring = settings
+        self.exploration = self.explore_now()
+
+    @abstractmethod
+    def iterate(self) -> list[Ended]:
+        """One round of play and learning; returns the episodes that ended."""
+
+    def explore_now(self) -> Exploration:
+        """The exploration that the schedule has for the frames played so far."""
+        return explore(self._exploring, self.vector.actions.size, self.tracker.frames)
