@@ -35,9 +35,9 @@ def check(
       operant check my_spec.yaml -s env.num_envs=16
     """
     from operant.cli.plan import plan, translation_lines, validate
-    from operant.engines import engine_of
+    from operant.engines import engine_of, trains_together
     from operant.envs.cores import CORES_VARIABLE
-    from operant.launch.budget import cores_each, share
+    from operant.launch.budget import Budget, cores_each, share
     from operant.spec.load import load
 
     loaded = load(target, name, overrides or [])
@@ -46,6 +46,8 @@ def check(
     if not as_json:
         say(f"ok  {plan(spec)}", *translation_lines(loaded))
     budget = share(spec.meta.max_session, spec.meta.threads, processes=spec.meta.processes)
+    if trains_together(spec):
+        budget = Budget(workers=spec.meta.max_session, threads=budget.threads)
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}

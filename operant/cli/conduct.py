@@ -23,22 +23,30 @@ STOPPING = (
 def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: bool) -> int:
     """Train `runs` within the machine's cores, show their progress, tell how it ended; returns the exit code."""
     from operant.cli.ending import ending, ending_document
+    from operant.engines import trains_together
     from operant.launch.budget import share
     from operant.launch.local import LocalLauncher
     from operant.launch.presses import StopPresses
     from operant.launch.trial import exit_code, run_sessions
     from operant.run.layout import shown
+    from operant.spec.schema import Spec
 
+    together = len(runs) > 1 and trains_together(Spec.model_validate(runs[0].spec))
     threads, processes = runs[0].threads, runs[0].spec["meta"].get("processes", 1)
     workers = share(len(runs), threads, processes=processes).workers
     tell = aside if as_json else say
     place = shown(runs[0].path.parent.parent)
-    tell(f"{place}: {plural(workers, 'session')} at a time, {plural(threads, 'thread')} each")
+    if together:
+        tell(f"{place}: {plural(len(runs), 'session')} in one program")
+    else:
+        tell(f"{place}: {plural(workers, 'session')} at a time, {plural(threads, 'thread')} each")
     # Requests to stop are counted to the last word: an impatient second Ctrl-C must not cut off how to go on.
     with StopPresses() as presses:
         watch = _Watch(runs, presses, until, as_json=as_json, plain=plain)
         with watch.view:
-            outcomes = run_sessions(runs, LocalLauncher(), workers, presses, until=until, tick=watch.tick)
+            outcomes = run_sessions(
+                runs, LocalLauncher(), workers, presses, until=until, tick=watch.tick, together=together
+            )
         code = exit_code(outcomes)
         if as_json:
             document(ending_document(outcomes, code))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ import typer
 from operant.cli.mistakes import DEBUG_VARIABLE
 from operant.cli.options import DEFAULT_ROOT, AsJson, Overrides, Plain, Root, RunName, SpecName, Target, Until
 from operant.cli.speak import aside, document, say
-from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError
+from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError, UsageError
 
 if TYPE_CHECKING:
     from operant.run.run import Run
@@ -102,10 +103,10 @@ def resume(
 
 
 def session(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="One session's directory.")],
+    run_dirs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="A session's directory, or several.")],
     until: Until = None,
 ) -> int:
-    """Train one session in this process. `train` and `resume` start this for every seed."""
+    """Train one session in this process, or several as one program; `train` and `resume` start this."""
     from operant.launch.budget import thread_environment
     from operant.launch.orphan import exit_when_signalled, stop_with_parent
 
@@ -115,24 +116,33 @@ def session(
     os.environ.setdefault(DEBUG_VARIABLE, "1")
     from operant.run.run import Run
 
-    run = Run.open(run_dir)
+    runs = [Run.open(run_dir) for run_dir in run_dirs]
     # Numerical libraries read these when they are loaded, which the engine does next.
-    os.environ.update(thread_environment(run.threads))
+    os.environ.update(thread_environment(runs[0].threads))
     from operant.engines import engine_of
     from operant.launch.prepare import reached
     from operant.spec.schema import Spec
 
-    attempts_before = run.attempts
+    attempts_before = runs[0].attempts
     try:
-        engine_of(Spec.model_validate(run.spec)).train(run, until)
+        _train_here(engine_of(Spec.model_validate(runs[0].spec)), runs, until)
     except OperantError:
         raise
     except Exception:
         # A session that had begun has recorded the cause, and its traceback in the log, already.
-        if run.attempts == attempts_before:
+        if runs[0].attempts == attempts_before:
             raise
         return EXIT_FAILED
-    return EXIT_DONE if reached(run, until) else EXIT_STOPPED
+    return EXIT_DONE if all(reached(run, until) for run in runs) else EXIT_STOPPED
+
+
+def _train_here(engine: ModuleType, runs: list[Run], until: int | None) -> None:
+    if len(runs) == 1:
+        engine.train(runs[0], until)
+    elif hasattr(engine, "train_together"):
+        engine.train_together(runs, until)
+    else:
+        raise UsageError("this engine trains one session in a process", remedy=f"operant session {runs[0].path}")
 
 
 def _shortcuts(sessions: int | None, seed: int | None) -> list[str]:

@@ -11,7 +11,7 @@ from operant.errors import UsageError
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
-ENGINES = {"deep": "operant.engines.deep"}
+ENGINES = {"deep": "operant.engines.deep", "fused": "operant.engines.fused"}
 
 
 def load(name: str) -> ModuleType:
@@ -25,8 +25,13 @@ def load(name: str) -> ModuleType:
 
 
 def engine_of(spec: Spec) -> ModuleType:
-    """The engine that runs the spec's algorithm."""
-    return load(type(spec.agent.algorithm).ENGINE)
+    """The engine that runs the spec."""
+    return load(spec.engine_name)
+
+
+def trains_together(spec: Spec) -> bool:
+    """Whether all sessions of a trial run in one process, as lanes of one program."""
+    return hasattr(engine_of(spec), "train_together")
 
 
 def missing_package(package: str, wanted_by: str) -> UsageError:

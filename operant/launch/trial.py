@@ -53,10 +53,10 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     return EXIT_STOPPED if "stopped" in verdicts else EXIT_DONE
 
 
-def session_argv(run: Run, until: int | None) -> list[str]:
-    """The job that trains one session; it needs nothing but the run directory."""
+def session_argv(run: Run, until: int | None, others: Sequence[Run] = ()) -> list[str]:
+    """The job that trains one session, or several in one process; it needs nothing but the run directories."""
     limit = [] if until is None else ["--until", str(until)]
-    return [sys.executable, "-m", "operant", "session", str(run.path), *limit]
+    return [sys.executable, "-m", "operant", "session", *(str(each.path) for each in (run, *others)), *limit]
 
 
 def run_sessions(
@@ -67,14 +67,16 @@ def run_sessions(
     *,
     until: int | None = None,
     tick: Callable[[], None] = lambda: None,
+    together: bool = False,
 ) -> list[Outcome]:
-    """Train `runs`, at most `workers` at once, and return their outcomes in the same order.
+    """Train `runs`, at most `workers` at once or all `together` in one job; outcomes come in the same order.
 
     A failed session does not stop the others. The first request to stop that `presses` counts
     (Ctrl-C, SIGTERM, a closed terminal) is passed on to every session, and no more are started; the
     second ends them now. `tick` is called several times a second.
     """
-    crew = _Crew(launcher, workers, until, deque(runs))
+    jobs = [list(runs)] if together else [[run] for run in runs]
+    crew = _Crew(launcher, workers, until, deque(jobs))
     while crew.busy:
         crew.pass_on(presses.count)
         crew.advance()
@@ -85,15 +87,16 @@ def run_sessions(
 
 
 class _Crew:
-    """The jobs that wait, run and have ended."""
+    """The jobs that wait, run and have ended, each of one session or more and known by its first."""
 
-    def __init__(self, launcher: Launcher, workers: int, until: int | None, waiting: deque[Run]) -> None:
+    def __init__(self, launcher: Launcher, workers: int, until: int | None, waiting: deque[list[Run]]) -> None:
         self._launcher = launcher
         self._workers = workers
         self._until = until
         self._waiting = waiting
         self._active: dict[Path, Ticket] = {}
         self._ended: dict[Path, tuple[int, Path]] = {}
+        self._job_of = {run.path: job[0].path for job in waiting for run in job}
         self._passed_on = 0
 
     @property
@@ -117,14 +120,15 @@ class _Crew:
                 del self._active[path]
                 self._ended[path] = (code, ticket.log)
         while self._waiting and len(self._active) < self._workers:
-            run = self._waiting.popleft()
-            self._active[run.path] = self._start(run)
+            job = self._waiting.popleft()
+            self._active[job[0].path] = self._start(job)
 
     def outcome(self, run: Run) -> Outcome:
-        code, log = self._ended.get(run.path, (None, None))
+        code, log = self._ended.get(self._job_of[run.path], (None, None))
         return Outcome(run=run, code=code, log=log, stop_asked=self._passed_on > 0)
 
-    def _start(self, run: Run) -> Ticket:
+    def _start(self, job: list[Run]) -> Ticket:
+        run, *others = job
         log = log_path(run.path, run.attempts + 1)
         resources = Resources(threads=run.threads, log=log, cores=cores_each(self._workers))
-        return self._launcher.submit(session_argv(run, self._until), resources, name=run.path.name)
+        return self._launcher.submit(session_argv(run, self._until, others), resources, name=run.path.name)

@@ -36,6 +36,7 @@ from operant.run.redaction import redact_command
 
 if TYPE_CHECKING:
     from operant.run.session import Session
+    from operant.run.stop import StopRequest
 
 LATEST = "latest"
 _STAMP = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?")
@@ -137,11 +138,14 @@ class Run:
         """The folder of the checkpoints."""
         return self.path / CHECKPOINTS_FOLDER
 
-    def session(self, until: int | None = None) -> Session:
-        """The one object an engine talks to while it trains, for use in a `with` statement."""
+    def session(self, until: int | None = None, stop: StopRequest | None = None) -> Session:
+        """The one object an engine talks to while it trains, for use in a `with` statement.
+
+        Where several sessions share a process they share a `stop`, which the engine opens.
+        """
         from operant.run.session import Session
 
-        return Session(self, until)
+        return Session(self, until, stop)
 
     def record(self, **changes: Any) -> None:
         """Change fields of run.json. Only the holder of the run's lock may call this."""

@@ -16,6 +16,7 @@ any moment loses nothing but time.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 import traceback
@@ -60,9 +61,10 @@ class Session:
 
     `latest` is the checkpoint to load at the start, and then the last one saved. The loop calls
     `due` once per kind and update, `save` last, so that a resumed run is due at the same frames.
+    Sessions of one process share one `stop`, which the caller then opens.
     """
 
-    def __init__(self, run: Run, until: int | None = None) -> None:
+    def __init__(self, run: Run, until: int | None = None, stop: StopRequest | None = None) -> None:
         meta = run.spec["meta"]
         # An environment may change the working directory under us.
         self.run = replace(run, path=run.path.absolute())
@@ -74,7 +76,9 @@ class Session:
         self._every = {kind: int(meta[f"{kind}_frequency"]) for kind in ("log", "eval", "save")}
         self._keep = int(meta["keep_checkpoints"])
         self._lock = RunLock(self.run.path / LOCK_FILE)
-        self._stop = StopRequest()
+        self._stop = stop or StopRequest()
+        self._shares_stop = stop is not None
+        self._save_seconds = 60.0 * (meta.get("save_minutes") or math.inf)
         self._journal: Journal | None = None
         self._logs: list[JsonLines] = []
         self._frames = 0
@@ -82,7 +86,8 @@ class Session:
     def __enter__(self) -> Session:
         with disk_guard(self.run.path, self.run.path):
             self._lock.acquire()
-        self._stop.__enter__()
+        if not self._shares_stop:
+            self._stop.__enter__()
         try:
             with disk_guard(self.run.path, self.run.path):
                 self._begin()
@@ -96,7 +101,8 @@ class Session:
     ) -> None:
         with ExitStack() as cleanup:
             cleanup.callback(self._lock.release)
-            cleanup.callback(self._stop.__exit__, kind, error, trace)
+            if not self._shares_stop:
+                cleanup.callback(self._stop.__exit__, kind, error, trace)
             for file in (*self._logs, self._journal):
                 if file is not None:
                     cleanup.callback(file.close)
@@ -112,10 +118,11 @@ class Session:
         return self._stop.requested
 
     def due(self, kind: Kind, at: Progress) -> bool:
-        """Whether it is time to log, evaluate or save. Depends on frames alone, save for a stop.
+        """Whether it is time to log, evaluate or save. Depends on frames alone, save for a stop and `save_minutes`.
 
         True when a multiple of `meta.<kind>_frequency` was passed since the last call, and once
-        when the full budget is reached. A save is also due, once, when the session is done.
+        when the full budget is reached. A save is also due, once, when the session is done, and when
+        the last one is `meta.save_minutes` ago; a checkpoint more or less changes nothing of what follows.
         """
         frames, last, every = at.frames, self._asked[kind], self._every[kind]
         self._asked[kind] = frames
@@ -123,7 +130,8 @@ class Session:
             return True
         if kind != "save":
             return False
-        is_due = frames != self._saved_at and (frames >= self._until or self._stop.requested)
+        late = time.perf_counter() - self._saved_when >= self._save_seconds
+        is_due = frames != self._saved_at and (frames >= self._until or self._stop.requested or late)
         if not is_due:
             self._unsaved_at = frames
         return is_due
@@ -167,7 +175,7 @@ class Session:
             log.sync()
         offsets = {log.path.name: log.offset for log in self._logs}
         self.latest = publish(self.run.checkpoints, at, write, score, offsets)
-        self._saved_at = at.frames
+        self._saved_at, self._saved_when = at.frames, time.perf_counter()
         with disk_guard(self.run.checkpoints, self.run.path):
             link_newest_and_best(self.run.checkpoints)
             prune(self.run.checkpoints, self._keep)
@@ -204,7 +212,7 @@ class Session:
         self._unsaved_at: int | None = None
         self._not_finite: set[str] = set()
         self._seconds_before = start.seconds
-        self._started = time.perf_counter()
+        self._started = self._saved_when = time.perf_counter()
 
     def _capture_provenance(self, attempt: int) -> None:
         """Training is worth more than its record: only a full disk stops it here."""

@@ -65,6 +65,10 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
         reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
     if spec.agent.net.READS_IMAGES and spec.agent.net.memory is None:
         reasons |= dict.fromkeys(("agent.net.layers", "agent.net.cell"), "agent.net.recurrent is null")
+    if spec.engine_name != "fused":
+        why = f"it is of the fused engine, and {spec.engine_name} runs this"
+        scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
+        reasons |= dict.fromkeys(("meta.devices", "meta.storage", *scale), why)
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):
             yield Misfit(path, f"has no effect: {why}", "leave it out")

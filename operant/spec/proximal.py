@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
 
+REFERENCE_SAMPLES = 32_768
+MOST_MINIBATCHES = 64
+LEAST_EPOCHS = 2
+
+
 class ProximalAlgorithm(Algorithm):
     """The base of algorithms with the clipped objective of PPO (abstract)."""
 
@@ -33,6 +38,10 @@ class ProximalAlgorithm(Algorithm):
         default=128, ge=1, le=100_000_000, description="Samples per gradient step; must divide num_envs x time_horizon."
     )
     training_epoch: int = Field(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
+    auto_scale: bool = Field(
+        default=False,
+        description="Above 32,768 samples an update, more minibatches and fewer epochs in proportion; fused engine.",
+    )
     clip_eps: Annotated[Schedule, Scheduled(gt=0, le=1)] = Field(
         default=0.2, description="Clip range of the probability ratio."
     )
@@ -55,6 +64,21 @@ class ProximalAlgorithm(Algorithm):
     target_kl: float | None = Field(
         default=None, gt=0, le=100, description="Stop an update's epochs above this KL; null for never."
     )
+
+    def scaled(self, num_envs: int) -> tuple[int, int]:
+        """Minibatch size and epochs of an update, as they are or as `auto_scale` makes them.
+
+        With s times the samples of reference, there are s times the minibatches, up to 64, and a
+        share 1/s of the epochs, at least 2: minibatches keep their size and gradient steps stay bounded.
+        """
+        samples = num_envs * self.time_horizon
+        scale = samples // REFERENCE_SAMPLES
+        if not self.auto_scale or scale < 2:
+            return self.minibatch_size, self.training_epoch
+        before = samples // self.minibatch_size
+        wanted = max(before, min(before * scale, MOST_MINIBATCHES))
+        count = next(count for count in range(wanted, 0, -1) if samples % count == 0)
+        return samples // count, min(self.training_epoch, max(LEAST_EPOCHS, self.training_epoch // scale))
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return minibatch_misfits(spec, self)

@@ -22,6 +22,7 @@ from operant.spec.nets import NETS, MlpSpec, Net
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
+ONLY_FUSED = ("HackMatrix-v0", "gymnax:", "brax:")
 
 
 class EnvSpec(Closed):
@@ -90,6 +91,9 @@ class MetaSpec(Closed):
     log_frequency: int = Field(default=1000, ge=1, le=10**12, description="Frames between metric rows.")
     eval_frequency: int = Field(default=10_000, ge=1, le=10**12, description="Frames between evaluations.")
     save_frequency: int = Field(default=10_000, ge=1, le=10**12, description="Frames between checkpoints.")
+    save_minutes: float | None = Field(
+        default=None, gt=0, le=1e6, description="Save also when so many minutes have passed since the last checkpoint."
+    )
     eval_episodes: int = Field(
         default=10, ge=1, le=100_000, description="Greedy episodes of one evaluation during training."
     )
@@ -114,6 +118,12 @@ class MetaSpec(Closed):
         default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
     )
     compile: bool = Field(default=False, description="Compile the networks for updates; needs a C++ compiler.")
+    devices: int = Field(
+        default=1, ge=1, le=1024, description="Devices that share environments and minibatches; fused engine."
+    )
+    storage: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="Of observations as they are kept to learn from; fused engine."
+    )
 
 
 class Spec(Closed):
@@ -125,10 +135,21 @@ class Spec(Closed):
         max_length=100,
         description="Names the run directory; letters, digits, dots, dashes and underscores.",
     )
+    engine: Literal["auto", "deep", "fused"] = Field(
+        default="auto",
+        description="PyTorch on Gymnasium (deep), or one compiled program of JAX (fused); `auto` goes by the problem.",
+    )
     env: EnvSpec = Field(default_factory=EnvSpec, description="The problem and how much of it to play.")
     agent: AgentSpec = Field(default_factory=AgentSpec, description="The learner.")
     meta: MetaSpec = Field(default_factory=MetaSpec, description="Seeds, records and resources.")
     search: dict[str, Any] | None = Field(default=None, description="Distributions to search over, by dotted path.")
+
+    @property
+    def engine_name(self) -> str:
+        """The engine that runs this: the one named, or the one that has such problems."""
+        if self.engine != "auto":
+            return self.engine
+        return "fused" if self.env.name.startswith(ONLY_FUSED) else type(self.agent.algorithm).ENGINE
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:

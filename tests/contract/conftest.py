@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from tests.contract.warm import WarmProcess
 
 # The fork server inherits these; a session's own setting would come after its libraries were loaded.
 os.environ.update(thread_environment(1))
+# A case starts a dozen processes, which need not all compile the same program.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"operant-jax-{os.getuid()}"))
 
 META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "eval_episodes": 3, "final_episodes": 5}
 SMALL_NET = {"hidden": [32, 32]}
@@ -382,6 +385,51 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "shared": True},
         },
     },
+    "ppo-fused": {
+        "engine": "fused",
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 96_000},
+        "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "ppo-fused-continuous": {
+        "engine": "fused",
+        "env": {
+            "name": "Pendulum-v1",
+            "num_envs": 2,
+            "max_frame": 64_000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+            "clip_reward": 5.0,
+        },
+        "agent": {
+            "algorithm": {
+                "name": "ppo",
+                "time_horizon": 64,
+                "minibatch_size": 32,
+                "clip_eps": {"start": 0.3, "end": 0.1, "frames": 10_000},
+                "clip_vloss": 0.5,
+                "target_kl": 0.05,
+            },
+            "net": {**SMALL_NET, "shared": True, "optimizer": {"name": "rmsprop", "lr_end_fraction": 0.1}},
+        },
+    },
+    "dqn-fused": {
+        "engine": "fused",
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 48_000, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "dqn", **DQN, "target_update": 200},
+            "memory": {"name": "replay", "max_size": 3000},
+            "net": {**SMALL_NET, "duelling": True},
+        },
+    },
+    "sac-fused": {
+        "engine": "fused",
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 24_000},
+        "agent": {
+            "algorithm": {"name": "sac", **TWIN},
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": {**SMALL_NET, "optimizer": {"critic_lr": 1e-3, "lr_end_fraction": 0.1}},
+        },
+    },
 }
 # Second cases of an algorithm: run before a release, not with every change.
 SLOW = (
@@ -403,9 +451,11 @@ SLOW = (
     "ppo-scheduled-bfloat16",
     "dqn-compiled",
     "a2c-lstm",
+    "ppo-fused-continuous",
+    "sac-fused",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
-NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}
+NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py", "fused": "jax"}
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
@@ -418,7 +468,7 @@ def case(request: pytest.FixtureRequest) -> Spec:
     """The spec of one case."""
     for family, module in NEEDS.items():
         if family in request.param and find_spec(module) is None:
-            pytest.skip(f"{module} is not installed: scripts/uv sync --extra deep")
+            pytest.skip(f"{module} is not installed: scripts/uv sync --all-extras")
     return Spec.model_validate({"name": request.param, "meta": META, **CASES[request.param]})
 
 

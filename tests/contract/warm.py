@@ -15,6 +15,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 PRELOADED = ["operant.cli.app", "operant.engines.deep.learners", "operant.engines.deep.loop"]
+# Imported only, not used: a forked process must start JAX's threads itself.
+PRELOADED += ["operant.engines.fused.together", "operant.envs.classic"]
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(PRELOADED)
 

@@ -1,0 +1,53 @@
+"""The fused engine: environment, rollout and update in one compiled program of JAX.
+
+This module is the engine's whole face. It imports nothing heavy: each function imports what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from operant.engines.fused.cost import Estimate
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.episode import Episode
+    from operant.run.run import Run
+    from operant.spec.schema import Spec
+
+
+def validate(spec: Spec) -> None:
+    """Refuse, before any work, what this machine lacks, what this engine has not got, and a problem that does not fit."""
+    from operant.engines.fused.suits import check_suits
+
+    check_suits(spec)
+
+
+def train(run: Run, until: int | None = None) -> None:
+    """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
+    train_together([run], until)
+
+
+def train_together(runs: Sequence[Run], until: int | None = None) -> None:
+    """Train several sessions in this process, as lanes of one program; each writes its own directory."""
+    from operant.engines.fused.together import train_groups
+
+    train_groups(runs, until)
+
+
+def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
+    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
+    from operant.engines.fused.actor import play_checkpoint
+    from operant.engines.fused.loop import as_episode
+    from operant.spec.schema import Spec
+
+    spec = Spec.model_validate(run.spec)
+    for ended in play_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
+        yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
+
+
+def estimate(spec: Spec) -> Estimate:
+    """What a session would cost beside its fellows, measured by a second of real training in memory."""
+    from operant.engines.fused.cost import measure
+
+    return measure(spec)

@@ -1,0 +1,75 @@
+"""One program on several devices: environments are split among them, weights are the same on all.
+
+Inside the program an axis name stands for the devices; without one (None) the sums below are of
+this device alone, and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array, lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+AXIS = "devices"
+Axis = str | None
+SPLIT = PartitionSpec(None, AXIS)  # the first axis is the lanes', the second that of environments
+WHOLE = PartitionSpec()
+
+
+def unrolled(steps: int) -> int:
+    """Steps of a light scan to compile as one: on an accelerator each costs a launch, on a CPU only compile time."""
+    return 1 if jax.default_backend() == "cpu" else min(16, steps)
+
+
+def mean_over(axis: Axis, value: Any) -> Any:
+    """The mean over devices of each array in a pytree."""
+    return value if axis is None else lax.pmean(value, axis)
+
+
+def sum_over(axis: Axis, value: Any) -> Any:
+    """The sum over devices of each array in a pytree."""
+    return value if axis is None else lax.psum(value, axis)
+
+
+def max_over(axis: Axis, value: Any) -> Any:
+    """The largest over devices of each array in a pytree."""
+    return value if axis is None else lax.pmax(value, axis)
+
+
+def own_key(axis: Axis, key: Array) -> Array:
+    """This device's own stream of randomness."""
+    return key if axis is None else jax.random.fold_in(key, lax.axis_index(axis))
+
+
+def split_over(devices: int, function: Callable[..., Any], given: Any, back: Any) -> Callable[..., Any]:
+    """`function` on `devices` devices; `given` and `back` say what of its arguments and results is split."""
+    return jax.shard_map(function, mesh=mesh(devices), in_specs=given, out_specs=back, check_vma=False)
+
+
+def mesh(devices: int) -> Mesh:
+    """The first `devices` devices in a row."""
+    return Mesh(np.array(jax.devices()[:devices]), (AXIS,))
+
+
+def place(devices: int, state: Any, specs: Any) -> Any:
+    """A state on its devices; `specs` is its pytree of partitions, or a prefix of it."""
+    if devices == 1:
+        return jax.device_put(state, jax.devices()[0])
+    grid = mesh(devices)
+    is_spec = lambda leaf: isinstance(leaf, PartitionSpec)  # noqa: E731 - only to stop at the leaves
+    shardings = jax.tree.map(lambda spec: NamedSharding(grid, spec), specs, is_leaf=is_spec)
+    return jax.device_put(state, _spread(shardings, state))
+
+
+def _spread(prefix: Any, tree: Any) -> Any:
+    """The prefix's leaves, repeated for every leaf of `tree` below them."""
+    return jax.tree.map(
+        lambda sharding, below: jax.tree.map(lambda _: sharding, below),
+        prefix,
+        tree,
+        is_leaf=lambda leaf: isinstance(leaf, NamedSharding),
+    )

@@ -1,0 +1,18 @@
+"""From a spec to a learner: the one place that knows every algorithm of this engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from operant.engines.fused import ppo
+from operant.engines.fused.learner import Learner
+from operant.envs.find_functional import find_functional
+from operant.envs.functional import FunctionalEnv
+from operant.spec.schema import Spec
+
+LEARNERS: dict[str, Callable[[Spec, FunctionalEnv], Learner]] = {"ppo": ppo.Ppo}
+
+
+def build_learner(spec: Spec) -> Learner:
+    """The learner of a spec."""
+    return LEARNERS[spec.agent.algorithm.name](spec, find_functional(spec.env))

@@ -1,0 +1,168 @@
+"""The course of sessions that share one program: chunk, log, evaluate, save, until the budget is spent or a stop asked.
+
+Every session keeps its own directory, lock, checkpoints and rows. All lanes compute in every chunk;
+a lane whose session waits for the others, or is not here, is put back to what it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from operant.engines.fused import codec
+from operant.engines.fused.health import Health
+from operant.engines.fused.learner import GREEDY, RANDOM, Recorded, Report, State
+from operant.engines.fused.playing import RANDOM_EPISODES, Ended, Player
+from operant.engines.fused.program import Program, lane_of, stacked, updates_left
+from operant.engines.fused.tracker import Tracker
+from operant.run.episode import Episode
+from operant.run.progress import Progress
+from operant.run.session import Session
+from operant.spec.schema import Spec
+
+
+class Lane:
+    """One session in its place of the program."""
+
+    def __init__(self, session: Session, index: int, spec: Spec) -> None:
+        self.session = session
+        self.index = index
+        self.spec = spec
+        self.tracker = Tracker()
+        self.health = Health(spec, session.event)
+
+    @property
+    def at(self) -> Progress:
+        """Where the session is."""
+        tracker = self.tracker
+        return Progress(tracker.frames, tracker.updates, tracker.episodes, 0, self.session.seconds())
+
+    def record(self, ended: list[Ended], split: str, at: Progress) -> None:
+        """Write episodes down."""
+        for over in ended:
+            self.session.episode(as_episode(over, self.spec.env.name, split, at))
+
+
+class Course:
+    """The lanes of one program and their states."""
+
+    def __init__(self, program: Program, lanes: list[Lane]) -> None:
+        self.program = program
+        self.lanes = lanes
+        spec = program.learner.spec
+        together = max(spec.meta.eval_episodes, spec.meta.final_episodes)
+        self.player = Player(program.learner, program.lanes, together, program.options)
+        by_index = {lane.index: lane for lane in lanes}
+        # An empty place computes as its first neighbour does, and what comes of it is dropped.
+        settings = [by_index.get(i, lanes[0]).spec for i in range(program.lanes)]
+        self.hyper = stacked([program.learner.hyper(each) for each in settings])
+        self.states = self._start(by_index)
+
+    def _start(self, by_index: dict[int, Lane]) -> State:
+        fresh = self.program.start([by_index.get(i, self.lanes[0]).session.seeds for i in range(self.program.lanes)])
+        if any(lane.session.latest for lane in self.lanes):
+            states = [lane_of(fresh, i) for i in range(self.program.lanes)]
+            for lane in self.lanes:
+                if lane.session.latest is not None:
+                    states[lane.index], facts = codec.read(lane.session.latest.path, states[lane.index])
+                    lane.tracker.restore(facts)
+            fresh = stacked(states)
+        return self.program.placed(fresh)
+
+    def run(self) -> None:
+        """Train every lane to the end of its session."""
+        self.measure_random()
+        while going := [lane for lane in self.lanes if not lane.session.done(lane.at)]:
+            frames = min(lane.tracker.frames for lane in going)
+            # Lanes are apart only after a kill that came between their saves; then the hindmost goes first.
+            now = [lane for lane in going if lane.tracker.frames == frames]
+            self.advance(now, updates_left(self.program.learner, self.program.longest, frames))
+            self.keep_record(now)
+        over = [lane for lane in self.lanes if lane.tracker.frames >= lane.spec.env.max_frame]
+        if over:
+            self.final_evaluation(over)
+
+    def advance(self, lanes: list[Lane], updates: int) -> None:
+        """One chunk, of which only `lanes` keep what came of it."""
+        moving = {lane.index for lane in lanes}
+        resting = [i for i in range(self.program.lanes) if i not in moving]
+        still = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in resting}
+        self.states, report = self.program.chunk(self.states, self.hyper, np.int32(updates))
+        for i, state in still.items():
+            self.states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), self.states, state)
+        report = jax.device_get(report)
+        for lane in lanes:
+            mine: Report = lane_of(report, lane.index)
+            lane.tracker.add(mine, updates * self.program.learner.frames, updates)
+            lane.record(finished(mine.recorded, updates), "train", lane.at)
+
+    def keep_record(self, lanes: list[Lane]) -> None:
+        """Log, evaluate and save, each when it is due."""
+        due = {kind: [lane for lane in lanes if lane.session.due(kind, lane.at)] for kind in ("log", "eval")}
+        played = self.evaluate(due["eval"], "eval")
+        for lane in lanes:
+            at = lane.at
+            row: dict[str, float | None] = {}
+            score = None
+            if lane in due["log"]:
+                row |= lane.tracker.flush()
+                lane.health.look(at, row)
+                row["perf/frames_per_second"] = at.frames / at.seconds if at.seconds > 0 else None
+            if lane in due["eval"]:
+                score = float(np.mean([over.score for over in played[lane.index]]))
+                row |= {
+                    "eval/score": score,
+                    "eval/length": float(np.mean([over.length for over in played[lane.index]])),
+                }
+            if row:
+                lane.session.log(at, row)
+            if lane.session.due("save", at):
+                self.save(lane, at, score)
+
+    def save(self, lane: Lane, at: Progress, score: float | None) -> None:
+        """Publish a checkpoint of one lane."""
+        state = codec.to_host(lane_of(self.states, lane.index))
+        facts = lane.tracker.state()
+        lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
+
+    def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[Ended]]:
+        """Play greedily on the fixed seeds and record the episodes; by lane."""
+        if not lanes:
+            return {}
+        meta = lanes[0].spec.meta
+        count = meta.final_episodes if split == "final" else meta.eval_episodes
+        played = self.player(self.states.policy, meta.eval_seed, count, GREEDY)
+        for lane in lanes:
+            lane.record(played[lane.index], split, lane.at)
+        return dict(enumerate(played))
+
+    def final_evaluation(self, lanes: list[Lane]) -> None:
+        """The score of each run: the final policy, greedily, on the fixed seeds."""
+        played = self.evaluate(lanes, "final")
+        for lane in lanes:
+            scores = [over.score for over in played[lane.index]]
+            row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
+            lane.session.log(lane.at, row | {"final/episodes": len(scores)})
+
+    def measure_random(self) -> None:
+        """The return of uniformly random play, for the sessions that have not got it: the zero of strength metrics."""
+        new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
+        if new:
+            scores = [over.score for over in self.player(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]]
+            for lane in new:
+                lane.session.anchor("random", float(np.mean(scores)))
+
+
+def finished(recorded: Recorded, updates: int) -> list[Ended]:
+    """The episodes that ended in the recorded environments during a chunk, in the order they ended."""
+    over, terminated, score, length = (part[:updates].reshape(-1, part.shape[-1]) for part in recorded)
+    rows: list[tuple[Any, ...]] = list(zip(*np.nonzero(over), strict=True))
+    return [Ended(None, float(score[row]), int(length[row]), bool(terminated[row])) for row in rows]
+
+
+def as_episode(ended: Ended, env: str, split: str, at: Progress) -> Episode:
+    """The record of an episode that ended."""
+    how = "terminated" if ended.terminated else "truncated"
+    return Episode(env, split, ended.seed, at, ended.score, ended.length, how)
