@@ -9,8 +9,8 @@ from jax import Array, lax
 
 from operant.envs.hackmatrix.compiled.bits import Board, bit, count, nth, only, union
 from operant.envs.hackmatrix.compiled.draws import Source, scaled
-from operant.envs.hackmatrix.compiled.paths import is_connected, is_siphonable
 from operant.envs.hackmatrix.compiled.fusing import column, settled
+from operant.envs.hackmatrix.compiled.paths import is_connected, is_siphonable
 from operant.envs.hackmatrix.constants import AT_ATTEMPT, AT_BLOCKS, BLOCK_ATTEMPTS, MAX_BLOCKS, MIN_BLOCKS
 
 AT_ONCE = 10  # attempts side by side

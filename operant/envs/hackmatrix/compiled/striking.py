@@ -1,4 +1,4 @@
-"""What an action does to enemies and transmissions: hits, removals, changes of type and place, and the kills it counts."""
+"""What an action does to enemies and transmissions: hits, removals, new types and places, and the kills it counts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,25 @@ from operant.envs.hackmatrix.compiled.lists import (
 from operant.envs.hackmatrix.compiled.shoving import shove
 from operant.envs.hackmatrix.compiled.state import Scene
 from operant.envs.hackmatrix.constants import (
-    ANTI_V, AT_POLY, AT_WARP, COL, CRASH, CRYPTOG, D_BOM, DAEMON, DEBUG, DELAY, DELAY_TURNS, HACK, HIT_BY_ANTI_V, POLY,
-    PULL, PUSH, ROW, VIRUS, WARP,
+    ANTI_V,
+    AT_POLY,
+    AT_WARP,
+    COL,
+    CRASH,
+    CRYPTOG,
+    D_BOM,
+    DAEMON,
+    DEBUG,
+    DELAY,
+    DELAY_TURNS,
+    HACK,
+    HIT_BY_ANTI_V,
+    POLY,
+    PULL,
+    PUSH,
+    ROW,
+    VIRUS,
+    WARP,
 )  # fmt: skip
 
 NOBODY = 1 << 20

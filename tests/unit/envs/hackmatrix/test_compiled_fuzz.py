@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,7 +23,7 @@ from operant.envs.hackmatrix.constants import (
 from operant.envs.hackmatrix.reference import Game, Outcome
 from operant.envs.hackmatrix.reference.draws import Threefry
 from operant.envs.hackmatrix.reference.observation import observe
-from tests.unit.envs.hackmatrix.compiled_form import SIDE_BY_SIDE, Stepped, advance, resetter, together, view
+from tests.unit.envs.hackmatrix.compiled_form import SIDE_BY_SIDE, Stepped, advance, keys_of, resetter, together, view
 from tests.unit.envs.hackmatrix.starts import random_state, random_steps
 
 UNKNOWN_ROW = np.uint32(7 << 23)  # where the ring of snapshots has its newest one is nobody's business
@@ -41,7 +42,7 @@ class Fuzz:
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
         self.games = [Game(seed * SIDE_BY_SIDE + index) for index in range(SIDE_BY_SIDE)]
-        self.states: State = together([self.enriched(game) for game in self.games])
+        self.states: Any = together([self.enriched(game) for game in self.games])
         self.reached: Counter[str] = Counter()
         self.keys = jax.random.split(jax.random.key(seed), SIDE_BY_SIDE)
         self.steps = 0
@@ -157,12 +158,11 @@ def test_the_forms_agree_for_a_million_steps(seed: int) -> None:
     fuzz = Fuzz(seed)
     fuzz.play(1 + 100_000 // SIDE_BY_SIDE)
     print(seed, sorted(fuzz.reached.items()))
-    assert EXPECTED | {"out of time with a stage completed"} - set(fuzz.reached) == EXPECTED
+    assert EXPECTED - set(fuzz.reached) == set()
 
 
 def test_ordinary_play_never_meets_the_capacities() -> None:
-    seeds = np.arange(SIDE_BY_SIDE)
-    states = jax.tree.map(np.array, resetter()(seeds)[0])
+    states = jax.tree.map(np.array, resetter()(keys_of(range(SIDE_BY_SIDE)))[0])
     most, masks = 0, view(states)[1]
     rng = Random(0)
     for step in range(60):
