@@ -13,6 +13,7 @@ from operant.cli.files import new_file
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
 from operant.cli.speak import aside, document, plural, say
 from operant.errors import EXIT_DONE, RunError, UsageError
+from operant.run.layout import CHECKPOINTS_FOLDER
 
 if TYPE_CHECKING:
     from operant.report.stats import Estimate
@@ -76,9 +77,12 @@ def watch(
         typer.Option("--seed", metavar="N", min=0, help="First episode seed; the spec's eval_seed by default."),
     ] = None,
     checkpoint: CheckpointName = BEST,
+    latest: Annotated[bool, typer.Option("--latest", help="The newest checkpoint: --checkpoint latest.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write a film (.gif or .mp4) instead of a window.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write a film (.gif, .mp4) or a replay (.html) instead."),
     ] = None,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Play in this terminal (HackMatrix).")] = False,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
 ) -> int:
@@ -93,17 +97,20 @@ def watch(
     from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
 
-    best = max(find_sessions(resolve(run, root).resolve()), key=_best_score)
-    saved = choose_checkpoint(best, checkpoint)
+    place, asked = _checkpoint_named(resolve(run, root).resolve(), LATEST if latest else checkpoint)
+    best = max(find_sessions(place), key=_best_score)
+    saved = choose_checkpoint(best, asked)
     first = best.spec["meta"]["eval_seed"] if seed is None else seed
-    sink = new_file(out) if out else "window" if _has_screen() else _film_path(best, saved, first, episodes)
+    sink: str | Path = "window" if _has_screen() else _film_path(best, saved, first, episodes)
+    if out or terminal:
+        sink = new_file(out) if out else "terminal"
     if not as_json:
         say(f"{shown(best.path)} at frame {saved.at.frames:,}, {plural(episodes, 'episode')} from seed {first}")
-    if sink != "window":
+    if isinstance(sink, Path):
         # Without a screen SDL complains about one it does not need.
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     played = _engine(best).watch(best, saved, episodes, first, sink)
-    film = None if sink == "window" else shown(sink)
+    film = shown(sink) if isinstance(sink, Path) else None
     if as_json:
         rows = [episode.as_dict() for episode in played]
         document({"session": shown(best.path), "film": film, "episodes": rows, "exit": EXIT_DONE})
@@ -112,6 +119,13 @@ def watch(
         if film:
             say(f"film: {film}")
     return EXIT_DONE
+
+
+def _checkpoint_named(place: Path, which: str) -> tuple[Path, str]:
+    """A path into a session's checkpoints names the session and which of them is meant."""
+    if place.parent.name != CHECKPOINTS_FOLDER:
+        return place, which
+    return place.parent.parent, str(int(place.name)) if place.name.isdigit() else place.name
 
 
 def choose_checkpoint(run: Run, which: str) -> Checkpoint:

@@ -27,7 +27,7 @@ def drawing_env(spec: EnvSpec, sink: str | Path) -> gym.Env:
         # pygame draws to memory then, and does not look for a screen.
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     if not in_window and Path(sink).suffix not in SUFFIXES:
-        raise UsageError(f"cannot write a film as {sink}", remedy="--out FILE.gif or --out FILE.mp4")
+        raise UsageError(f"{spec.name} cannot be shown as {sink}", remedy="--out FILE.gif or --out FILE.mp4")
     mode = "human" if in_window else "rgb_array"
     env = make_env(spec, render_mode=None)
     modes = env.metadata.get("render_modes") or []

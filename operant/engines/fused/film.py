@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import jax
@@ -14,7 +15,8 @@ from operant.engines.fused.learner import GREEDY
 from operant.engines.fused.loop import as_episode
 from operant.engines.fused.playing import Ended
 from operant.envs.film import WINDOW, drawing_env, write_film
-from operant.envs.gym import ActionMap
+from operant.envs.gym import ActionMap, make_env
+from operant.envs.hackmatrix.watching import Decide, Decision, is_replayed, watch_games
 from operant.envs.worlds import MaskReader
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
@@ -27,6 +29,8 @@ Act = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
     """Play greedily; frames go to the window, or to the file `sink`."""
     spec = Spec.model_validate(run.spec)
+    if is_replayed(spec.env.name, sink):
+        return replay_games(spec, checkpoint, range(seed, seed + episodes), sink)
     env = drawing_env(spec.env, sink)
     frames: list[np.ndarray] | None = None if sink == WINDOW else []
     act = greedy(spec, checkpoint.path)
@@ -36,6 +40,31 @@ def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str |
         write_film(Path(sink), frames, env)
     media = None if frames is None else str(sink)
     return [as_episode(over, spec.env.name, "watch", checkpoint.at, media) for over in played]
+
+
+def replay_games(spec: Spec, checkpoint: Checkpoint, seeds: range, sink: str | Path) -> list[Episode]:
+    """Games of HackMatrix with the policy's thoughts beside the board."""
+    games = watch_games(make_env(spec.env), deciding(spec, checkpoint.path), seeds, sink)
+    played = [Ended(game.replay.seed, game.score, len(game.replay.actions), game.terminated) for game in games]
+    media = str(sink) if isinstance(sink, Path) else None
+    return [as_episode(over, spec.env.name, "watch", checkpoint.at, media) for over in played]
+
+
+def deciding(spec: Spec, checkpoint: Path) -> Decide:
+    """The checkpoint's greedy policy, telling what it thinks where its algorithm can."""
+    learner, policy = load_policy(spec, checkpoint)
+
+    @jax.jit
+    def think(seen: jax.Array, mask: jax.Array) -> tuple[jax.Array, Any]:
+        action = learner.act(policy, seen, mask, jax.random.key(0), np.int32(GREEDY))
+        return action[0], learner.think(policy, seen, mask)
+
+    def decide(seen: np.ndarray, mask: np.ndarray) -> Decision:
+        action, thought = think(seen.reshape(1, -1), mask)
+        probabilities, value = (None, None) if thought is None else (np.asarray(part)[0] for part in thought)
+        return Decision(int(action), probabilities, value)
+
+    return decide
 
 
 def greedy(spec: Spec, checkpoint: Path) -> Act:

@@ -117,6 +117,11 @@ class Learner(ABC):
     def update(self, state: State, hyper: Any, axis: Axis) -> tuple[State, Report]:
         """Play `frames` frames and learn from them."""
 
+    def think(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
+        """The chance of every discrete action and the value of each observation; None where there are none."""
+        del policy, observation, mask
+        return None
+
     @abstractmethod
     def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
         """Actions of observations [E, ...], played greedily, sampled as in training, or uniformly at random."""

@@ -44,8 +44,9 @@ class Ended:
 def play(learner: Learner, policy: Policy, seeds: Array, wanted: Array, way: Array) -> tuple[Array, Array, Array]:
     """Scores, lengths and endings of one episode for each seed [E]; those not `wanted` are not waited for."""
     env = learner.env
+    # A seed's own key begins its episode, so a problem that can name a game by its seed plays that very game.
     keys = jax.vmap(jax.random.key)(seeds)
-    world, observation = jax.vmap(env.reset)(_at(keys, 0))
+    world, observation = jax.vmap(env.reset)(keys)
     count = len(seeds)
     start = Match(
         jnp.int32(1), world, observation, jnp.zeros(count), jnp.zeros(count, jnp.int32), ~wanted, jnp.zeros(count, bool)

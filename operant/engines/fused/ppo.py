@@ -319,6 +319,13 @@ class Ppo(Learner):
         # The error function of a normal number is uniform between -1 and 1.
         return jnp.where(way == RANDOM, lax.erf(noise / 2**0.5), drawn)
 
+    def think(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
+        if not isinstance(self.env.actions, Discrete):
+            return None
+        seen = self.see(policy.seen, observation.astype(self.storage))
+        output, value = nets.judge(self.net, policy.params, seen, self.dtype)
+        return jax.nn.softmax(policies.only_legal(output, mask)), value
+
     def arithmetic(self) -> tuple[list[str], int]:
         settings, envs = self.settings, self.spec.env.num_envs
         updates = -(-self.spec.env.max_frame // self.frames)
