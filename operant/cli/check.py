@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from operant.cli.options import AsJson, Overrides, SpecName, Target, TrainerFlags
-from operant.cli.speak import document, plural, say, size
-from operant.errors import EXIT_DONE
+from operant.cli.speak import aside, document, plural, say, size
+from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
     from operant.launch.budget import Budget
@@ -26,6 +28,9 @@ def check(
     measure: Annotated[
         bool, typer.Option("--estimate/--no-estimate", help="Train for a second in memory to estimate time and disk.")
     ] = True,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Measure how many environments this device plays quickest (fused engine).")
+    ] = False,
     flags: TrainerFlags = None,
     as_json: AsJson = False,
 ) -> int:
@@ -53,13 +58,31 @@ def check(
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}
-    if as_json:
-        remarks = [str(each) for each in loaded.remarks]
-        facts = {"ok": True, "spec": spec.model_dump(mode="json"), "remarks": remarks, "estimate": costs or None}
-        document({**facts, "exit": EXIT_DONE})
-    elif costs:
+    if costs and not as_json:
         say(*(f"    {line}" for line in _cost_lines(costs, budget)))
+    tried = _tuned(spec, aside if as_json else say) if tune else []
+    if as_json:
+        remarks = [str(each) for each in loaded.remarks] + asked.remarks
+        facts = {"ok": True, "spec": spec.model_dump(mode="json"), "remarks": remarks, "estimate": costs or None}
+        document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
+
+
+def _tuned(spec: Spec, tell: Callable[..., None]) -> list[dict[str, Any]]:
+    """Tell each number of environments as it is measured, and in the end what to ask for."""
+    from operant.engines import engine_of
+    from operant.report.words import compact
+
+    engine, tried = engine_of(spec), []
+    if not hasattr(engine, "tune"):
+        remedy = "operant check SPEC -s env.num_envs=N    (shows the frames per second)"
+        raise UsageError(f"the {spec.engine_name} engine has no --tune", remedy=remedy)
+    for each in engine.tune(spec):
+        tried.append(each)
+        tell(f"    {each.num_envs:>6,} environments: {compact(each.frames_per_second)} frames/s")
+    best = max(tried, key=lambda each: each.frames_per_second)
+    tell(f"    quickest: {' '.join(f'-s {override}' for override in best.overrides)}")
+    return [asdict(each) for each in tried]
 
 
 def _costs(estimate: Any, spec: Spec, budget: Budget) -> dict[str, Any]:

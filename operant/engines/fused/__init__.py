@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from operant.engines.fused.cost import Estimate
+    from operant.engines.fused.tuning import Tried
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.run import Run
@@ -55,6 +56,13 @@ def estimate(spec: Spec) -> Estimate:
     from operant.engines.fused.cost import measure
 
     return measure(spec)
+
+
+def tune(spec: Spec) -> Iterator[Tried]:
+    """Frames per second with more and more environments, each as it is measured."""
+    from operant.engines.fused.tuning import tune
+
+    yield from tune(spec)
 
 
 def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:

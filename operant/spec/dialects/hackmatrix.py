@@ -41,6 +41,7 @@ LEAST_UPDATES = 3
 UNNEEDED = {
     "no-wandb": "nothing is uploaded unless a command names it",
     "no-artifact": "nothing is uploaded unless a command names it",
+    "auto-tune": "nothing is changed by itself; operant check SPEC --tune measures what suits the device",
 }
 WORDS = {
     "project": "no tracker is fed while a run trains",
@@ -52,11 +53,10 @@ WORDS = {
 REFUSED = {
     "resume": "a run is resumed by its directory: operant resume RUN",
     "rewind": "operant resume RUN goes on at the checkpoint, and drops the rows after it by itself",
-    "auto-tune": "choose the number of environments by measuring: operant check SPEC -s env.num_envs=N",
     "curriculum": "the game has one rule set here: leave it out",
     "curriculum-start-phase": "the game has one rule set here: leave it out",
 }
-SWITCHES = {*UNNEEDED, "rewind", "auto-tune", "curriculum"}
+SWITCHES = {*UNNEEDED, "rewind", "curriculum"}
 
 
 @dataclass(frozen=True)
