@@ -387,7 +387,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "ppo-fused": {
         "engine": "fused",
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 96_000},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 64_000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-fused-continuous": {
@@ -452,6 +452,7 @@ SLOW = (
     "dqn-compiled",
     "a2c-lstm",
     "ppo-fused-continuous",
+    "dqn-fused",
     "sac-fused",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
