@@ -387,7 +387,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "ppo-fused": {
         "engine": "fused",
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 64_000},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 96_000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-fused-continuous": {
