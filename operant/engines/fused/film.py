@@ -7,6 +7,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.fused.actor import load_policy
@@ -41,7 +42,7 @@ def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str |
 def greedy(spec: Spec, checkpoint: Path) -> Act:
     """The checkpoint's policy as a function of observations and masks."""
     learner, policy = load_policy(spec, checkpoint)
-    act = jax.jit(lambda seen, mask: learner.act(policy, seen, mask, jax.random.key(0), np.int32(GREEDY)))
+    act = jax.jit(lambda seen, mask: learner.act(policy, seen, mask, jax.random.key(0), jnp.int32(GREEDY)))
     return lambda seen, mask: np.asarray(act(seen, mask))
 
 

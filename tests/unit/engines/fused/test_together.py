@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from operant.engines.fused.health import Health
+from operant.engines.fused.learners import LEARNERS
+from operant.engines.fused.optimise import RULES
+from operant.engines.fused.suits import ALGORITHMS, OPTIMISERS
 from operant.engines.fused.together import groups
 from operant.run.progress import Progress
 from operant.run.run import Run
@@ -56,3 +61,14 @@ def test_a_policy_that_goes_wrong_is_told_once():
         health.look(Progress(5000), {"policy/entropy": 1e-4, "policy/kl": 0.5, "policy/clip_fraction": 0.9})
     assert [words.partition(" is ")[0] for words in told] == ["policy/entropy", "policy/kl", "policy/clip_fraction"]
     assert "entropy_coef" in told[0]
+
+
+def test_what_a_spec_may_name_is_what_there_is():
+    assert tuple(LEARNERS) == ALGORITHMS
+    assert tuple(RULES) == OPTIMISERS
+
+
+def test_checking_a_plain_spec_loads_no_jax():
+    code = "import sys; from operant.engines import fused; from operant.spec.schema import Spec;"
+    code += "fused.validate(Spec(engine='fused')); sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
