@@ -71,7 +71,7 @@ def measure(number: int, steps: int, profile: str | None) -> dict[str, Any]:
         "of_which_tracing": round(traced, 2),
         "steps_per_second": round(max(rates[1:])),
         "microseconds_per_vector_step": round(number / max(rates[1:]) * 1e6),
-        **launches(compiled.as_text()),
+        **launches(compiled.as_text() or ""),
         "mean_length": round(number * steps / max(float(sums[2]), 1), 1),
     }
 

@@ -64,12 +64,18 @@ def commands_page() -> str:
     """The help of every command that is not hidden."""
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
-    names = [name for name, command in group.commands.items() if not command.hidden]
+    names = [words for name, command in group.commands.items() if not command.hidden for words in spoken(name, command)]
     lines = ["# Commands", "", "Exit codes: 0 done, 2 usage or spec, 3 failed, 4 stopped."]
     for name in names:
-        shown = CliRunner(env=TERMINAL).invoke(app, [name, "--help"], prog_name="operant").output.strip()
+        shown = CliRunner(env=TERMINAL).invoke(app, [*name.split(), "--help"], prog_name="operant").output.strip()
         lines += ["", f"## {name}", "", "```text", shown, "```"]
     return "\n".join([*lines, ""])
+
+
+def spoken(name: str, command: object) -> list[str]:
+    """A command's words; of a group also those of its commands."""
+    inner = command.commands if isinstance(command, typer.core.TyperGroup) else {}
+    return [name, *(f"{name} {each}" for each in inner)]
 
 
 def main() -> None:

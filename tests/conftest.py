@@ -1,4 +1,7 @@
-"""Which tests share a worker: those of one contract case and those of one end-to-end story share what they train."""
+"""Which tests share a worker: those of one contract case and of one end-to-end story share what they train.
+
+Those of the compiled game share what they compile.
+"""
 
 from __future__ import annotations
 
@@ -28,4 +31,6 @@ def scope_of(nodeid: str) -> str:
     file, _, test = nodeid.partition("::")
     if "tests/contract/" in file and test.endswith("]"):
         return test.rpartition("[")[2]
+    if "hackmatrix/test_compiled" in file:
+        return "the compiled game"
     return file if "tests/e2e/" in file else nodeid

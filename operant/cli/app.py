@@ -23,6 +23,7 @@ COMMANDS = (
     ("check", check.check, "Validate a spec and estimate its time and disk."),
     ("eval", play.evaluate, "Score a run's policies on fixed seeds."),
     ("watch", play.watch, "Watch the agent play, in a window or as a film."),
+    ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
     ("specs", look.specs, "List the built-in specs, or print one."),
     ("runs", look.runs, "List the runs with state and score."),
     ("show", look.show, "Show a run: curve, score, sessions, origin."),
@@ -33,6 +34,8 @@ COMMANDS = (
     ("schema", guide.schema, "Print the JSON Schema of spec files."),
     ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
 )
+
+GROUPS = (("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),)
 
 app = typer.Typer(
     name="operant",
@@ -66,13 +69,19 @@ def _operant(
 
 for _name, _command, _short in COMMANDS:
     app.command(_name, short_help=_short)(_command)
-app.add_typer(hackmatrix.app, name="hackmatrix", short_help="Let another program play the grid hacking game.")
+for _name, _group, _short in GROUPS:
+    app.add_typer(_group, name=_name, short_help=_short)
 app.command("session", hidden=True)(train.session)
 
 
 def command_names() -> list[str]:
     """The commands a person may type."""
     return [name for name, _, _ in COMMANDS]
+
+
+def group_names() -> list[str]:
+    """The words that stand before commands of their own."""
+    return [name for name, _, _ in GROUPS]
 
 
 def main() -> NoReturn:

@@ -7,6 +7,25 @@ from pathlib import Path
 from operant.errors import UsageError
 
 
+def new_file(path: Path) -> Path:
+    """The path, if nothing is there and its folder is: asked before the work whose result it will hold."""
+    if path.exists():
+        raise _taken(path)
+    if not path.parent.is_dir():
+        raise UsageError("its folder does not exist", place=str(path), remedy=f"mkdir -p {path.parent}")
+    return path
+
+
+def _taken(path: Path) -> UsageError:
+    from operant.run.layout import shown
+
+    return UsageError(
+        "the file exists already, and nothing is ever overwritten",
+        place=shown(path),
+        remedy=f"another name, or remove it first: rm {shown(path)}",
+    )
+
+
 def write_new(path: Path, text: str, instead: str) -> None:
     """Write a file that does not exist yet; `instead` is a command that shows the text without a file."""
     from operant.run.layout import shown
@@ -15,10 +34,6 @@ def write_new(path: Path, text: str, instead: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise UsageError(
-            "the file exists already, and nothing is ever overwritten",
-            place=shown(path),
-            remedy=f"another name, or remove it first: rm {shown(path)}",
-        ) from None
+        raise _taken(path) from None
     except OSError as fault:
         raise UsageError(f"the file cannot be written: {fault.strerror}", place=shown(path), remedy=instead) from None

@@ -43,11 +43,11 @@ def help_(
       operant help algorithm ppo        (or just: operant help ppo)
       operant help env
     """
-    from operant.cli.app import app, command_names
+    from operant.cli.app import app, command_names, group_names
     from operant.spec.describe import describe
 
     words = topic or []
-    if len(words) == 1 and words[0] in command_names():
+    if len(words) == 1 and words[0] in [*command_names(), *group_names()]:
         return app([*words, "--help"], prog_name="operant", standalone_mode=False) or EXIT_DONE
     found = describe(words)
     if as_json:

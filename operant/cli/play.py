@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from operant.cli.files import new_file
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
 from operant.cli.speak import aside, document, plural, say
 from operant.errors import EXIT_DONE, RunError, UsageError
@@ -95,7 +96,7 @@ def watch(
     best = max(find_sessions(resolve(run, root).resolve()), key=_best_score)
     saved = choose_checkpoint(best, checkpoint)
     first = best.spec["meta"]["eval_seed"] if seed is None else seed
-    sink = _new_file(out) if out else "window" if _has_screen() else _film_path(best, saved, first, episodes)
+    sink = new_file(out) if out else "window" if _has_screen() else _film_path(best, saved, first, episodes)
     if not as_json:
         say(f"{shown(best.path)} at frame {saved.at.frames:,}, {plural(episodes, 'episode')} from seed {first}")
     if sink != "window":
@@ -222,18 +223,6 @@ def _best_score(run: Run) -> float:
 
 def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _new_file(path: Path) -> Path:
-    from operant.run.layout import shown
-
-    if path.exists():
-        raise UsageError(
-            "the file exists already, and nothing is ever overwritten",
-            place=shown(path),
-            remedy=f"another name, or remove it first: rm {shown(path)}",
-        )
-    return path
 
 
 def _film_path(run: Run, checkpoint: Checkpoint, seed: int, episodes: int) -> Path:

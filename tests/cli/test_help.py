@@ -33,12 +33,20 @@ def test_help_of_every_command(operant: Operant, golden: Golden, command: str) -
     golden(f"help/{command}", shown.out)
 
 
+@pytest.mark.parametrize("words", ["hackmatrix", "hackmatrix serve", "hackmatrix replay"])
+def test_help_of_groups(operant: Operant, golden: Golden, words: str) -> None:
+    shown = operant(*words.split(), "--help")
+    assert shown.code == 0
+    golden(f"help/{words.replace(' ', '_')}", shown.out)
+
+
 def test_no_words_at_all_is_a_question_for_help(operant: Operant) -> None:
     assert operant() == operant("--help")
 
 
 def test_help_on_a_command_is_that_commands_help(operant: Operant) -> None:
     assert operant("help", "resume") == operant("resume", "--help")
+    assert operant("help", "hackmatrix") == operant("hackmatrix", "--help")
 
 
 @pytest.mark.parametrize("topic", ["", "algorithm ppo", "env"])

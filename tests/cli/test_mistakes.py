@@ -97,6 +97,9 @@ TYPED: dict[str, tuple[str, ...]] = {
     "unknown_help_topic": ("help", "algorithm", "pppo"),
     "no_runs_yet": ("show", "latest"),
     "plot_of_nothing": ("plot", "ppo_cartpole"),
+    "unknown_game": ("play", "hackmatrx"),
+    "replay_that_is_not_there": ("hackmatrix", "replay", "mine.json"),
+    "unknown_command_of_a_group": ("hackmatrix", "sevre"),
 }
 
 OTHER_FORMATS = {

@@ -1,8 +1,8 @@
 """A Gymnasium environment over any program that speaks the JSON-lines protocol, such as a build of the original.
 
-    HACKMATRIX_BINARY=PATH operant train ppo_cartpole -s env.name=operant/HackMatrixBridge-v0
+    HACKMATRIX_BINARY=PATH operant train maskable_ppo_hackmatrix -s env.name=operant/HackMatrixBridge-v0
 
-A program that ignores the seed of a reset plays unpredictable games, and a run on it cannot be repeated.
+A program that ignores the seed of a reset plays unpredictable games, and a run on it could not be repeated.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ import shlex
 import subprocess
 import tempfile
 import time
+import weakref
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from operant.errors import RunError, UsageError
 
@@ -51,6 +52,8 @@ class Child:
                 f"{command[0]} cannot be started: {problem.strerror or problem}",
                 remedy=f"export {VARIABLE}=PATH    (to a program that speaks the protocol of `{OURS}`)",
             ) from problem
+        # Also when nobody closes it, as in an environment that was refused.
+        self._end = weakref.finalize(self, _end, self._process, self._noise)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """The answer to a request; `RunError` if there is none in time, or one that is none."""
@@ -69,17 +72,7 @@ class Child:
 
     def close(self) -> None:
         """End the input and wait a moment; a process that stays is killed. Harmless when repeated."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
-        self._noise.close()
+        self._end()
 
     def _write(self, line: bytes) -> None:
         assert self._process.stdin is not None
@@ -122,6 +115,20 @@ class Child:
         return RunError(
             f"the game {what}{words}", place=shlex.join(self.command), remedy=f"try by hand: {shlex.join(self.command)}"
         )
+
+
+def _end(process: subprocess.Popen[bytes], noise: IO[bytes]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
+    noise.close()
 
 
 def _short(line: bytes) -> str:

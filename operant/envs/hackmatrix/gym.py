@@ -82,10 +82,15 @@ class HackMatrix(gym.Env[Any, Any]):
 
     def render(self) -> Any:
         """The board: text with colours, or a picture."""
-        from operant.envs.hackmatrix import render
+        from operant.envs.hackmatrix.picture import picture
+        from operant.envs.hackmatrix.render import ansi
+        from operant.envs.hackmatrix.replay import Frame
+        from operant.envs.hackmatrix.wire import observation
 
-        state = self._begun().state
-        return render.ansi(state) if self.render_mode == "ansi" else np.asarray(render.picture(state))
+        game = self._begun()
+        if self.render_mode == "ansi":
+            return ansi(game.state)
+        return np.asarray(picture(Frame(observation(game.state), tuple(game.legal()))))
 
     def _begun(self) -> Game:
         if self.game is None:

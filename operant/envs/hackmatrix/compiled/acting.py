@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 
 from operant.envs.hackmatrix.compiled.aiming import Act, consider
-from operant.envs.hackmatrix.compiled.bits import bit, eight, holds, only, per_cell
+from operant.envs.hackmatrix.compiled.bits import bit, eight, holds, looked_up, only, per_cell
 from operant.envs.hackmatrix.compiled.fusing import settled
 from operant.envs.hackmatrix.compiled.legality import survey
-from operant.envs.hackmatrix.compiled.lists import RESOURCE_BITS, read_cells, write_cells
+from operant.envs.hackmatrix.compiled.lists import RESOURCE_BITS, field, flag, read_cells, shifted, write_cells
 from operant.envs.hackmatrix.compiled.siphoning import siphon
 from operant.envs.hackmatrix.compiled.state import Game, Scene, pack_scene, unpack_scene
 from operant.envs.hackmatrix.compiled.striking import strike
 from operant.envs.hackmatrix.constants import (
-    ATK_PLUS, CALM, CRASH, EXCH, EXCH_ENERGY, FIRST_PROGRAM, MAX_HISTORY, MAX_HP, MIN_INTERVAL, PROGRAMS, REDUC, RESET,
-    SCORE, SHOW, SIPH_PLUS, SIPHON_DELAY, STAGES, STEP, UNDO, WARP, WASTE_HP,
+    ATK_PLUS,
+    CALM,
+    CRASH,
+    EXCH,
+    EXCH_ENERGY,
+    FIRST_PROGRAM,
+    MAX_HISTORY,
+    MAX_HP,
+    MIN_INTERVAL,
+    PROGRAMS,
+    REDUC,
+    RESET,
+    SCORE,
+    SHOW,
+    SIPH_PLUS,
+    SIPHON_DELAY,
+    STAGES,
+    STEP,
+    UNDO,
+    WARP,
+    WASTE_HP,
 )  # fmt: skip
 
 
@@ -47,7 +68,16 @@ def carry_out(game: Game, recalled: Array, action: Array) -> tuple[Game, Deed]:
     reached = act.walks & (scene.at == before.gate) | act.runs(WARP) & (scene.at == game.exit)
     wasted = act.runs(RESET) & (before.hp == WASTE_HP)
     missed = haul.missed_credits, haul.missed_energy
-    return game, Deed(act.legal, act.ends_turn & ~reached, blow.kills, picked_up, reached, wasted, *missed)
+    return game, _settled(Deed(act.legal, act.ends_turn & ~reached, blow.kills, picked_up, reached, wasted, *missed))
+
+
+def _settled(deed: Deed) -> Deed:
+    """The same deed, its flags and kills once and for all in one word."""
+    flags = (deed.legal, deed.ends_turn, deed.picked_up, deed.reached_exit, deed.wasted)
+    word = settled(reduce(or_, (shifted(one, place) for place, one in enumerate(flags))) | shifted(deed.kills, 8))
+    legal, ends_turn, picked_up, reached_exit, wasted = (flag(word, place) for place in range(len(flags)))
+    missed = deed.missed_credits, deed.missed_energy
+    return Deed(legal, ends_turn, field(word, 8, 8), picked_up, reached_exit, wasted, *missed)
 
 
 def _move(scene: Scene, act: Act, landing: Array) -> tuple[Scene, Array]:
@@ -65,19 +95,12 @@ def _move(scene: Scene, act: Act, landing: Array) -> tuple[Scene, Array]:
 def _pay(scene: Scene, act: Act) -> Scene:
     program = jnp.maximum(act.action - FIRST_PROGRAM, 0)
     pays = act.legal & (act.action >= FIRST_PROGRAM)
-    credit = _looked_up(tuple(one.credits for one in PROGRAMS), program)
-    energy = _looked_up(tuple(one.energy for one in PROGRAMS), program)
+    credit = looked_up(tuple(one.credits for one in PROGRAMS), program)
+    energy = looked_up(tuple(one.energy for one in PROGRAMS), program)
     return scene._replace(
         credits=scene.credits - jnp.where(pays, credit, 0),
         energy=scene.energy - jnp.where(pays, energy, 0),
     )
-
-
-def _looked_up(table: tuple[int, ...], index: Array) -> Array:
-    """Entries of a table of numbers below 8, bit by bit: a shift is cheaper than a gather."""
-    place = index.astype(jnp.uint32)
-    planes = [sum((entry >> plane & 1) << i for i, entry in enumerate(table)) for plane in range(3)]
-    return sum((jnp.uint32(bits) >> place & 1) << plane for plane, bits in enumerate(planes)).astype(jnp.int32)
 
 
 def _use_programs(scene: Scene, act: Act, stage: Array) -> Scene:

@@ -18,7 +18,7 @@ NOWHERE = -1
 
 
 class Aim(NamedTuple):
-    """Where a direction leads: the cell of the first target in line (NOWHERE if none), and the cell next to the player."""
+    """Where a direction leads: to the first target in line (NOWHERE if none), and to the cell next to the player."""
 
     target: Array
     is_transmission: Array

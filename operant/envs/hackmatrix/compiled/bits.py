@@ -159,6 +159,14 @@ def nth_bit(word: Array, n: Array, halves: tuple[int, ...] = (16, 8, 4, 2, 1)) -
     return place
 
 
+def looked_up(table: tuple[int, ...], index: Array) -> Array:
+    """Entries of a table of numbers below 8, bit by bit: a shift is cheaper than a gather."""
+    place = index.astype(jnp.uint32)
+    planes = [sum((entry >> plane & 1) << i for i, entry in enumerate(table)) for plane in range(3)]
+    bits = [(jnp.uint32(plane) >> place & 1) << i for i, plane in enumerate(planes)]
+    return reduce(or_, bits).astype(jnp.int32)
+
+
 def union(boards: Board) -> Board:
     """The union along the first axis, of slots."""
     return Board(fold_or(boards.low), fold_or(boards.high))

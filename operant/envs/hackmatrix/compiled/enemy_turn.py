@@ -163,13 +163,11 @@ def _next_step(scene: Scene, enemy: Enemies, occupied: Board) -> Array:
 
     Its own cell may count as occupied here: no path leads back through it.
     """
-    here = bit(scene.at)
     ground = choose(enemy.kind == GLITCH, full(), full() - scene.blocks)
     free = ground - occupied
-    ways = Board(
-        jnp.stack([(free | (ground & here)).low, ground.low]), jnp.stack([(free | (ground & here)).high, ground.high])
-    )
-    around, through = toward(*jnp.broadcast_arrays(enemy.at[None], scene.at[None], ways.low)[:2], ways)
+    reachable = free | ground & bit(scene.at)
+    ways = Board(jnp.stack([reachable.low, ground.low]), jnp.stack([reachable.high, ground.high]))
+    around, through = toward(jnp.stack([enemy.at, enemy.at]), jnp.stack([scene.at, scene.at]), ways)
     through = jnp.where(_is_open(enemy.at, through, free), through, STAY)
     by_path = jnp.where(around != STAY, around, through)
     return jnp.where(by_path != STAY, by_path, _last_resort(enemy.at, scene.at, free))

@@ -7,20 +7,29 @@ back in the order of their numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from jax import Array
 
 from operant.envs.hackmatrix.compiled.bits import SQUARES, WORD_SQUARES
 from operant.envs.hackmatrix.compiled.lists import (
-    AMOUNT_LIMIT, ENEMY_ALIVE, ENEMY_FROM_SIPHON, ENEMY_FROM_TASK, ENEMY_STUNNED, HP_LIMIT, SIGNAL_ALIVE,
-    SIGNAL_FROM_SIPHON, SIGNAL_FROM_TASK, SLOTS, TURNS_LIMIT,
+    AMOUNT_LIMIT,
+    ENEMY_ALIVE,
+    ENEMY_FROM_SIPHON,
+    ENEMY_FROM_TASK,
+    ENEMY_STUNNED,
+    HP_LIMIT,
+    SIGNAL_ALIVE,
+    SIGNAL_FROM_SIPHON,
+    SIGNAL_FROM_TASK,
+    SLOTS,
+    TURNS_LIMIT,
 )  # fmt: skip
 from operant.envs.hackmatrix.compiled.state import HISTORY_SHAPE, LISTS_START, SCENE_WORDS, State
 from operant.envs.hackmatrix.constants import CELLS, DELAY_TURNS, PROGRAM_COUNT, STEP_LIMIT
-from operant.envs.hackmatrix.reference.state import Block, Cell, Enemy, Player, Snapshot
+from operant.envs.hackmatrix.reference.state import Block, Cell, Enemy, Player, Snapshot, Transmission
 from operant.envs.hackmatrix.reference.state import State as Plain
-from operant.envs.hackmatrix.reference.state import Transmission
 
 _CELL_OF = {square: cell for cell, square in enumerate(SQUARES)}
 
@@ -30,7 +39,7 @@ def state_of(plain: Plain, key: tuple[int, int], event: int, steps: int = 0) -> 
     history = np.zeros(HISTORY_SHAPE, np.uint32)
     for row, one in enumerate(plain.history):
         history[row] = scene_words(one)
-    return State(game_words(plain, key, event, steps), history)
+    return State(cast(Array, game_words(plain, key, event, steps)), cast(Array, history))
 
 
 def game_words(plain: Plain, key: tuple[int, int], event: int, steps: int) -> np.ndarray:
@@ -124,7 +133,9 @@ def plain_of(words: Any) -> Plain:
 
 
 def _cells(boards: list[int], entries: list[int], gate: int) -> list[Cell]:
-    blocks, siphoned, centres, pickups = (low | high << WORD_SQUARES for low, high in zip(*[iter(boards)] * 2, strict=True))
+    blocks, siphoned, centres, pickups = (
+        low | high << WORD_SQUARES for low, high in zip(*[iter(boards)] * 2, strict=True)
+    )
     cells: list[Cell] = []
     for square, word in zip(SQUARES, entries, strict=True):
         content = "exit" if square == gate else "pickup" if pickups >> square & 1 else "empty"

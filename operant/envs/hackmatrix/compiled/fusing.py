@@ -3,8 +3,7 @@
 A compiler that fuses everything into everything repeats a long computation in each pass that uses its
 result, and for each slot of a list. Two habits keep it in bounds: what is long and used widely is
 `settled` in memory first, and what compares all slots of a list with each other goes through the
-slots one after the other. Both depend on the device: an accelerator wants few and large passes, and a
-processor wants code that is quickly compiled.
+slots in a loop, a few at a time.
 """
 
 from __future__ import annotations
@@ -26,11 +25,8 @@ def column(values: tuple[int, ...] | range, like: Array) -> Array:
 
 
 def settled(words: Array) -> Array:
-    """The same words, computed once: processors get a window over one element, which their fusion stops at.
-
-    Elsewhere the compiler weighs the cost of repetition itself.
-    """
-    return lax.platform_dependent(words, cpu=_through_a_window, default=lambda same: same)
+    """The same words, computed once: a barrier, for which processors need a window over single elements."""
+    return lax.platform_dependent(words, cpu=_through_a_window, default=lax.optimization_barrier)
 
 
 def _through_a_window(words: Array) -> Array:
@@ -40,7 +36,7 @@ def _through_a_window(words: Array) -> Array:
 
 
 def fold(operation: Callable[[Array, Array], Array], values: Array) -> Array:
-    """All slots combined by an operation for which 0 changes nothing; a long list is halved, else it takes three passes."""
+    """All slots combined by an operation for which 0 changes nothing; a long list is halved, to make one pass of three."""
     if len(values) > LONG:
         half = len(values) // 2
         values = operation(values[:half], values[half:])
@@ -57,25 +53,16 @@ def total(values: Array) -> Array:
     return fold(lax.add, values.astype(jnp.int32))
 
 
-def each_slot(number: int, one: Callable[[Array | int, Carried], Carried], start: Carried) -> Carried:
-    """Apply `one` for slot 0, 1, ..: in a loop on a processor, all in one pass elsewhere."""
-
-    def in_one_pass(carried: Carried) -> Carried:
-        for slot in range(number):
-            carried = one(slot, carried)
-        return carried
-
-    def in_a_loop(carried: Carried) -> Carried:
-        return lax.fori_loop(0, number, one, carried, unroll=UNROLLED)
-
-    return lax.platform_dependent(start, cpu=in_a_loop, default=in_one_pass)
+def each_slot(number: int, one: Callable[[Array, Carried], Carried], start: Carried) -> Carried:
+    """Apply `one` for slot 0, 1, .."""
+    return lax.fori_loop(0, number, one, start, unroll=UNROLLED)
 
 
 def is_first(values: Array, counted: Array) -> Array:
     """By slot: whether no counted slot before it has the same value."""
     index = column(range(len(values)), values[0])
 
-    def one(slot: Array | int, repeated: Array) -> Array:
+    def one(slot: Array, repeated: Array) -> Array:
         return repeated | counted[slot] & (values == values[slot]) & (index > slot)
 
     return ~each_slot(len(values), one, jnp.zeros(values.shape, bool))
@@ -85,7 +72,7 @@ def compact(words: Array, alive: Array, number: int) -> Array:
     """The first `number` words that are alive, in order; 0 beyond the last of them."""
     index = column(range(number), words[0])
 
-    def one(slot: Array | int, carried: tuple[Array, Array]) -> tuple[Array, Array]:
+    def one(slot: Array, carried: tuple[Array, Array]) -> tuple[Array, Array]:
         packed, before = carried
         here = alive[slot] & (index == before)
         return jnp.where(here, words[slot], packed), before + alive[slot]
@@ -98,7 +85,7 @@ def places(priority: Array, counted: Array) -> Array:
     """By slot: how many counted slots come before it in ascending order, the lower slot first on ties."""
     index = column(range(len(priority)), priority[0])
 
-    def one(slot: Array | int, place: Array) -> Array:
+    def one(slot: Array, place: Array) -> Array:
         earlier = (priority[slot] < priority) | (priority[slot] == priority) & (index > slot)
         return place + (counted[slot] & earlier)
 
@@ -108,7 +95,7 @@ def places(priority: Array, counted: Array) -> Array:
 def first_at(squares: Array, at: Array, alive: Array, looks: Array) -> Array:
     """By square: the looks of the first living slot on it, which are never 0; 0 if there is none."""
 
-    def one(slot: Array | int, found: Array) -> Array:
+    def one(slot: Array, found: Array) -> Array:
         return jnp.where((found == 0) & alive[slot] & (squares == at[slot]), looks[slot], found)
 
     return each_slot(len(looks), one, jnp.zeros((len(squares), *looks.shape[1:]), looks.dtype))

@@ -9,8 +9,8 @@ from jax import Array, lax
 
 from operant.envs.hackmatrix.compiled.bits import Board, bit, count, nth, only, union
 from operant.envs.hackmatrix.compiled.draws import Source, scaled
-from operant.envs.hackmatrix.compiled.paths import is_connected, is_siphonable
 from operant.envs.hackmatrix.compiled.fusing import column, settled
+from operant.envs.hackmatrix.compiled.paths import is_connected, is_siphonable
 from operant.envs.hackmatrix.constants import AT_ATTEMPT, AT_BLOCKS, BLOCK_ATTEMPTS, MAX_BLOCKS, MIN_BLOCKS
 
 AT_ONCE = 10  # attempts side by side
@@ -44,7 +44,9 @@ def draw_layout(source: Source, eligible: Board, exit_at: Array) -> Layout:
         attempts = search.made + column(range(AT_ONCE), most)
         squares = _attempt(source, eligible, most, attempts)
         blocks = union(only((_blocks(most) < number)[:, None], bit(squares)))
-        valid = is_connected(blocks, jnp.broadcast_to(exit_at, attempts.shape[:1] + exit_at.shape)) & is_siphonable(blocks)
+        valid = is_connected(blocks, jnp.broadcast_to(exit_at, attempts.shape[:1] + exit_at.shape)) & is_siphonable(
+            blocks
+        )
         first = jnp.where(valid, attempts, NONE_YET).min(0)
         chosen = jnp.where(attempts == first, squares, 0).sum(1, dtype=jnp.int32)
         is_new = (search.found == NONE_YET) & (first < NONE_YET)

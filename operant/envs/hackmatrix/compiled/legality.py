@@ -32,8 +32,33 @@ from operant.envs.hackmatrix.compiled.lists import (
 )
 from operant.envs.hackmatrix.compiled.state import Game
 from operant.envs.hackmatrix.constants import (
-    ANTI_V, ATK_PLUS, ATK_PLUS_USES, CALM, COL, CRASH, D_BOM, DAEMON, DEBUG, DELAY, HACK, MAX_HP, POLY, PROGRAM_COUNT,
-    PROGRAMS, PULL, PUSH, REDUC, RESET, ROW, SCORE, SHOW, SIZE, STAGES, UNDO, VIRUS, WARP,
+    ANTI_V,
+    ATK_PLUS,
+    ATK_PLUS_USES,
+    CALM,
+    COL,
+    CRASH,
+    D_BOM,
+    DAEMON,
+    DEBUG,
+    DELAY,
+    HACK,
+    MAX_HP,
+    POLY,
+    PROGRAM_COUNT,
+    PROGRAMS,
+    PULL,
+    PUSH,
+    REDUC,
+    RESET,
+    ROW,
+    SCORE,
+    SHOW,
+    SIZE,
+    STAGES,
+    UNDO,
+    VIRUS,
+    WARP,
 )  # fmt: skip
 
 

@@ -11,14 +11,34 @@ from operant.envs.hackmatrix.compiled.fusing import first_at, settled
 from operant.envs.hackmatrix.compiled.lists import read_cells, read_enemies, read_transmissions, shifted
 from operant.envs.hackmatrix.compiled.state import Game, Scene
 from operant.envs.hackmatrix.constants import (
-    CELLS, CH_BLOCK, CH_CENTRE, CH_CREDITS, CH_ENEMY, CH_ENEMY_HP, CH_ENERGY, CH_EXIT, CH_FROM_SIPHON, CH_PICKUP,
-    CH_POINTS, CH_PROGRAM, CH_SIPHONED, CH_SPAWN, CH_STUNNED, CH_TRANSMISSION, CHANNELS, CRYPTOG, MAX_HP, MAX_POINTS,
-    PROGRAM_COUNT, SIZE, STAGES,
+    CELLS,
+    CH_BLOCK,
+    CH_CENTRE,
+    CH_CREDITS,
+    CH_ENEMY,
+    CH_ENEMY_HP,
+    CH_ENERGY,
+    CH_EXIT,
+    CH_FROM_SIPHON,
+    CH_PICKUP,
+    CH_POINTS,
+    CH_PROGRAM,
+    CH_SIPHONED,
+    CH_SPAWN,
+    CH_STUNNED,
+    CH_TRANSMISSION,
+    CHANNELS,
+    CRYPTOG,
+    MAX_HP,
+    MAX_POINTS,
+    PLAYER_FEATURES,
+    PROGRAM_COUNT,
+    SIZE,
+    STAGES,
 )  # fmt: skip
 
 MOST_SEEN = 50  # credits or energy
-SIPHON_SCALE = 10
-ATTACK_SCALE = 2
+PLAYER_SCALES = (SIZE - 1, SIZE - 1, MAX_HP, MOST_SEEN, MOST_SEEN, STAGES - 1, 10, 2, 1, 1)
 TURNS_SEEN = 4
 AMOUNT_SCALE = 3
 
@@ -53,20 +73,15 @@ def observe(game: Game) -> Array:
 
 
 def _player(game: Game) -> Array:
-    scene = game.scene
-    values = [
-        row_of(scene.at) / (SIZE - 1),
-        col_of(scene.at) / (SIZE - 1),
-        scene.hp / MAX_HP,
-        jnp.minimum(scene.credits / MOST_SEEN, 1),
-        jnp.minimum(scene.energy / MOST_SEEN, 1),
-        (game.stage - 1) / (STAGES - 1),
-        scene.siphons / SIPHON_SCALE,
-        (scene.attack - 1) / ATTACK_SCALE,
-        scene.show.astype(jnp.float32),
-        scene.calm.astype(jnp.float32),
-    ]
-    return jnp.stack(values, axis=-1).astype(jnp.float32)
+    """The numbers of the player, all in one pass; credits and energy are limited."""
+    scene, lane = game.scene, np.arange(PLAYER_FEATURES)
+    place = row_of(scene.at), col_of(scene.at)
+    wealth = jnp.minimum(scene.credits, MOST_SEEN), jnp.minimum(scene.energy, MOST_SEEN)
+    progress = game.stage - 1, scene.siphons, scene.attack - 1, scene.show, scene.calm
+    numbers = jnp.zeros((*scene.at.shape, PLAYER_FEATURES), jnp.int32)
+    for index, number in enumerate((*place, scene.hp, *wealth, *progress)):
+        numbers = jnp.where(lane == index, number[..., None], numbers)
+    return numbers.astype(jnp.float32) / np.array(PLAYER_SCALES, np.float32)
 
 
 def _programs(scene: Scene) -> Array:

@@ -36,7 +36,8 @@ def renew(start: Renewal, next_stage: Array, over: Array, keys: Array) -> Renewa
     number = over.shape[0]
     size = min(number, max(FEWEST, number // SHARE))
     queue, total = _queue(jnp.concatenate([next_stage, over]), size)
-    sources = Source(*jax.random.key_data(keys).T[:2], jnp.zeros(number, jnp.uint32))
+    data = jax.random.key_data(keys)
+    sources = Source(data[:, 0], data[:, 1], jnp.zeros(number, jnp.uint32))
 
     def one(turn: Array, done: Renewal) -> Renewal:
         waiting = turn * size + jnp.arange(size) < total

@@ -8,14 +8,27 @@ import jax.numpy as jnp
 from jax import Array
 
 from operant.envs.hackmatrix.compiled.acting import Deed
-from operant.envs.hackmatrix.compiled.bits import manhattan
+from operant.envs.hackmatrix.compiled.bits import Board, manhattan
 from operant.envs.hackmatrix.compiled.lists import read_enemies
 from operant.envs.hackmatrix.compiled.paths import distance
-from operant.envs.hackmatrix.compiled.bits import Board
 from operant.envs.hackmatrix.compiled.state import Game, Scene
 from operant.envs.hackmatrix.constants import (
-    DEATH_SHARE, DISTANCE_PAY, FINAL_STAGE_PAY, HOLDING_PAY, KILL_PAY, PICKUP_PAY, QUALITY_SHARE, RESOURCE_PAY,
-    REWARD_PARTS, SCORE_PAY, SIPHON_DEATH_PAY, STAGE_PAY, STAGES, STEP_PENALTY, VICTORY_PAY, VICTORY_SCORE_PAY,
+    DEATH_SHARE,
+    DISTANCE_PAY,
+    FINAL_STAGE_PAY,
+    HOLDING_PAY,
+    KILL_PAY,
+    PICKUP_PAY,
+    QUALITY_SHARE,
+    RESOURCE_PAY,
+    REWARD_PARTS,
+    SCORE_PAY,
+    SIPHON_DEATH_PAY,
+    STAGE_PAY,
+    STAGES,
+    STEP_PENALTY,
+    VICTORY_PAY,
+    VICTORY_SCORE_PAY,
     WASTE_PAY,
 )  # fmt: skip
 

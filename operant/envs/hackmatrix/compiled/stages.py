@@ -15,6 +15,7 @@ from operant.envs.hackmatrix.compiled.bits import (
     corners,
     full,
     holds,
+    looked_up,
     nth_bit,
     per_cell,
     to_board,
@@ -32,11 +33,33 @@ from operant.envs.hackmatrix.compiled.lists import (
 )
 from operant.envs.hackmatrix.compiled.spawning import Room, room, spawn
 from operant.envs.hackmatrix.compiled.state import (
-    CREDITS_ROW, ENERGY_ROW, GAME_WORDS, NOTES_ROW, SIPHONS_ROW, SOURCE_ROWS, Game, empty_game, pack,
+    CREDITS_ROW,
+    ENERGY_ROW,
+    GAME_WORDS,
+    NOTES_ROW,
+    SIPHONS_ROW,
+    SOURCE_ROWS,
+    Game,
+    empty_game,
+    pack,
 )  # fmt: skip
 from operant.envs.hackmatrix.constants import (
-    AMOUNTS, AT_BONUS, AT_CONTENT, AT_CORNER, AT_EXIT, AT_RESOURCE, AT_STAGE_SPAWN, BONUS_CREDITS, BONUS_ENERGY,
-    BONUS_SIPHONS, CELLS, MAX_BLOCKS, MAX_POINTS, PROGRAM_COUNT, PROGRAMS, QUESTION_ODDS,
+    AMOUNTS,
+    AT_BONUS,
+    AT_CONTENT,
+    AT_CORNER,
+    AT_EXIT,
+    AT_RESOURCE,
+    AT_STAGE_SPAWN,
+    BONUS_CREDITS,
+    BONUS_ENERGY,
+    BONUS_SIPHONS,
+    CELLS,
+    MAX_BLOCKS,
+    MAX_POINTS,
+    PROGRAM_COUNT,
+    PROGRAMS,
+    QUESTION_ODDS,
 )  # fmt: skip
 
 with jax.ensure_compile_time_eval():
@@ -142,10 +165,8 @@ def _draw_programs(words: Array, is_program: Array) -> Array:
 
 
 def _spawn_count(program: Array) -> Array:
-    """The spawn count of a block that holds a program; one of 1 to 8, so three bits of it less one."""
-    place = program.astype(jnp.uint32)
-    planes = [sum((one.spawn - 1 >> plane & 1) << i for i, one in enumerate(PROGRAMS)) for plane in range(3)]
-    return 1 + sum((jnp.uint32(bits) >> place & 1) << plane for plane, bits in enumerate(planes)).astype(jnp.int32)
+    """The spawn count of a block that holds a program: 1 to 8."""
+    return 1 + looked_up(tuple(one.spawn - 1 for one in PROGRAMS), program)
 
 
 def _draw_resources(source: Source, like: Array) -> Array:
@@ -170,5 +191,3 @@ def _first_transmissions(game: Game, source: Source, left: Room) -> Array:
         return jnp.where(index == number + j, word, words), left
 
     return lax.fori_loop(0, game.stage.max(), one, (words, left))[0]
-
-

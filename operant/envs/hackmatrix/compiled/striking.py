@@ -1,4 +1,4 @@
-"""What an action does to enemies and transmissions: hits, removals, changes of type and place, and the kills it counts."""
+"""What an action does to enemies and transmissions: hits, removals, new types and places, and the kills it counts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,25 @@ from operant.envs.hackmatrix.compiled.lists import (
 from operant.envs.hackmatrix.compiled.shoving import shove
 from operant.envs.hackmatrix.compiled.state import Scene
 from operant.envs.hackmatrix.constants import (
-    ANTI_V, AT_POLY, AT_WARP, COL, CRASH, CRYPTOG, D_BOM, DAEMON, DEBUG, DELAY, DELAY_TURNS, HACK, HIT_BY_ANTI_V, POLY,
-    PULL, PUSH, ROW, VIRUS, WARP,
+    ANTI_V,
+    AT_POLY,
+    AT_WARP,
+    COL,
+    CRASH,
+    CRYPTOG,
+    D_BOM,
+    DAEMON,
+    DEBUG,
+    DELAY,
+    DELAY_TURNS,
+    HACK,
+    HIT_BY_ANTI_V,
+    POLY,
+    PULL,
+    PUSH,
+    ROW,
+    VIRUS,
+    WARP,
 )  # fmt: skip
 
 NOBODY = 1 << 20
@@ -132,9 +149,7 @@ def _removed(scene: Scene, enemies: Enemies, act: Act, victim: Victim, chosen: A
     return crashed | landed_on | act.runs(D_BOM) & chosen
 
 
-def _strike_transmissions(
-    scene: Scene, old: Transmissions, act: Act, victim: Victim
-) -> tuple[Transmissions, Array]:
+def _strike_transmissions(scene: Scene, old: Transmissions, act: Act, victim: Victim) -> tuple[Transmissions, Array]:
     chosen = slots(scene.at) == victim.slot
     crashed = act.runs(CRASH) & holds(eight(scene.at), old.at)
     landed_on = act.runs(WARP) & victim.exists & (old.at == victim.square)
@@ -155,6 +170,3 @@ def _most_hp(kind: Array) -> Array:
     """The HP of a fresh enemy of a type: a daemon has one more."""
     usual = min(MAX_HP)
     return usual + (kind == DAEMON)
-
-
-

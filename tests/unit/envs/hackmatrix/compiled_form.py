@@ -36,9 +36,9 @@ SIDE_BY_SIDE = 192
 class Stepped(NamedTuple):
     """Arrays of the host after one step of every game."""
 
-    states: State
+    states: Any
     seen: np.ndarray
-    outcome: Outcome
+    outcome: Any
     masks: np.ndarray
 
     def parts(self, index: int) -> dict[str, float]:
@@ -47,8 +47,13 @@ class Stepped(NamedTuple):
 
 @lru_cache(maxsize=1)
 def resetter() -> Any:
-    """New games of the seeds given, and what is seen of them."""
-    return jax.jit(jax.vmap(lambda seed: ENV.reset(jax.random.key(seed))))
+    """New games of the keys given, and what is seen of them."""
+    return jax.jit(jax.vmap(ENV.reset))
+
+
+def keys_of(seeds: Iterable[int]) -> jax.Array:
+    """The typed keys of seeds."""
+    return jax.vmap(jax.random.key)(np.array(list(seeds)))
 
 
 @lru_cache(maxsize=1)
@@ -94,10 +99,10 @@ def _on_host(result: Any) -> Stepped:
     return Stepped(*jax.tree.map(np.array, result))
 
 
-def together(states: list[State]) -> State:
+def together(states: list[State]) -> Any:
     """As many states as are played side by side, the last one repeated where there are fewer."""
     filled = states + [states[-1]] * (SIDE_BY_SIDE - len(states))
-    return State(np.stack([one.words for one in filled]), np.stack([one.history for one in filled]))
+    return jax.tree.map(lambda *rows: np.stack(rows), *filled)
 
 
 class Recorded:

@@ -10,9 +10,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from operant.envs.check import check_env
 from operant.envs.hackmatrix.bridge import HackMatrixBridge
 from operant.envs.hackmatrix.gym import HackMatrix
 from operant.errors import RunError, UsageError
+from operant.spec.schema import EnvSpec
 from tests.unit.envs.hackmatrix.forms import ROOT, SERVE
 
 
@@ -104,3 +106,17 @@ def test_a_mask_beyond_the_actions(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="makes no sense as getValidActions"):
         env.reset(seed=1)
     env.close()
+
+
+def test_a_program_that_ignores_its_seed_is_refused_before_any_training(tmp_path: Path) -> None:
+    text = (
+        "import json, sys\n"
+        "from operant.envs.hackmatrix.serve import Server\n"
+        "server = Server()\n"
+        "for line in sys.stdin.buffer:\n"
+        "    print(server.reply(line.replace(b'seed', b'luck')), flush=True)\n"
+    )
+    spec = EnvSpec(name="operant/HackMatrixBridge-v0", max_frame=100, kwargs={"binary": script(tmp_path, text)})
+    with pytest.raises(UsageError, match="ignores its seed"):
+        check_env(spec)
+    check_env(EnvSpec(name="operant/HackMatrixBridge-v0", max_frame=100)).close()

@@ -17,7 +17,7 @@ from operant.envs.hackmatrix.reference import Game
 from operant.envs.hackmatrix.reference.board import place
 from operant.envs.hackmatrix.reference.export import export_state
 from operant.envs.hackmatrix.set_state import read_state
-from tests.unit.envs.hackmatrix.compiled_form import SIDE_BY_SIDE, play_cases, resetter, step, together, view
+from tests.unit.envs.hackmatrix.compiled_form import SIDE_BY_SIDE, keys_of, play_cases, resetter, step, together, view
 from tests.unit.envs.hackmatrix.test_golden import BOARDS, GAMES, RICH, VECTORS, WORDS_OF_SEVEN
 
 CASES = load_cases()
@@ -53,7 +53,7 @@ def test_words_of_a_seed() -> None:
 
 def test_boards_after_a_reset() -> None:
     seeds = [*BOARDS, *range(SIDE_BY_SIDE - len(BOARDS))]
-    states, seen = resetter()(np.array(seeds))
+    states, seen = resetter()(keys_of(seeds))
     again, _ = view(states)
     assert (np.asarray(seen) == again).all()
     for words, seed in zip(np.asarray(states.words), seeds, strict=True):

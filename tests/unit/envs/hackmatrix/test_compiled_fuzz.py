@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,12 +23,17 @@ from operant.envs.hackmatrix.constants import (
 from operant.envs.hackmatrix.reference import Game, Outcome
 from operant.envs.hackmatrix.reference.draws import Threefry
 from operant.envs.hackmatrix.reference.observation import observe
-from tests.unit.envs.hackmatrix.compiled_form import SIDE_BY_SIDE, Stepped, advance, resetter, together, view
+from tests.unit.envs.hackmatrix.compiled_form import SIDE_BY_SIDE, Stepped, advance, keys_of, resetter, together, view
 from tests.unit.envs.hackmatrix.starts import random_state, random_steps
 
 UNKNOWN_ROW = np.uint32(7 << 23)  # where the ring of snapshots has its newest one is nobody's business
 RICH_SHARE = 0.5
 ODD_SHARE = 0.04
+
+
+def is_close(found: np.ndarray, wanted: np.ndarray) -> bool:
+    """Whether two observations are equal but for the rounding of a division."""
+    return bool((abs(found - wanted) <= 1e-6).all())
 
 
 class Fuzz:
@@ -36,7 +42,7 @@ class Fuzz:
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
         self.games = [Game(seed * SIDE_BY_SIDE + index) for index in range(SIDE_BY_SIDE)]
-        self.states: State = together([self.enriched(game) for game in self.games])
+        self.states: Any = together([self.enriched(game) for game in self.games])
         self.reached: Counter[str] = Counter()
         self.keys = jax.random.split(jax.random.key(seed), SIDE_BY_SIDE)
         self.steps = 0
@@ -90,7 +96,7 @@ class Fuzz:
             assert parts[name] == pytest.approx(result.parts[name], rel=1e-6, abs=1e-4), f"{place}: {name}"
         ended = bool(after.outcome.terminated[index]), bool(after.outcome.truncated[index])
         assert ended == (result.done, result.truncated), place
-        assert np.array_equal(after.outcome.observation[index], observe(game.state).flat()), place
+        assert is_close(after.outcome.observation[index], observe(game.state).flat()), place
         if result.done or result.truncated:
             high, low = fresh.tolist()
             game.reset(high << 32 | low)
@@ -106,7 +112,7 @@ class Fuzz:
         if game.state.history:
             row = after.states.history[index, newest]
             assert np.array_equal(row, scene_words(game.state.history[-1])), f"{place}: snapshot"
-        assert np.array_equal(after.seen[index], observe(game.state).flat()), f"{place}: observation"
+        assert is_close(after.seen[index], observe(game.state).flat()), f"{place}: observation"
         assert after.masks[index].tolist() == game.mask(), f"{place}: mask"
 
     def count(self, game: Game, action: int, result: Outcome, crowd: int) -> None:
@@ -152,12 +158,11 @@ def test_the_forms_agree_for_a_million_steps(seed: int) -> None:
     fuzz = Fuzz(seed)
     fuzz.play(1 + 100_000 // SIDE_BY_SIDE)
     print(seed, sorted(fuzz.reached.items()))
-    assert EXPECTED | {"out of time with a stage completed"} - set(fuzz.reached) == EXPECTED
+    assert EXPECTED - set(fuzz.reached) == set()
 
 
 def test_ordinary_play_never_meets_the_capacities() -> None:
-    seeds = np.arange(SIDE_BY_SIDE)
-    states = jax.tree.map(np.array, resetter()(seeds)[0])
+    states = jax.tree.map(np.array, resetter()(keys_of(range(SIDE_BY_SIDE)))[0])
     most, masks = 0, view(states)[1]
     rng = Random(0)
     for step in range(60):

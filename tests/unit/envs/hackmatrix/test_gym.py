@@ -32,7 +32,7 @@ def inner(env: gym.Env) -> HackMatrix:
 @pytest.mark.filterwarnings("ignore:.*observation space.*infinity")
 def test_gymnasiums_checker_is_content(form: str) -> None:
     env = make(observation=form)
-    check_env(env.unwrapped, skip_render_check=True)
+    check_env(env.unwrapped)
     env.close()
 
 
@@ -113,6 +113,13 @@ def test_the_dict_form_says_the_same() -> None:
     np.testing.assert_array_equal(
         flat, np.concatenate([np.ravel(parts[key]) for key in ("player", "programs", "grid")])
     )
+
+
+def test_it_can_be_drawn() -> None:
+    for mode, kind in (("ansi", str), ("rgb_array", np.ndarray)):
+        env = make(render_mode=mode)
+        env.reset(seed=9)
+        assert isinstance(env.render(), kind)
 
 
 def test_an_unknown_form_is_refused() -> None:
