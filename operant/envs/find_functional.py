@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,6 +35,23 @@ OURS: dict[str, tuple[str, str, dict[str, Any]]] = {
         for kind in ("constant", "observation", "discount", "action", "both")
     },
 }
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The kind of a problem's actions, whether it says which are legal, and whether its observations are vectors."""
+
+    discrete: bool
+    bounded: bool = True
+    masked: bool = False
+    vectors: bool = True
+
+
+PLAIN = {
+    **dict.fromkeys(("CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0"), Facts(discrete=True)),
+    **dict.fromkeys(("MountainCarContinuous-v0", "Pendulum-v1"), Facts(discrete=False)),
+    "HackMatrix-v0": Facts(discrete=True, masked=True),
+}
 LIBRARIES = {"gymnax": "operant.envs.functional_gymnax", "brax": "operant.envs.functional_brax"}
 INSTALL_JAX = "scripts/uv sync --extra jax    (in a clone; elsewhere: pip install 'operant[jax]')"
 
@@ -48,6 +67,16 @@ def find_functional(spec: EnvSpec) -> FunctionalEnv:
     module, kind, settings = OURS[spec.name]
     limit = {} if spec.max_t is None else {"limit": spec.max_t}
     return _made(getattr(import_module(module), kind), spec, {"name": spec.name, **settings, **limit})
+
+
+def facts_of(spec: EnvSpec) -> Facts:
+    """What a learner must know of a problem; of a plain one of ours JAX need not be loaded for it."""
+    need_jax(f"env.name: {spec.name} in JAX")
+    if spec.name in PLAIN and not spec.kwargs:
+        return PLAIN[spec.name]
+    env = find_functional(spec)
+    low, high = getattr(env.actions, "low", 0.0), getattr(env.actions, "high", 0.0)
+    return Facts(hasattr(env.actions, "n"), math.isfinite(high - low), env.masked, len(env.observation_shape) == 1)
 
 
 def need_jax(wanted_by: str) -> None:

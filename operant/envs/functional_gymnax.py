@@ -48,8 +48,8 @@ class GymnaxEnv(FunctionalEnv):
         space = env.action_space(params)
         if isinstance(space, spaces.Discrete):
             return Discrete(int(space.n))
-        if isinstance(space, spaces.Box):
-            return Continuous(float(jnp.min(space.low)), float(jnp.max(space.high)), tuple(space.shape))
+        if isinstance(space, spaces.Box) and jnp.ptp(jnp.asarray(space.low)) == jnp.ptp(jnp.asarray(space.high)) == 0:
+            return Continuous(float(jnp.max(space.low)), float(jnp.max(space.high)), tuple(space.shape))
         raise UsageError(f"env.name: {self.name} has actions {space}, which no algorithm here supports")
 
     def reset(self, key: Array) -> tuple[Seen, Array]:

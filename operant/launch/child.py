@@ -15,6 +15,7 @@ from operant.run.run import Experiment, Run, create_experiment
 
 # What a checkpoint holds was built from these settings; with others it could not be loaded, or would lie.
 FIXED = (
+    "engine",
     "env.name",
     "env.num_envs",
     "env.max_t",
@@ -114,7 +115,8 @@ def _start_of(run: Run) -> Checkpoint:
 def _refuse_unfit(experiment: Experiment, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     for path in FIXED:
         old, new = _at(before, path), _at(after, path)
-        if old != new:
+        # A run from before there were engines has no word for the only one.
+        if old != new and not (path == "engine" and old is None):
             raise UsageError(
                 f"{path} cannot change in a child run: the parent's checkpoint was made with {old!r}",
                 place=shown(experiment.path),

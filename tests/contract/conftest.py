@@ -452,6 +452,7 @@ SLOW = (
     "dqn-compiled",
     "a2c-lstm",
     "ppo-fused-continuous",
+    "dqn-fused",
     "sac-fused",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.fused.actor import load_policy
@@ -70,7 +71,7 @@ def deciding(spec: Spec, checkpoint: Path) -> Decide:
 def greedy(spec: Spec, checkpoint: Path) -> Act:
     """The checkpoint's policy as a function of observations and masks."""
     learner, policy = load_policy(spec, checkpoint)
-    act = jax.jit(lambda seen, mask: learner.act(policy, seen, mask, jax.random.key(0), np.int32(GREEDY)))
+    act = jax.jit(lambda seen, mask: learner.act(policy, seen, mask, jax.random.key(0), jnp.int32(GREEDY)))
     return lambda seen, mask: np.asarray(act(seen, mask))
 
 

@@ -101,8 +101,8 @@ def play(
         told = (now.observation, outcome.reward, outcome.terminated, outcome.truncated)
         return (Playing(after, add(ring, one)), tally), told
 
-    (after, tally), (seen, *ends) = lax.scan(step, (start, tally), (bits, keys))
-    counted, recorded, ended = worlds.account(after.worlds, *ends, axis)
+    (after, tally), (seen, reward, terminated, truncated) = lax.scan(step, (start, tally), (bits, keys))
+    counted, recorded, ended = worlds.account(after.worlds, reward, terminated, truncated, axis)
     return Playing(counted, after.ring), seen, tally, recorded, ended
 
 

@@ -103,8 +103,11 @@ class Sac(Learner):
         of_worlds, of_play = jax.random.split(key)
         seen = normalise.fresh(self.env.observation_shape) if self.spec.env.normalize_obs else None
         log_alpha = jnp.float32(math.log(self.settings.temperature))
-        parts = ({"actor": weights["actor"]}, {"critic": weights["critic"]})
-        memories = (*map(self.optimiser.init, parts), self.plain.init({"log_alpha": log_alpha}))
+        memories = (
+            self.optimiser.init({"actor": weights["actor"]}),
+            self.optimiser.init({"critic": weights["critic"]}),
+            self.plain.init({"log_alpha": log_alpha}),
+        )
         target = jax.tree.map(jnp.array, weights["critic"])
         mind = Mind(weights["critic"], target, log_alpha, memories, jnp.int32(0), of_play, jnp.int32(0))
         started = worlds.begin(self.env, own_key(axis, of_worlds), self.local)

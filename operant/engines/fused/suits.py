@@ -6,23 +6,22 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from operant.engines.fused.learners import LEARNERS
-from operant.engines.fused.optimise import RULES
-from operant.engines.fused.program import prepare_jax
-from operant.envs.find_functional import find_functional
-from operant.envs.functional import Continuous, Discrete, FunctionalEnv
+from operant.envs.find_functional import Facts, facts_of
 from operant.errors import UsageError
 from operant.spec.misfit import setting
 from operant.spec.proximal import PpoSpec
 from operant.spec.schema import Spec
 
+# Named here so that a spec is checked without loading JAX, which takes seconds; a test holds both to the truth.
+ALGORITHMS = ("ppo", "dqn", "sac")
+OPTIMISERS = ("adam", "adamw", "rmsprop", "sgd")
 MOST_FRAMES = 2**31 - 1
 OWN = "the compiled program steps its environments itself"
 # For each setting the values that this engine has, and why it has no others.
 ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "agent.algorithm.name": (tuple(LEARNERS), "it has these algorithms only"),
+    "agent.algorithm.name": (ALGORITHMS, "it has these algorithms only"),
     "agent.net.type": (("mlp",), "its networks are perceptrons"),
-    "agent.net.optimizer.name": (tuple(RULES), "it has these optimisers only"),
+    "agent.net.optimizer.name": (OPTIMISERS, "it has these optimisers only"),
     "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
     "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),
     "agent.net.optimizer.centered": ((False,), "its RMSprop is the plain one"),
@@ -55,9 +54,12 @@ OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
 
 def check_suits(spec: Spec) -> None:
     """`UsageError` for a setting or a problem that this engine cannot take, or a device that is not there."""
-    for refusal in (*unsupported(spec), *unsuited(spec, find_functional(spec.env)), *unequal(spec)):
+    for refusal in (*unsupported(spec), *unsuited(spec, facts_of(spec.env)), *unequal(spec)):
         raise refusal
-    prepare_jax(spec)
+    if spec.meta.device != "cpu" or spec.meta.devices > 1:
+        from operant.engines.fused.program import prepare_jax
+
+        prepare_jax(spec)
 
 
 def unsupported(spec: Spec) -> Iterator[UsageError]:
@@ -73,31 +75,31 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
             )
 
 
-def unsuited(spec: Spec, env: FunctionalEnv) -> Iterator[UsageError]:
-    """What does not fit the problem, or the number of devices."""
-    name, actions = spec.agent.algorithm.name, env.actions
-    if name == "dqn" and not isinstance(actions, Discrete):
+def unsuited(spec: Spec, facts: Facts) -> Iterator[UsageError]:
+    """What does not fit the problem."""
+    name, env = spec.agent.algorithm.name, spec.env
+    if name == "dqn" and not facts.discrete:
         yield UsageError(
             f"agent.algorithm: dqn chooses among discrete actions, but {env.name} has real ones",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
         )
-    if name == "sac" and isinstance(actions, Continuous) and not math.isfinite(actions.high - actions.low):
+    if name == "sac" and not facts.bounded:
         yield UsageError(
             f"agent.algorithm: sac needs bounds to act within, but those of {env.name} are infinite",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
-    if env.masked and name != "ppo":
+    if facts.masked and name != "ppo":
         yield UsageError(
             f"agent.algorithm: {env.name} says which actions are legal, and {name} of this engine does not listen",
             remedy="-s agent.algorithm.name=ppo, which does",
         )
-    if name != "ppo" and spec.env.max_frame > MOST_FRAMES:
+    if name != "ppo" and env.max_frame > MOST_FRAMES:
         yield UsageError(
             f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
             remedy=f"-s env.max_frame={MOST_FRAMES}",
         )
-    if len(env.observation_shape) != 1:
-        yield UsageError(f"env.name: {env.name} has observations of shape {env.observation_shape}, not vectors")
+    if not facts.vectors:
+        yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=deep")
 
 
 def unequal(spec: Spec) -> Iterator[UsageError]:

@@ -4,36 +4,36 @@ import jax
 import numpy as np
 import pytest
 
-from operant.envs.find_functional import find_functional
+from operant.envs.find_functional import PLAIN, Facts, facts_of, find_functional
 from operant.envs.functional import Continuous, Discrete
 from operant.envs.probe import PROBES, Probe
 from operant.errors import UsageError
 from operant.spec.schema import EnvSpec
 
 
-def refusal(**settings: object) -> UsageError:
+def remedy(**settings: object) -> str:
     with pytest.raises(UsageError) as told:
         find_functional(EnvSpec(**settings))  # pyright: ignore[reportArgumentType]
-    return told.value
+    return told.value.remedy or ""
 
 
 def test_a_name_that_is_nearly_right():
-    assert "CartPole-v1" in refusal(name="CartPole-v2").remedy
-    assert "engine=deep" in refusal(name="LunarLander-v3").remedy
+    assert "CartPole-v1" in remedy(name="CartPole-v2")
+    assert "engine=deep" in remedy(name="LunarLander-v3")
 
 
 def test_arguments_that_a_problem_does_not_take():
-    assert "sutton_barto_reward" in refusal(name="CartPole-v1", kwargs={"gravity": 3}).remedy
+    assert "sutton_barto_reward" in remedy(name="CartPole-v1", kwargs={"gravity": 3})
 
 
 def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch):
     import operant.envs.find_functional as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None if name in ("gymnax", "brax") else object())
-    assert refusal(name="gymnax:Catch-bsuite").remedy == "pip install gymnax"
-    assert refusal(name="brax:ant").remedy == "pip install brax"
+    assert remedy(name="gymnax:Catch-bsuite") == "pip install gymnax"
+    assert remedy(name="brax:ant") == "pip install brax"
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert "--extra jax" in refusal(name="CartPole-v1").remedy
+    assert "--extra jax" in remedy(name="CartPole-v1")
 
 
 @pytest.mark.parametrize("kind", PROBES)
@@ -68,4 +68,11 @@ def test_an_environment_of_gymnax(name: str, actions: type):
     for _ in range(5):
         states, observations, outcome = env.advance(states, jax.numpy.asarray(action), keys)
     assert bool((outcome.terminated | outcome.truncated).all())
-    assert "Catch-bsuite" in refusal(name="gymnax:Catch").remedy
+    assert "Catch-bsuite" in remedy(name="gymnax:Catch")
+
+
+def test_what_is_said_of_plain_problems_is_true_of_them():
+    for name, facts in PLAIN.items():
+        env = find_functional(EnvSpec(name=name))
+        assert facts == Facts(isinstance(env.actions, Discrete), True, env.masked, len(env.observation_shape) == 1)
+    assert facts_of(EnvSpec(name="operant/ProbeBoth-v0", kwargs={"continuous": True})) == Facts(discrete=False)
