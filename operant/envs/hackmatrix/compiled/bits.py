@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from operant.envs.hackmatrix.compiled.fusing import column, fold_or
-from operant.envs.hackmatrix.constants import CELLS, CORNERS, SIZE
+from operant.envs.hackmatrix.constants import CORNERS, SIZE
 
 WORD_SQUARES = 24  # squares of one word
 ROW_BITS = 8
@@ -125,12 +125,6 @@ def grow(board: Board, within: Board) -> Board:
     return Board(low_near & within.low, high_near & within.high)
 
 
-def neighbours(square: Array) -> Board:
-    """The cells adjacent to one."""
-    here = bit(square)
-    return grow(here, full()) - here
-
-
 def eight(square: Array) -> Board:
     """The cells at Chebyshev distance 1."""
     here = bit(square)
@@ -211,6 +205,3 @@ def col_of(square: Array) -> Array:
 def manhattan(a: Array, b: Array) -> Array:
     """Rows and columns between two squares."""
     return abs(row_of(a) - row_of(b)) + abs(col_of(a) - col_of(b))
-
-
-assert len(SQUARES) == CELLS

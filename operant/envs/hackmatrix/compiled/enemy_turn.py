@@ -49,7 +49,6 @@ from operant.envs.hackmatrix.constants import (
     VIRUS,
 )
 
-SUB_STEPS = 2
 FAR = 64
 NEVER = 127
 

@@ -8,7 +8,7 @@ slots in a loop, a few at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ UNROLLED = 4  # slots to a round of a loop
 LONG = 32
 
 
-def column(values: tuple[int, ...] | range, like: Array) -> Array:
+def column(values: Sequence[int], like: Array) -> Array:
     """Constants along the first axis, shaped to meet arrays of the environments' axes of `like`."""
     return jnp.asarray(values, jnp.int32).reshape((len(values),) + (1,) * like.ndim)
 
@@ -36,7 +36,7 @@ def _through_a_window(words: Array) -> Array:
 
 
 def fold(operation: Callable[[Array, Array], Array], values: Array) -> Array:
-    """All slots combined by an operation for which 0 changes nothing; a long list is halved, to make one pass of three."""
+    """All slots combined by an operation for which 0 changes nothing; halving a long list saves two passes."""
     if len(values) > LONG:
         half = len(values) // 2
         values = operation(values[:half], values[half:])

@@ -66,10 +66,11 @@ def observe(game: Game) -> Array:
     scene = game.scene
     flags, more, amounts = (jnp.moveaxis(settled(words), 0, -1)[..., None] for words in _cell_words(scene))
     chosen = jnp.where(_WORD == _FLAGS, flags, jnp.where(_WORD == _MORE, more, amounts))
-    numbers = chosen >> _SHIFT.astype(np.uint32) & ((1 << _WIDTH) - 1).astype(np.uint32)
-    grid = numbers.astype(jnp.float32) / _SCALE.astype(np.float32)
-    flat = grid.reshape(*grid.shape[:-2], CELLS * CHANNELS)
-    return jnp.concatenate([_player(game), _programs(scene), flat], axis=-1)
+    # Settled before it is flattened: in one pass, every number would first take its flat index apart.
+    numbers = settled(chosen >> _SHIFT.astype(np.uint32) & ((1 << _WIDTH) - 1).astype(np.uint32))
+    flat = numbers.reshape(*numbers.shape[:-2], CELLS * CHANNELS).astype(jnp.int32)
+    grid = flat.astype(jnp.float32) / np.tile(_SCALE, CELLS).astype(np.float32)
+    return jnp.concatenate([_player(game), _programs(scene), grid], axis=-1)
 
 
 def _player(game: Game) -> Array:

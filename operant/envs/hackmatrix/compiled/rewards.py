@@ -94,4 +94,4 @@ def _stage_pay(stage: Array) -> Array:
     return (1 << jnp.minimum(stage, STAGES - 1) - 1).astype(jnp.float32)
 
 
-assert (*(1 << stage for stage in range(STAGES - 1)), FINAL_STAGE_PAY) == (*STAGE_PAY[:-1], 64)
+assert (*STAGE_PAY[:-1], FINAL_STAGE_PAY) == (*(1 << stage for stage in range(STAGES - 1)), 1 << STAGES - 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -19,10 +20,10 @@ from operant.envs.hackmatrix.compiled.bits import (
     only,
     per_cell,
 )
-from operant.envs.hackmatrix.compiled.fusing import fold, fold_or, settled, total
+from operant.envs.hackmatrix.compiled.fusing import column, fold, fold_or, settled, total
 from operant.envs.hackmatrix.compiled.lists import AMOUNT_LIMIT, Cells, field, read_cells, shifted, write_cells
 from operant.envs.hackmatrix.compiled.state import Scene
-from operant.envs.hackmatrix.constants import SIZE
+from operant.envs.hackmatrix.constants import CELLS, SIZE
 
 _TOTAL_BITS = 11  # hold the sum of five amounts
 
@@ -133,23 +134,19 @@ def _yields(scene: Scene, cells: Cells) -> Yields:
     )
 
 
-def _over_crosses(values: Array, combine) -> Array:
+def _over_crosses(values: Array, combine: Callable[[Array, Array], Array]) -> Array:
     """By cell: the values of its cross combined."""
-    grid = values.reshape(SIZE, SIZE, *values.shape[1:])
-    total = grid
-    for axis in (0, 1):
-        for forward in (True, False):
-            total = combine(total, _neighbour(grid, axis, forward))
-    return total.reshape(values.shape)
+    col = column([cell % SIZE for cell in range(CELLS)], values[0])
+    total = values
+    for ahead, exists in ((SIZE, True), (-SIZE, True), (1, col < SIZE - 1), (-1, col > 0)):
+        total = combine(total, jnp.where(exists, _from_ahead(values, ahead), 0))
+    return total
 
 
-def _neighbour(grid: Array, axis: int, forward: bool) -> Array:
-    """By cell: the value of the neighbour along an axis, 0 beyond the edge."""
-    edge = [(0, 0)] * grid.ndim
-    edge[axis] = (0, 1) if forward else (1, 0)
-    start = 1 if forward else 0
-    padded = jnp.pad(grid, edge)
-    return lax.slice_in_dim(padded, start, start + SIZE, axis=axis)
+def _from_ahead(values: Array, ahead: int) -> Array:
+    """By cell: the value of the cell so many numbers ahead, 0 beyond the last or first."""
+    rest = ((0, 0, 0) for _ in values.shape[1:])
+    return lax.pad(values, jnp.zeros((), values.dtype), ((-ahead, ahead, 0), *rest))
 
 
 assert 5 * AMOUNT_LIMIT < 1 << _TOTAL_BITS
