@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from operant.envs.hackmatrix.compiled.bits import (
@@ -40,8 +38,7 @@ from operant.envs.hackmatrix.compiled.state import (
     SIPHONS_ROW,
     SOURCE_ROWS,
     Game,
-    empty_game,
-    pack,
+    blank_words,
 )  # fmt: skip
 from operant.envs.hackmatrix.constants import (
     AMOUNTS,
@@ -62,15 +59,12 @@ from operant.envs.hackmatrix.constants import (
     QUESTION_ODDS,
 )  # fmt: skip
 
-with jax.ensure_compile_time_eval():
-    _BLANK = np.asarray(pack(empty_game(jnp.zeros((), jnp.int32))))
-
 
 def new_games(source: Source) -> Array:
     """The words of games before their first stage is laid out: the player on a corner, with one bonus."""
     drawn = settled(source.u32(column((AT_CORNER, AT_BONUS), source.event)))
     corner, bonus = scaled(drawn[0], len(CORNER_SQUARES)), scaled(drawn[1], 3)
-    blank = np.asarray(_BLANK).reshape(-1, *(1 for _ in source.event.shape))
+    blank = blank_words().reshape(-1, *(1 for _ in source.event.shape))
     values = {
         NOTES_ROW: blank[NOTES_ROW] | _corner(corner).astype(jnp.uint32),
         CREDITS_ROW: jnp.where(bonus == 0, BONUS_CREDITS, 0),

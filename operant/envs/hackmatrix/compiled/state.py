@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from operant.envs.hackmatrix.compiled.bits import Board
@@ -16,6 +17,14 @@ from operant.envs.hackmatrix.compiled.draws import Source
 from operant.envs.hackmatrix.compiled.fusing import column
 from operant.envs.hackmatrix.compiled.lists import ENEMY_ORIGIN, SIGNAL_ORIGIN, SLOTS, field, flag, shifted
 from operant.envs.hackmatrix.constants import CELLS, FIRST_INTERVAL, MAX_HISTORY, START_ATTACK, START_HP
+
+NOTES_ROW, CREDITS_ROW, ENERGY_ROW, SIPHONS_ROW, SCORE_ROW, ATTACK_ROW = range(6)  # of a game's words
+LISTS_START = 16  # of a scene's words: before them notes, seven numbers and four boards
+SCENE_WORDS = LISTS_START + 3 * SLOTS
+GAME_WORDS = SCENE_WORDS + 7
+SOURCE_ROWS = range(GAME_WORDS - 3, GAME_WORDS)
+HISTORY_SHAPE = (MAX_HISTORY, SCENE_WORDS)
+assert CELLS == SLOTS
 
 
 class Scene(NamedTuple):
@@ -67,40 +76,6 @@ class State(NamedTuple):
 
     words: Array  # uint32 [GAME_WORDS]
     history: Array  # uint32 [8, SCENE_WORDS]
-
-
-def empty_game(like: Array) -> Game:
-    """Stage 1 on a board with nothing on it, for every environment of `like`."""
-    number = jnp.zeros(like.shape, jnp.int32)
-    off = jnp.zeros(like.shape, bool)
-    word = jnp.zeros(like.shape, jnp.uint32)
-    nothing = jnp.zeros((SLOTS, *like.shape), jnp.uint32)
-    board = Board(word, word)
-    scene = Scene(
-        at=number,
-        hp=number + START_HP,
-        credits=number,
-        energy=number,
-        siphons=number,
-        score=number,
-        attack=number + START_ATTACK,
-        turn=number,
-        owned=word,
-        show=off,
-        calm=off,
-        attack_uses=number,
-        gate=number,
-        blocks=board,
-        siphoned=board,
-        centres=board,
-        pickups=board,
-        cells=nothing,
-        enemies=nothing,
-        transmissions=nothing,
-    )
-    interval = number + FIRST_INTERVAL
-    source = Source(word, word, word)
-    return Game(scene, number + 1, number, off, interval, interval, number, number, number, number, source)
 
 
 def pack_scene(scene: Scene) -> Array:
@@ -190,10 +165,9 @@ def snapshot(words: Array) -> Array:
     return words[:SCENE_WORDS] & ~forgotten.astype(jnp.uint32)
 
 
-NOTES_ROW, CREDITS_ROW, ENERGY_ROW, SIPHONS_ROW = range(4)  # of a game's words
-LISTS_START = 16  # of a scene's words: before them notes, seven numbers and four boards
-SCENE_WORDS = LISTS_START + 3 * SLOTS
-GAME_WORDS = SCENE_WORDS + 7
-SOURCE_ROWS = range(GAME_WORDS - 3, GAME_WORDS)
-HISTORY_SHAPE = (MAX_HISTORY, SCENE_WORDS)
-assert CELLS == SLOTS
+def blank_words() -> np.ndarray:
+    """A game in stage 1 with nothing on the board and nobody's key."""
+    words = np.zeros(GAME_WORDS, np.uint32)
+    words[NOTES_ROW], words[ATTACK_ROW] = START_HP << 6, START_ATTACK
+    words[SCENE_WORDS] = 1 | FIRST_INTERVAL << 11
+    return words
