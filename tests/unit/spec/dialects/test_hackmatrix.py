@@ -7,6 +7,7 @@ import pytest
 from operant.errors import UsageError
 from operant.spec.dialects.hackmatrix import read_flags
 from operant.spec.load import load
+from operant.spec.proximal import PpoSpec
 
 
 def spec_of(flags: str):
@@ -20,6 +21,7 @@ def test_no_flags_change_nothing():
 def test_a_large_batch_is_scaled_as_the_trainer_does():
     spec = spec_of("--num-envs 2048 --lr 6.25e-5 --ent-coef=0.2 --total-timesteps 100_000_000 --log-interval 5")
     algorithm = spec.agent.algorithm
+    assert isinstance(algorithm, PpoSpec)
     samples = 2048 * 128
     assert (spec.env.num_envs, algorithm.minibatch_size, algorithm.auto_scale) == (2048, samples // 4, True)
     assert algorithm.scaled(2048) == (8192, 2)
@@ -31,6 +33,7 @@ def test_a_large_batch_is_scaled_as_the_trainer_does():
 
 def test_another_number_of_minibatches_is_kept():
     spec = spec_of("--num-envs 512 --num-minibatches 8 --hidden-dim 128 --num-layers 3 --save-interval-minutes 2.5")
+    assert isinstance(spec.agent.algorithm, PpoSpec)
     assert spec.agent.algorithm.minibatch_size == 512 * 128 // 8
     assert not spec.agent.algorithm.auto_scale
     assert spec.agent.net.hidden == (128, 128, 128)
