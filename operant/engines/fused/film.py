@@ -57,7 +57,7 @@ def deciding(spec: Spec, checkpoint: Path) -> Decide:
 
     @jax.jit
     def think(seen: jax.Array, mask: jax.Array) -> tuple[jax.Array, Any]:
-        action = learner.act(policy, seen, mask, jax.random.key(0), np.int32(GREEDY))
+        action = learner.act(policy, seen, mask, jax.random.key(0), jnp.int32(GREEDY))
         return action[0], learner.think(policy, seen, mask)
 
     def decide(seen: np.ndarray, mask: np.ndarray) -> Decision:
