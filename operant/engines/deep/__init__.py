@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from operant.engines.deep.cost import Estimate
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
+    from operant.run.expense import Estimate
     from operant.run.run import Run
     from operant.spec.schema import Spec
 

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from operant.engines.deep.learners import build_learner, prepare_torch
 from operant.engines.deep.loop import Learner
 from operant.envs.vectorise import choose
+from operant.run.expense import Estimate
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 PROBE_SECONDS = 1.0
 BYTES_PER_ROW = 400
 BYTES_PER_EPISODE = 260
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The cost of one session, on this machine with one thread."""
-
-    parameters: int
-    lines: list[str]
-    updates: int
-    frames_per_second: float
-    seconds_per_session: float
-    disk_bytes: int
 
 
 def measure(spec: Spec) -> Estimate:

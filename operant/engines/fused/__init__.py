@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from operant.engines.fused.cost import Estimate
     from operant.engines.fused.tuning import Tried
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
+    from operant.run.expense import Estimate
     from operant.run.run import Run
     from operant.spec.schema import Spec
 

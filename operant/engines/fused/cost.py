@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -12,24 +11,13 @@ import numpy as np
 from operant.engines.fused import nets
 from operant.engines.fused.learners import build_learner
 from operant.engines.fused.program import Program, prepare_jax, stacked
+from operant.run.expense import Estimate
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 PROBE_SECONDS = 1.0
 BYTES_PER_ROW = 500
 BYTES_PER_EPISODE = 230
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The cost of one session, on this machine, while all sessions of the trial share a program."""
-
-    parameters: int
-    lines: list[str]
-    updates: int
-    frames_per_second: float
-    seconds_per_session: float
-    disk_bytes: int
 
 
 def measure(spec: Spec) -> Estimate:

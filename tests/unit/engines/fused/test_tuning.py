@@ -9,7 +9,7 @@ from operant.spec.load import load
 
 pytest.importorskip("jax")
 from operant.engines.fused import tuning
-from operant.engines.fused.cost import Estimate
+from operant.run.expense import Estimate
 
 RATES = {64: 1000.0, 128: 1900.0, 256: 3000.0, 512: 3100.0, 1024: 9000.0}
 
