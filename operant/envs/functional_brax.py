@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from brax import envs
+from brax import envs  # pyright: ignore[reportMissingImports]
 from jax import Array
 
 from operant.envs.functional import Continuous, FunctionalEnv, Outcome

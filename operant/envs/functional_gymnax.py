@@ -7,9 +7,9 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-import gymnax
+import gymnax  # pyright: ignore[reportMissingImports]
 import jax.numpy as jnp
-from gymnax.environments import spaces
+from gymnax.environments import spaces  # pyright: ignore[reportMissingImports]
 from jax import Array
 
 from operant.envs.functional import Continuous, Discrete, FunctionalEnv, Outcome
