@@ -17,6 +17,8 @@ from operant.engines.fused.program import Program, prepare_jax
 from operant.run.run import Run
 from operant.run.session import Session
 from operant.run.stop import StopRequest
+from operant.spec.document import leaves
+from operant.spec.errors import dotted
 from operant.spec.schema import Spec
 
 TRACED = (
@@ -98,17 +100,9 @@ def _free_row(found: dict[Any, list[Place]], form: str, place: Place) -> int:
 
 def program_form(spec: dict[str, Any]) -> str:
     """What of a resolved spec decides the program: all but the traced numbers, and whether those are given at all."""
-    form = {path: value for path, value in _leaves(spec, "") if path not in UNREAD}
+    form = {path: value for keys, value in leaves(spec) if (path := dotted(keys)) not in UNREAD}
     for path in TRACED:
         under = [each for each in form if each == path or each.startswith(f"{path}.")]
         given = [form.pop(each) for each in under]
         form[path] = any(value is not None for value in given)
     return repr(sorted(form.items(), key=lambda item: item[0]))
-
-
-def _leaves(tree: Any, path: str) -> Iterable[tuple[str, Any]]:
-    if not isinstance(tree, dict):
-        yield path, tree
-        return
-    for key, value in tree.items():
-        yield from _leaves(value, f"{path}.{key}" if path else key)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from operant.engines.fused.cost import measure
 from operant.errors import UsageError
+from operant.spec.document import put
 from operant.spec.proximal import ProximalAlgorithm
 from operant.spec.schema import Spec
 
@@ -57,11 +57,7 @@ def changes_for(spec: Spec, num_envs: int) -> dict[str, int]:
 
 def changed(spec: Spec, changes: dict[str, int]) -> Spec:
     """The spec with these settings, checked again."""
-    document: dict[str, Any] = spec.model_dump(mode="json")
+    document = spec.model_dump(mode="json")
     for path, value in changes.items():
-        *sections, key = path.split(".")
-        place = document
-        for section in sections:
-            place = place[section]
-        place[key] = value
+        document = put(document, tuple(path.split(".")), value)
     return Spec.model_validate(document)
