@@ -99,7 +99,7 @@ def evaluate_now(session: Session, learner: Learner, at: Progress, split: str, c
     return episodes
 
 
-def as_episode(ended: Ended, env: str, split: str, at: Progress, media: str | None = None) -> Episode:
+def as_episode(ended: Ended, env: str, split: str, at: Progress) -> Episode:
     """The record of an episode that ended."""
     how = "terminated" if ended.terminated else "truncated"
-    return Episode(env, split, ended.seed, at, ended.score, ended.length, how, media=media)
+    return Episode(env, split, ended.seed, at, ended.score, ended.length, how)

@@ -162,7 +162,7 @@ def finished(recorded: Recorded, updates: int) -> list[Ended]:
     return [Ended(None, float(score[row]), int(length[row]), bool(terminated[row])) for row in rows]
 
 
-def as_episode(ended: Ended, env: str, split: str, at: Progress, media: str | None = None) -> Episode:
+def as_episode(ended: Ended, env: str, split: str, at: Progress) -> Episode:
     """The record of an episode that ended."""
     how = "terminated" if ended.terminated else "truncated"
-    return Episode(env, split, ended.seed, at, ended.score, ended.length, how, media=media)
+    return Episode(env, split, ended.seed, at, ended.score, ended.length, how)

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from operant.engines.deep import validate
-from operant.engines.deep.film import play_one
+from operant.engines.deep.film import greedy
 from operant.engines.deep.learners import build_learner
 from operant.envs.check import check_env
 from operant.envs.gym import VectorEnv
+from operant.envs.watching import play_one
 from operant.errors import RunError, UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import EnvSpec, Spec
@@ -110,5 +111,5 @@ def test_a_film_shows_legal_play():
     """`operant watch` plays one world without a VectorEnv, and must ask for masks itself."""
     spec = Spec.model_validate({"env": {"name": PATH, "max_frame": 4096}})
     actor = build_learner(spec, Seeds(0), torch.device("cpu")).actor
-    over = play_one(check_env(EnvSpec(name=PATH)), actor, 5, None)
-    assert (over.length, over.score) == (3, 3.0)
+    over = play_one(check_env(EnvSpec(name=PATH)), greedy(actor), 5, None)
+    assert (len(over.decisions), over.score) == (3, 3.0)

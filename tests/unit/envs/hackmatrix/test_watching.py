@@ -9,29 +9,51 @@ import numpy as np
 
 import operant.envs.hackmatrix.gym  # noqa: F401  (registers the game)
 from operant.envs.hackmatrix.replay import summary
-from operant.envs.hackmatrix.watching import Decision, is_replayed, play_game, watch_games
+from operant.envs.hackmatrix.watching import is_replayed, replay_of
+from operant.envs.watching import Decision, play_one, watch_policy
+from operant.run.progress import Progress
+from operant.spec.schema import EnvSpec
 
 
-def first_legal(seen: np.ndarray, mask: np.ndarray) -> Decision:
-    return Decision(int(mask[0].argmax()), mask[0] / mask[0].sum(), float(seen.sum()))
+def first_legal(seen: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
+    assert mask is not None
+    return Decision(mask.argmax(-1), mask[0] / mask[0].sum(), float(seen.sum()))
+
+
+def silent(seen: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
+    return Decision(first_legal(seen, mask, begins).action)
 
 
 def test_a_game_is_replayed_to_the_same_end():
-    game = play_game(gym.make("HackMatrix-v0"), first_legal, 5)
-    assert summary(game.replay)["reward"] == game.score
-    assert game.terminated == (summary(game.replay)["ended"] in ("died", "won"))
-    assert game.replay.probabilities is not None
+    game = play_one(gym.make("HackMatrix-v0"), first_legal, 5, None)
+    replay = replay_of(game.seed, game.decisions)
+    assert summary(replay)["reward"] == game.score
+    assert game.terminated == (summary(replay)["ended"] in ("died", "won"))
+    assert replay.probabilities is not None
 
 
 def test_thoughts_are_left_out_where_a_policy_has_none():
-    game = play_game(gym.make("HackMatrix-v0"), lambda _, mask: Decision(int(mask[0].argmax())), 5)
-    assert (game.replay.probabilities, game.replay.values) == (None, None)
+    replay = replay_of(5, play_one(gym.make("HackMatrix-v0"), silent, 5, None).decisions)
+    assert (replay.probabilities, replay.values) == (None, None)
+
+
+def test_each_game_says_where_it_begins(tmp_path: Path):
+    begun: list[bool] = []
+
+    def listening(seen: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
+        begun.append(bool(begins[0]))
+        return first_legal(seen, mask, begins)
+
+    played = watch_policy(
+        EnvSpec(name="HackMatrix-v0"), lambda: listening, range(5, 7), tmp_path / "x.html", Progress()
+    )
+    assert [k for k, begins in enumerate(begun) if begins] == [0, played[0].length]
 
 
 def test_games_are_shown_in_one_page(tmp_path: Path):
     page = tmp_path / "media" / "games.html"
-    games = watch_games(gym.make("HackMatrix-v0"), first_legal, [5, 6], page)
-    assert [game.replay.seed for game in games] == [5, 6]
+    games = watch_policy(EnvSpec(name="HackMatrix-v0"), lambda: first_legal, range(5, 7), page, Progress())
+    assert [game.seed for game in games] == [5, 6]
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
