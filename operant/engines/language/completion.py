@@ -1,0 +1,67 @@
+"""What passes between a generator and those who use it: prompts as tokens, and completions with their log-probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Finish = Literal["stop", "length", "abort"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn: `n` completions of each prompt; temperature 0 takes the likeliest token.
+
+    The same seed gives the same completions whatever else is generated beside them.
+    """
+
+    n: int = 1
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt in tokens; `stop` are texts after which generation ends."""
+
+    tokens: tuple[int, ...]
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Tokens that were generated, end-of-text token and stop string included, each with its log-probability.
+
+    A log-probability is that of the model's logits divided by the temperature (1 where it is 0), over the
+    whole vocabulary. `text` is without special tokens and cut before the stop string. `version` counts
+    the updates of the weights that wrote it.
+    """
+
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    text: str
+    finish: Finish
+    version: int = 0
+
+
+class Generator(Protocol):
+    """Writes completions."""
+
+    def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
+        """`sampling.n` completions of each prompt, in the order of the prompts."""
+        ...
+
+    def load(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Take over weights, by Hugging Face's names; what is generated from now on has this version."""
+        ...
+
+    def close(self) -> None:
+        """Let go of processes and memory."""
+        ...

@@ -1,0 +1,93 @@
+"""A task in words: problems with prompts, and a verdict on every answer.
+
+A task knows nothing of models, tokens or learners. Training and evaluation both ask it for the same
+prompt, the same stop strings and the same verdict, so that they cannot come apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar, Literal
+
+Outcome = Literal["right", "wrong", "partial", "unparsed", "timeout", "error"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem: `prompt` is what is asked, `answer` is what its task needs to judge (plain data, never shown).
+
+    `id` is stable, unique within its task and names the split, such as "gsm8k/train/17". `system` goes before
+    the prompt where a chat template is used; `prefix` is the beginning of the answer, put into its mouth.
+    Generation ends after any text of `stop` or after `max_tokens` tokens.
+    """
+
+    id: str
+    task: str
+    prompt: str
+    answer: Any
+    system: str | None = None
+    prefix: str = ""
+    stop: tuple[str, ...] = ()
+    max_tokens: int = 512
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an answer is worth: 0 to 1, or None where the judging itself failed, which is nobody's wrong answer.
+
+    `parts` are further numbers to record, such as the share of instructions that were followed; `note` says
+    in a few words why, for people who read episodes.
+    """
+
+    score: float | None
+    outcome: Outcome
+    parts: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.score is None) != (self.outcome == "error"):
+            raise ValueError("a verdict without a score is an error, and only that")
+
+
+RIGHT = Verdict(1.0, "right")
+WRONG = Verdict(0.0, "wrong")
+UNPARSED = Verdict(0.0, "unparsed", note="no answer found")
+
+
+def failed(note: str) -> Verdict:
+    """The judging failed."""
+    return Verdict(None, "error", note=note)
+
+
+class Task(ABC):
+    """A family of problems and their judge (abstract).
+
+    `QUICK` says that a verdict takes microseconds and runs no code of others, so that it may be given in the
+    training process; every other task is judged in worker processes with a hard time limit of `SECONDS`.
+    A task is made from its name and arguments alone, so a worker can make its own.
+    """
+
+    QUICK: ClassVar[bool] = False
+    SECONDS: ClassVar[float] = 10.0
+
+    name: str
+
+    @abstractmethod
+    def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
+        """The problems of a split, always the same ones in the same order; procedural ones are made when asked for."""
+
+    @abstractmethod
+    def verify(self, problem: Problem, completion: str) -> Verdict:
+        """The verdict on an answer: the text after the prompt, `prefix` included, cut before the stop string."""
+
+    @abstractmethod
+    def gold(self, problem: Problem) -> str | None:
+        """An answer that must be judged right; None where nobody has written one down."""
+
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """An answer that must not be judged right: another problem's gold answer, unless that is right here too."""
+        del rng
+        return None if other.answer == problem.answer else self.gold(other)
