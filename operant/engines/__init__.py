@@ -11,7 +11,7 @@ from operant.errors import UsageError
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
-ENGINES = {"deep": "operant.engines.deep", "fused": "operant.engines.fused"}
+ENGINES = {"deep": "operant.engines.deep", "fused": "operant.engines.fused", "language": "operant.engines.language"}
 
 
 def load(name: str) -> ModuleType:

@@ -44,7 +44,7 @@ class Episode:
 
     `split` says what it was played for: "train", "eval" or "final". `score` is the undiscounted
     return, or the task's own score; an episode that ended in an error has no score at all, so that
-    a broken environment is never mistaken for a bad policy.
+    a broken environment is never mistaken for a bad policy. `item` names the problem, where problems have names.
     """
 
     env: str
@@ -58,6 +58,7 @@ class Episode:
     turns: tuple[Turn, ...] = ()
     media: str | None = None
     error: str | None = None
+    item: str | None = None
 
     def __post_init__(self) -> None:
         if self.ended not in ENDINGS:
@@ -71,6 +72,8 @@ class Episode:
         row["env"] = self.env
         row["split"] = self.split
         row["seed"] = self.seed
+        if self.item is not None:
+            row["item"] = self.item
         row["score"] = self.score
         row["length"] = self.length
         row["ended"] = self.ended
@@ -105,4 +108,5 @@ class Episode:
             turns=tuple(Turn.from_dict(turn) for turn in row.get("turns", ())),
             media=row.get("media"),
             error=row.get("error"),
+            item=row.get("item"),
         )

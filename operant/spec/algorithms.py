@@ -18,6 +18,7 @@ from operant.spec.misfit import Misfit
 from operant.spec.off_policy import CrossQSpec, SacSpec, Td3Spec
 from operant.spec.on_policy import A2cSpec, RandomSpec, ReinforceSpec, SarsaSpec
 from operant.spec.proximal import PpoSpec
+from operant.spec.rlvr import VERIFIED
 from operant.spec.self_imitation import PpoSilSpec, SilSpec
 
 if TYPE_CHECKING:
@@ -89,4 +90,5 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "random": RandomSpec,
     "sil": SilSpec,
     "ppo_sil": PpoSilSpec,
+    **VERIFIED,
 }

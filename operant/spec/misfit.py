@@ -50,6 +50,7 @@ def find_misfits(spec: Spec) -> list[Misfit]:
         *_scaled_twice(spec),
         *_lookahead_of_sgd(spec.agent.net.optimizer),
         *_changing_batches(spec),
+        *_words_and_games(spec),
         *spec.agent.algorithm.misfits(spec),
     ]
 
@@ -65,6 +66,11 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
         reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
     if spec.agent.net.READS_IMAGES and spec.agent.net.memory is None:
         reasons |= dict.fromkeys(("agent.net.layers", "agent.net.cell"), "agent.net.recurrent is null")
+    if spec.agent.model is not None:
+        inert = spec.agent.model.optimizer.inert()
+        reasons |= {f"agent.model.optimizer.{key}": why for key, why in inert.items()}
+        if spec.agent.model.generator != "openai":
+            reasons["agent.model.url"] = "agent.model.generator is not openai"
     if spec.engine_name != "fused":
         why = f"it is of the fused engine, and {spec.engine_name} runs this"
         scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
@@ -143,6 +149,20 @@ def _process_shares(spec: Spec) -> Iterable[Misfit]:
             yield Misfit("meta.processes", problem, in_words(fitting, path, more), closest(fitting, processes), (path,))
 
 
+def _words_and_games(spec: Spec) -> Iterable[Misfit]:
+    """Language algorithms train language models on tasks in words, and no other algorithm does."""
+    algorithm, speaks = spec.agent.algorithm, spec.agent.algorithm.ENGINE == "language"
+    if (spec.engine == "language") != speaks and spec.engine != "auto":
+        fits = "auto" if speaks else f"auto; or agent.algorithm.name grpo, which {spec.engine} runs"
+        yield Misfit("engine", f"does not run {algorithm.name}", fits, "auto", ("agent.algorithm.name",))
+    if speaks:
+        return
+    for path in ("agent.model", "env.text"):
+        if setting(spec, path) is not None:
+            problem = f"has no effect: {algorithm.name} trains no language model"
+            yield Misfit(path, problem, "leave it out; or agent.algorithm.name grpo", None, ("agent.algorithm.name",))
+
+
 def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Misfit]:
     """Nesterov's momentum is a form of momentum, and has no dampened one."""
     path = "agent.net.optimizer.nesterov"
@@ -172,4 +192,4 @@ def setting(spec: Spec, path: str) -> Any:
 
 def _default_of(spec: Spec, path: str) -> Any:
     section, _, key = path.rpartition(".")
-    return type(setting(spec, section)).model_fields[key].default
+    return type(setting(spec, section)).model_fields[key].get_default(call_default_factory=True)

@@ -6,15 +6,15 @@ fault at the field to blame, carrying the nearest values that would fit.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.fields import Closed, OneOf
+from operant.spec.language import ModelSpec, PlainData, TextSpec
 from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
 from operant.spec.misfit import MAX_SEED, find_misfits, setting
 from operant.spec.nets import NETS, MlpSpec, Net
@@ -55,32 +55,24 @@ class EnvSpec(Closed):
         default="auto",
         description="How environments are stepped: one after another or in worker processes, to the same bits.",
     )
-    kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments for the environment's constructor.")
-
-    @field_validator("kwargs")
-    @classmethod
-    def _storable(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """A run keeps its spec as JSON, so dates and infinities cannot come back as they were."""
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            raise PydanticCustomError("not_plain", "only text, finite numbers, true, false, null") from None
-        return value
+    kwargs: PlainData = Field(default_factory=dict, description="Arguments for the environment's constructor.")
+    text: TextSpec | None = Field(default=None, description="The task in words, of language algorithms.")
 
 
 class AgentSpec(Closed):
-    """The learner: algorithm, network and, for off-policy algorithms, memory."""
+    """The learner: algorithm, network or language model and, for off-policy algorithms, memory."""
 
     algorithm: AlgorithmSpec = Field(default_factory=PpoSpec, description="Algorithm and its settings.")
     net: NetSpec = Field(default_factory=MlpSpec, description="Network and optimiser.")
     memory: MemorySpec | None = Field(
         default=None, description="Replay memory; off-policy algorithms have `replay` by default."
     )
+    model: ModelSpec | None = Field(default=None, description="The language model, of language algorithms.")
 
     @model_validator(mode="before")
     @classmethod
-    def _give_memory(cls, data: Any) -> Any:
-        return with_default_memory(data)
+    def _give_defaults(cls, data: Any) -> Any:
+        return with_default_model(with_default_memory(data))
 
 
 class MetaSpec(Closed):
@@ -135,9 +127,10 @@ class Spec(Closed):
         max_length=100,
         description="Names the run directory; letters, digits, dots, dashes and underscores.",
     )
-    engine: Literal["auto", "deep", "fused"] = Field(
+    engine: Literal["auto", "deep", "fused", "language"] = Field(
         default="auto",
-        description="PyTorch on Gymnasium (deep), or one compiled program of JAX (fused); `auto` goes by the problem.",
+        description="PyTorch on Gymnasium (deep), one compiled program of JAX (fused), or language models (language); "
+        "`auto` goes by the problem and the algorithm.",
     )
     env: EnvSpec = Field(default_factory=EnvSpec, description="The problem and how much of it to play.")
     agent: AgentSpec = Field(default_factory=AgentSpec, description="The learner.")
@@ -149,7 +142,8 @@ class Spec(Closed):
         """The engine that runs this: the one named, or the one that has such problems."""
         if self.engine != "auto":
             return self.engine
-        return "fused" if self.env.name.startswith(ONLY_FUSED) else type(self.agent.algorithm).ENGINE
+        engine = type(self.agent.algorithm).ENGINE
+        return "fused" if engine == "deep" and self.env.name.startswith(ONLY_FUSED) else engine
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
@@ -169,9 +163,22 @@ class Spec(Closed):
 
 def with_default_memory(agent: Any) -> Any:
     """`agent` as given, with the default memory where its algorithm needs one and none is named."""
-    if not isinstance(agent, Mapping) or agent.get("memory") is not None:
-        return agent
-    algorithm = ALGORITHMS.get(OneOf(ALGORITHMS).name_in(agent.get("algorithm", {})) or "")
-    if algorithm is None or not algorithm.USES_MEMORY:
+    algorithm = _algorithm_in(agent)
+    if algorithm is None or not algorithm.USES_MEMORY or agent.get("memory") is not None:
         return agent
     return {**agent, "memory": {"name": algorithm.MEMORY}}
+
+
+def with_default_model(agent: Any) -> Any:
+    """`agent` as given, with the default language model where its algorithm trains one and none is named."""
+    algorithm = _algorithm_in(agent)
+    if algorithm is None or algorithm.ENGINE != "language" or agent.get("model") is not None:
+        return agent
+    return {**agent, "model": {}}
+
+
+def _algorithm_in(agent: Any) -> type[Algorithm] | None:
+    """The algorithm that an agent's section names, if there is such a one."""
+    if not isinstance(agent, Mapping):
+        return None
+    return ALGORITHMS.get(OneOf(ALGORITHMS).name_in(agent.get("algorithm", {})) or "")

@@ -1,4 +1,4 @@
-"""What passes between a generator and those who use it: prompts as tokens, and completions with their log-probabilities."""
+"""What passes between a generator and its users: prompts as tokens, completions with their log-probabilities."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ IN_THE_FILE = {
     "unknown algorithm": (
         ("name: ppo", "name: pppo"),
         """\
-        demo.yaml:8:11: agent.algorithm.name = "pppo" is not one of ppo, dqn, a2c, reinforce, sac, sarsa, td3, crossq, random, sil, ppo_sil
+        demo.yaml:8:11: agent.algorithm.name = "pppo" is not one of ppo, dqn, a2c, reinforce, sac, sarsa, td3, crossq, random, sil, ppo_sil, grpo, dr_grpo, dapo, gspo, cispo, rloo, reinforce_pp
           8 |     name: pppo
             |           ^^^^ did you mean ppo?
           try: operant help algorithm""",  # noqa: E501

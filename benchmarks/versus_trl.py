@@ -1,0 +1,192 @@
+"""GRPO beside TRL's GRPOTrainer with its own generation: same model, prompts, group size and lengths, in one run.
+
+    python -m benchmarks.versus_trl --python PYTHON_WITH_TRL                    # tiny, on this CPU, one thread
+    python -m benchmarks.versus_trl --model DIR --device cuda --prompts 64 --group 8 --new 128
+
+Completion tokens per second of whole training steps (generate, reward, update), the median over steps after the
+first; the two sides take turns, so that a busy machine is busy for both. Every completion is written to its full
+length on both sides. The task is to copy letters; the reward is the share of them in place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+LETTERS = 5
+
+
+def words(count: int, seed: int = 1) -> list[str]:
+    """The words to copy."""
+    rng = random.Random(seed)
+    return ["".join(rng.choice("abcdefgh") for _ in range(LETTERS)) for _ in range(count)]
+
+
+def asked(word: str) -> str:
+    """The prompt."""
+    return f"copy:{word}="
+
+
+def worth(word: str, said: str) -> float:
+    """The share of the letters in place."""
+    return sum(a == b for a, b in zip(said.strip(), word, strict=False)) / len(word)
+
+
+def prepare(options: argparse.Namespace) -> None:
+    os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS=str(options.threads))
+    import torch
+
+    torch.set_num_threads(options.threads)
+
+
+def trl_side(options: argparse.Namespace) -> dict[str, Any]:
+    """Steps of TRL's trainer."""
+    prepare(options)
+    import contextlib
+
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    rows = [{"prompt": asked(word), "word": word} for word in words(options.prompts * (options.steps + 1))]
+    on_gpu = options.device == "cuda"
+    batch = options.prompts * options.group
+    config = GRPOConfig(
+        output_dir=tempfile.mkdtemp(), use_cpu=not on_gpu, bf16=on_gpu, per_device_train_batch_size=batch // options.passes,
+        gradient_accumulation_steps=options.passes, num_generations=options.group, max_completion_length=options.new,
+        learning_rate=1e-5, max_steps=options.steps, temperature=1.0, beta=0.0, logging_steps=1, save_strategy="no",
+        report_to=[], gradient_checkpointing=False, disable_tqdm=True, generation_kwargs={"min_new_tokens": options.new},
+    )  # fmt: skip
+    dtype = torch.bfloat16 if on_gpu else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
+    tokenizer = AutoTokenizer.from_pretrained(options.model)
+    stamps: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_end(self, *given: Any, **named: Any) -> None:
+            if on_gpu:
+                torch.cuda.synchronize()
+            stamps.append(time.perf_counter())
+
+    def reward(completions: list[str], word: list[str], **_: Any) -> list[float]:
+        return [worth(one, said) for one, said in zip(word, completions, strict=True)]
+
+    trainer = GRPOTrainer(
+        model=model, reward_funcs=reward, args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer,
+        callbacks=[Clock()],
+    )  # fmt: skip
+    with contextlib.redirect_stdout(sys.stderr):
+        trainer.train()
+    return {"seconds": [b - a for a, b in zip(stamps, stamps[1:], strict=False)]}
+
+
+def our_side(options: argparse.Namespace) -> dict[str, Any]:
+    """Steps of Operant's engine, by parts."""
+    prepare(options)
+    from dataclasses import replace
+
+    import torch
+
+    from operant.engines.language.build import build_lab, prepare_torch
+    from operant.run.seeding import Seeds
+    from operant.spec.schema import Spec
+
+    on_gpu = options.device == "cuda"
+    algorithm = {
+        "name": "grpo", "group_size": options.group, "batch_size": options.prompts * options.group,
+        "zero_variance": "keep", "pass_tokens": options.pass_tokens, "mismatch_limit": None,
+    }  # fmt: skip
+    model = {
+        "source": options.model, "dtype": "bfloat16" if on_gpu else "float32", "template": "raw", "slots": 4096,
+        "optimizer": {"lr": 1e-5},
+    }  # fmt: skip
+    text = {"arguments": {"style": "bare", "letters": LETTERS}, "max_tokens": options.new}
+    spec = Spec.model_validate(
+        {
+            "env": {"name": "copy", "max_frame": 10**9, "text": text},
+            "agent": {"algorithm": algorithm, "model": model},
+            "meta": {"device": options.device},
+        }
+    )
+    prepare_torch(spec, options.threads)
+    seconds: list[float] = []
+    parts: list[dict[str, float]] = []
+    with build_lab(spec, Seeds(0)) as lab:
+        # Nothing ends early, as on the other side.
+        endless = replace(lab.policy, eos_ids=(-1,))
+        lab.rounds.policy = endless
+        lab.rounds.generator = type(lab.rounds.generator)(endless, slots=4096)  # pyright: ignore[reportCallIssue]
+        for _ in range(options.steps):
+            begun = time.perf_counter()
+            groups = lab.gather()
+            between = time.perf_counter()
+            lab.tracker.updates += lab.learner.learn(groups, lab.tracker.updates, 0.0).steps
+            lab.rounds.generator.load({}, lab.tracker.updates)
+            if on_gpu:
+                torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - begun)
+            parts.append({**lab.rounds.timing.seconds, "train": time.perf_counter() - between})
+            lab.rounds.timing.seconds.clear()
+    names = parts[-1]
+    return {"seconds": seconds[1:], "parts": {name: statistics.median(p[name] for p in parts[1:]) for name in names}}
+
+
+def call(python: str, side: str, rest: list[str]) -> dict[str, Any]:
+    """Run a side in a process of its own."""
+    command = [python, "-m", "benchmarks.versus_trl", "--side", side, *rest]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{side} failed:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def tiny_folder() -> str:
+    """The model `tiny` as a folder that both sides load."""
+    from operant.engines.language.model import load_policy, write_folder
+
+    return str(write_folder(load_policy("tiny", seed=1), Path(tempfile.mkdtemp()) / "tiny"))
+
+
+def main() -> None:
+    """Both sides in turns, and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--side", choices=("trl", "ours"))
+    parser.add_argument("--python", default=sys.executable, help="interpreter that has trl")
+    parser.add_argument("--model", help="a Hugging Face folder; the tiny model by default")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("--group", type=int, default=8)
+    parser.add_argument("--new", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--passes", type=int, default=1, help="micro-batches of a step on TRL's side")
+    parser.add_argument("--pass-tokens", type=int, default=131_072, help="tokens of a micro-batch on our side")
+    parser.add_argument("--turns", type=int, default=2)
+    options = parser.parse_args()
+    if options.side:
+        print(json.dumps((trl_side if options.side == "trl" else our_side)(options)))
+        return
+    options.model = options.model or tiny_folder()
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in vars(options).items() if name not in ("side", "python", "turns")]
+    tokens = options.prompts * options.group * options.new
+    rates: dict[str, list[float]] = {"trl": [], "ours": []}
+    for _ in range(options.turns):
+        for side, python in (("trl", options.python), ("ours", sys.executable)):
+            found = call(python, side, given)
+            rates[side].append(tokens / statistics.median(found["seconds"]))
+            print(f"{side}: {rates[side][-1]:,.0f} completion tokens/s", found.get("parts", ""), flush=True)
+    print(f"ratio {statistics.median(rates['ours']) / statistics.median(rates['trl']):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The language engine: language models learn from answers that can be checked.
+
+This module is the engine's whole face. It imports nothing heavy: each function imports what it needs.
+A frame is one completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.episode import Episode
+    from operant.run.expense import Estimate
+    from operant.run.run import Run
+    from operant.spec.schema import Spec
+
+
+def validate(spec: Spec) -> None:
+    """Refuse, before any work, what this machine lacks, and a task, model or order file that is not there."""
+    from operant.engines.language.suits import check_suits
+
+    check_suits(spec)
+
+
+def train(run: Run, until: int | None = None) -> None:
+    """Train one session until `until` completions (the spec's whole budget by default), from its newest checkpoint."""
+    from operant.engines.language.build import build_lab, prepare_torch
+    from operant.engines.language.loop import run_session
+    from operant.spec.schema import Spec
+
+    spec = Spec.model_validate(run.spec)
+    prepare_torch(spec, run.threads)
+    with run.session(until) as session, build_lab(spec, session.seeds) as lab:
+        run_session(session, lab)
+
+
+def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
+    """Let a checkpoint answer `episodes` held-out problems, chosen by `seed`."""
+    from operant.engines.language.build import build_lab, prepare_torch
+    from operant.engines.language.loop import examine
+    from operant.run.seeding import Seeds
+    from operant.spec.schema import Spec
+
+    spec = Spec.model_validate(run.spec)
+    prepare_torch(spec, run.threads)
+    with build_lab(spec, Seeds(run.seed), checkpoint.path) as lab:
+        yield from examine(lab, episodes, seed, greedy, "eval", checkpoint.at)
+
+
+def estimate(spec: Spec) -> Estimate:
+    """What a session would cost, measured by real rounds of training in memory."""
+    from operant.engines.language.cost import measure
+
+    return measure(spec)
+
+
+def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Print a checkpoint's answers to held-out problems, whatever the sink: text has no film."""
+    from operant.engines.language.reading import read_aloud
+
+    return read_aloud(list(evaluate(run, checkpoint, episodes, seed)), sink)

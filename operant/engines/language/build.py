@@ -1,0 +1,161 @@
+"""From a spec to the parts of a session: policy, generator, judges, problems and learner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from operant.engines.language.completion import Generator, Sampling
+from operant.engines.language.learner import Learner
+from operant.engines.language.model import Policy, load_policy
+from operant.engines.language.rollout import Group, Rounds
+from operant.engines.language.tiny import TinySizes
+from operant.engines.language.tracker import Tracker
+from operant.envs.text.mixture import Course, Part
+from operant.envs.text.pool import Verifiers
+from operant.envs.text.registry import make_task
+from operant.errors import UsageError
+from operant.run.seeding import Seeds
+from operant.spec.language import LoraSpec, ModelSpec, TextSpec
+from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.schema import Spec
+
+
+@dataclass
+class Lab:
+    """Everything that a session works with."""
+
+    spec: Spec
+    seeds: Seeds
+    policy: Policy
+    rounds: Rounds
+    course: Course
+    learner: Learner
+    tracker: Tracker = field(default_factory=Tracker)
+
+    @property
+    def settings(self) -> VerifiedAlgorithm:
+        """The settings of the algorithm."""
+        return settings_of(self.spec)
+
+    def gather(self) -> list[Group]:
+        """The groups of one round; with `resample` more rounds, until enough groups have rewards that differ."""
+        settings = self.settings
+        wanted = settings.batch_size // settings.group_size
+        groups = self._round(wanted)
+        if settings.zero_variance == "resample":
+            for _ in range(settings.resample_rounds):
+                lacking = wanted - sum(group.teaches for group in groups)
+                if lacking <= 0:
+                    break
+                groups += self._round(lacking)
+        return groups
+
+    def _round(self, prompts: int) -> list[Group]:
+        settings, tracker = self.settings, self.tracker
+        problems = self.course.take(tracker.position, prompts)
+        seed = self.seeds.integer("generate", tracker.position)
+        sampling = Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed)
+        groups = self.rounds.play(problems, sampling)
+        tracker.position += prompts
+        tracker.add_groups(groups)
+        return groups
+
+
+@contextmanager
+def build_lab(spec: Spec, seeds: Seeds, checkpoint: Path | None = None) -> Iterator[Lab]:
+    """The parts that a spec asks for, with a checkpoint's weights where one is given; closed at the end."""
+    settings, text, model = settings_of(spec), text_of(spec), model_of(spec)
+    policy = build_policy(model, seeds, spec.meta.device)
+    learner = Learner(policy, settings, model, seeds)
+    if checkpoint is not None:
+        from operant.engines.language.codec import read_weights
+
+        read_weights(checkpoint, policy)
+    course = build_course(spec, seeds)
+    verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
+    generator = build_generator(policy, model)
+    try:
+        rounds = Rounds(policy, generator, verifiers, model.template, text.max_tokens, settings.overlong)
+        yield Lab(spec, seeds, policy, rounds, course, learner)
+    finally:
+        verifiers.close()
+        generator.close()
+
+
+def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:
+    """The language model."""
+    tiny = TinySizes(model.tiny.layers, model.tiny.width, model.tiny.heads, model.tiny.context)
+    return load_policy(
+        model.source,
+        dtype=model.dtype,
+        device=choose_device(device),
+        seed=seeds.integer("model"),
+        lora=None if model.lora is None else lora_arguments(model.lora),
+        gradient_checkpointing=model.gradient_checkpointing,
+        tiny=tiny,
+    )
+
+
+def build_generator(policy: Policy, model: ModelSpec) -> Generator:
+    """Whoever writes the completions."""
+    from operant.engines.language.generate import TorchGenerator
+
+    return TorchGenerator(policy, slots=model.slots)
+
+
+def build_course(spec: Spec, seeds: Seeds) -> Course:
+    """The problems to train on and to be examined in."""
+    text = text_of(spec)
+    if not text.mixture:
+        whole = Part(make_task(spec.env.name, text.arguments), order=text.order)
+        return Course([whole], text.mode, seeds.integer("problems"))
+    parts = [
+        Part(make_task(part.name, part.arguments, part.label), part.weight, part.count, part.order)
+        for part in text.mixture
+    ]
+    return Course(parts, text.mode, seeds.integer("problems"))
+
+
+def lora_arguments(lora: LoraSpec) -> dict[str, object]:
+    """The settings in peft's words."""
+    targets: object = list(lora.targets) or "all-linear"
+    return {"r": lora.rank, "lora_alpha": lora.alpha, "lora_dropout": lora.dropout, "target_modules": targets}
+
+
+def settings_of(spec: Spec) -> VerifiedAlgorithm:
+    """The algorithm, which is one of this engine's."""
+    settings = spec.agent.algorithm
+    assert isinstance(settings, VerifiedAlgorithm)
+    return settings
+
+
+def model_of(spec: Spec) -> ModelSpec:
+    """The model; a spec of this engine always has one."""
+    return spec.agent.model or ModelSpec()
+
+
+def text_of(spec: Spec) -> TextSpec:
+    """What is said about the task."""
+    return spec.env.text or TextSpec()
+
+
+def choose_device(asked: str) -> str:
+    """`asked`, or where it is `auto`, the GPU if there is one."""
+    there = torch.cuda.is_available()
+    if asked == "cuda" and not there:
+        raise UsageError("meta.device is cuda, but torch finds no GPU here", remedy="-s meta.device=auto")
+    return "cuda" if there and asked != "cpu" else "cpu"
+
+
+def prepare_torch(spec: Spec, threads: int) -> None:
+    """Make torch repeatable, and let it have its threads."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    torch.set_num_threads(threads)
+    if choose_device(spec.meta.device) == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = True

@@ -1,0 +1,142 @@
+"""The course of a session: answer, judge, learn, log, examine, save, until the budget is spent or a stop is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from operant.engines.language import codec
+from operant.engines.language.build import Lab
+from operant.engines.language.completion import Sampling
+from operant.engines.language.health import Health
+from operant.engines.language.rollout import as_episodes
+from operant.engines.language.warm import warm_up
+from operant.run.episode import Episode
+from operant.run.progress import Progress
+from operant.run.session import Session
+
+WORDY_GROUPS = 2
+"""Groups of each round whose words are kept; of the others the scores."""
+
+
+def run_session(session: Session, lab: Lab) -> None:
+    """Train to the end of the session."""
+    course = Course(session, lab)
+    course.begin()
+    while not session.done(course.at):
+        course.one_round()
+        course.keep_record()
+    if lab.tracker.frames >= lab.spec.env.max_frame:
+        course.final_examination()
+
+
+class Course:
+    """One session under way."""
+
+    def __init__(self, session: Session, lab: Lab) -> None:
+        self.session = session
+        self.lab = lab
+        self.health = Health(lab, session.event)
+        self._asked = time.perf_counter()
+
+    @property
+    def at(self) -> Progress:
+        """Where the session is; a frame is a completion."""
+        tracker = self.lab.tracker
+        return Progress(tracker.frames, tracker.updates, tracker.episodes, tracker.tokens, self.session.seconds())
+
+    def begin(self) -> None:
+        """Take up the newest checkpoint, or measure where the policy stands before it learns.
+
+        A warm-up is done again at every attempt that needs the policy it ends with to compare with.
+        """
+        lab, latest, warmup = self.lab, self.session.latest, self.lab.settings.warmup
+        warmed = warm_up(lab, warmup) if warmup and (latest is None or lab.settings.kl != "none") else {}
+        lab.learner.remember_reference()
+        if latest is not None:
+            lab.tracker.restore(codec.read(latest.path, lab.policy, lab.learner.optimiser))
+            lab.rounds.generator.load({}, lab.tracker.updates)
+            return
+        score = self.examination(lab.spec.meta.eval_episodes, "eval")
+        self.session.anchor("random", score)
+        self.session.log(self.at, {**warmed, "eval/score": score})
+        self.save(score)
+
+    def one_round(self) -> None:
+        """Generate, judge and learn once."""
+        lab = self.lab
+        groups = lab.gather()
+        self.health.look(groups)
+        at = self.at
+        for index, group in enumerate(groups):
+            for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
+                self.session.episode(episode)
+        begun = time.perf_counter()
+        report = lab.learner.learn(groups, lab.tracker.updates, lab.tracker.frames / lab.spec.env.max_frame)
+        lab.rounds.timing.seconds["train"] += time.perf_counter() - begun
+        self.health.agree(report.means)
+        lab.tracker.updates += report.steps
+        lab.tracker.add(report.means)
+        lab.rounds.generator.load({}, lab.tracker.updates)
+
+    def keep_record(self) -> None:
+        """Log, examine and save, each when it is due."""
+        at, row, score = self.at, {}, None
+        if self.session.due("log", at):
+            row |= self.lab.tracker.flush()
+            row |= self._rates()
+        if self.session.due("eval", at):
+            score = self.examination(self.lab.spec.meta.eval_episodes, "eval")
+            row["eval/score"] = score
+        if row:
+            self.session.log(at, row)
+        if self.session.due("save", at):
+            self.save(score)
+
+    def save(self, score: float | None) -> None:
+        """Publish a checkpoint."""
+        lab, facts = self.lab, self.lab.tracker.state()
+        optimiser = lab.learner.optimiser
+        self.session.save(self.at, lambda folder: codec.write(folder, lab.policy, optimiser, facts), score)
+
+    def examination(self, count: int, split: str) -> float:
+        """The mean greedy score on held-out problems, whose episodes are kept."""
+        meta = self.lab.spec.meta
+        episodes = list(examine(self.lab, count, meta.eval_seed, True, split, self.at))
+        for episode in episodes:
+            self.session.episode(episode)
+        self._asked = time.perf_counter()
+        return float(np.mean([each.score for each in episodes if each.score is not None] or [np.nan]))
+
+    def final_examination(self) -> None:
+        """The score of the run: the final policy, greedily, on held-out problems."""
+        meta = self.lab.spec.meta
+        episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
+        for episode in episodes:
+            self.session.episode(episode)
+        scores = [each.score for each in episodes if each.score is not None]
+        if scores:
+            row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
+            self.session.log(self.at, row | {"final/episodes": len(scores)})
+
+    def _rates(self) -> dict[str, float]:
+        """Tokens per second since the last row, and which part of the time went where."""
+        timing, now = self.lab.rounds.timing, time.perf_counter()
+        seconds = max(now - self._asked, 1e-9)
+        row = {"perf/tokens_per_second": timing.tokens / seconds}
+        row |= {f"perf/{part}_share": spent / seconds for part, spent in timing.seconds.items()}
+        timing.seconds.clear()
+        timing.tokens, self._asked = 0, now
+        return row
+
+
+def examine(lab: Lab, count: int, seed: int, greedy: bool, split: str, at: Progress) -> Iterator[Episode]:
+    """Answer `count` held-out problems, chosen by `seed`, once each."""
+    temperature = 0.0 if greedy else lab.settings.temperature
+    groups = lab.rounds.play(lab.course.held_out(count, seed), Sampling(1, temperature, seed=seed))
+    lab.rounds.timing.seconds.clear()
+    lab.rounds.timing.tokens = 0
+    for group in groups:
+        yield from as_episodes(group, split, seed, at)

@@ -1,0 +1,146 @@
+"""Rounds of generation: prompts are rendered, answered in groups, and judged."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from operant.engines.language.completion import Completion, Generator, Prompt, Sampling
+from operant.engines.language.model import Policy
+from operant.engines.language.prompts import Template, render
+from operant.envs.text.pool import Verifiers
+from operant.envs.text.task import Problem, Verdict
+from operant.run.episode import Episode, Turn
+from operant.run.progress import Progress
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One completion and what it was judged to be worth; `reward` is what is learnt from."""
+
+    completion: Completion
+    verdict: Verdict
+    reward: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """The answers to one problem; those whose judging failed are left out, and counted."""
+
+    problem: Problem
+    prompt: Prompt
+    answers: tuple[Answer, ...]
+    errors: tuple[str, ...] = ()
+
+    @property
+    def rewards(self) -> list[float]:
+        """The rewards of the answers, in order."""
+        return [answer.reward for answer in self.answers]
+
+    @property
+    def teaches(self) -> bool:
+        """Whether some answers are better than others."""
+        return len(set(self.rewards)) > 1
+
+
+@dataclass
+class Timing:
+    """Seconds spent by part, and tokens written, since the last row."""
+
+    seconds: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+
+
+class Rounds:
+    """Answers problems with a generator and judges the answers.
+
+    `overlong` is what becomes of completions that were cut off by their length: judged as they are
+    ("keep", and "mask", which the learner attends to), or worth nothing ("zero").
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        generator: Generator,
+        verifiers: Verifiers,
+        template: Template,
+        max_tokens: int | None,
+        overlong: str,
+    ) -> None:
+        self.policy = policy
+        self.generator = generator
+        self.verifiers = verifiers
+        self.template: Template = template
+        self.max_tokens = max_tokens
+        self.overlong = overlong
+        self.timing = Timing()
+
+    def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
+        """A group of `sampling.n` judged answers to each problem."""
+        begun = time.perf_counter()
+        prompts = [render(problem, self.policy, self.template, self.max_tokens) for problem in problems]
+        written = self.generator.generate(prompts, sampling)
+        generated = time.perf_counter()
+        self.timing.seconds["generate"] += generated - begun
+        self.timing.tokens += sum(len(each.tokens) for row in written for each in row)
+        texts = [
+            (problem, problem.prefix + each.text)
+            for problem, row in zip(problems, written, strict=True)
+            for each in row
+        ]
+        verdicts = iter(self.verifiers.judge_all(texts))
+        groups = [
+            self._group(problem, prompt, row, [next(verdicts) for _ in row])
+            for problem, prompt, row in zip(problems, prompts, written, strict=True)
+        ]
+        self.timing.seconds["verify"] += time.perf_counter() - generated
+        return groups
+
+    def _group(
+        self, problem: Problem, prompt: Prompt, completions: Sequence[Completion], verdicts: Sequence[Verdict]
+    ) -> Group:
+        pairs = list(zip(completions, verdicts, strict=True))
+        answers = tuple(
+            Answer(completion, verdict, self._reward(completion, verdict))
+            for completion, verdict in pairs
+            if verdict.score is not None
+        )
+        return Group(problem, prompt, answers, tuple(verdict.note for _, verdict in pairs if verdict.score is None))
+
+    def _reward(self, completion: Completion, verdict: Verdict) -> float:
+        cut_off = self.overlong == "zero" and completion.finish == "length"
+        return 0.0 if cut_off or verdict.score is None else verdict.score
+
+
+def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words: bool = True) -> list[Episode]:
+    """The records of a group's answers, with prompt and completion if `words`; failed judging has no score."""
+    asked = (Turn("user", group.problem.prompt, len(group.prompt.tokens)),) if words else ()
+    episodes = [_episode(group.problem, asked, answer, split, seed, at) for answer in group.answers]
+    for note in group.errors:
+        row = Episode(
+            group.problem.task, split, seed, at, None, 0, "error", turns=asked, error=note, item=group.problem.id
+        )
+        episodes.append(row)
+    return episodes
+
+
+def _episode(
+    problem: Problem, asked: tuple[Turn, ...], answer: Answer, split: str, seed: int | None, at: Progress
+) -> Episode:
+    completion = answer.completion
+    length = len(completion.tokens)
+    said = (*asked, Turn("assistant", completion.text, length, reward=answer.reward)) if asked else ()
+    return Episode(
+        env=problem.task,
+        split=split,
+        seed=seed,
+        at=at,
+        score=answer.reward,
+        length=length,
+        ended="truncated" if completion.finish == "length" else "terminated",
+        parts={**answer.verdict.parts, "version": float(completion.version)},
+        turns=said,
+        item=problem.id,
+    )

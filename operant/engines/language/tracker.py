@@ -1,0 +1,73 @@
+"""What a session counts, and the averages of its next metric row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from operant.engines.language.rollout import Group
+
+OUTCOMES = ("unparsed", "timeout")
+
+
+class Tracker:
+    """Counters of a session, and sums since the last row; both are part of every checkpoint."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.updates = 0
+        self.episodes = 0
+        self.tokens = 0
+        self.position = 0
+        self.rounds = 0
+        self.silent_rounds = 0
+        self._sums: dict[str, list[float]] = {}
+
+    def add(self, values: Mapping[str, float], weight: float = 1.0) -> None:
+        """Take values into the averages of the next row."""
+        for key, value in values.items():
+            total = self._sums.setdefault(key, [0.0, 0.0])
+            total[0] += value * weight
+            total[1] += weight
+
+    def add_groups(self, groups: Sequence[Group]) -> None:
+        """Count a round's answers, and average what they were worth."""
+        for group in groups:
+            self._add_answers(group)
+            self.add({"rollout/zero_variance": float(not group.teaches)})
+        self.rounds += 1
+        self.silent_rounds = 0 if any(group.teaches for group in groups) else self.silent_rounds + 1
+
+    def _add_answers(self, group: Group) -> None:
+        count = len(group.answers) + len(group.errors)
+        self.frames += count
+        self.episodes += count
+        self.add({"rollout/errors": len(group.errors) / max(count, 1)}, count)
+        for answer in group.answers:
+            completion, verdict = answer.completion, answer.verdict
+            self.tokens += len(completion.tokens)
+            shares = {f"rollout/{outcome}": float(verdict.outcome == outcome) for outcome in OUTCOMES}
+            self.add(
+                {
+                    "train/return": answer.reward,
+                    "train/length": float(len(completion.tokens)),
+                    f"reward/{group.problem.task}": answer.reward,
+                    "rollout/truncated": float(completion.finish == "length"),
+                    **shares,
+                    **{f"parts/{key}": value for key, value in verdict.parts.items()},
+                }
+            )
+
+    def flush(self) -> dict[str, float]:
+        """The averages since the last row."""
+        row = {key: total / weight for key, (total, weight) in self._sums.items() if weight}
+        self._sums.clear()
+        return row
+
+    def state(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` gave."""
+        vars(self).update(state)

@@ -1,0 +1,56 @@
+"""The supervised warm-up: gold answers of training problems, before the first completion is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from operant.engines.language.optimise import Optimiser
+from operant.engines.language.prompts import render
+from operant.engines.language.pack import Sample
+from operant.errors import UsageError
+from operant.spec.language import LmOptimizerSpec
+from operant.spec.rlvr import WarmupSpec
+
+if TYPE_CHECKING:
+    from operant.engines.language.build import Lab
+
+
+def warm_up(lab: Lab, settings: WarmupSpec) -> dict[str, float]:
+    """Take the gradient steps; returns the mean loss of the first and of the last tenth of them."""
+    optimiser = Optimiser(lab.policy.model, LmOptimizerSpec(lr=settings.lr, lr_end_fraction=0.1))
+    losses = []
+    for update in range(settings.updates):
+        samples = gold_samples(lab, _positions(lab, settings, update))
+        losses.append(lab.learner.imitate(samples))
+        optimiser.step(update, update / settings.updates)
+    lab.learner.optimiser.adopt()
+    tenth = max(1, settings.updates // 10)
+    return {"warmup/first_loss": float(np.mean(losses[:tenth])), "warmup/last_loss": float(np.mean(losses[-tenth:]))}
+
+
+def gold_samples(lab: Lab, positions: list[int]) -> list[Sample]:
+    """Gold answers of training problems, end of text included, as samples to imitate."""
+    tasks = {part.task.name: part.task for part in lab.course.parts}
+    samples = []
+    for problem in (lab.course.take(position, 1)[0] for position in positions):
+        answer = tasks[problem.task].gold(problem)
+        if answer is None:
+            raise UsageError(f"{problem.id} has no gold answer to warm up on", remedy="leave out agent.algorithm.warmup")
+        prompt = render(problem, lab.policy, lab.rounds.template, lab.rounds.max_tokens)
+        text = answer.removeprefix(problem.prefix)
+        tokens = [*lab.policy.tokenizer.encode(text, add_special_tokens=False), lab.policy.eos_ids[0]]
+        samples.append(Sample(prompt.tokens, tuple(tokens)))
+    return samples
+
+
+def _positions(lab: Lab, settings: WarmupSpec, update: int) -> list[int]:
+    """Which problems a step learns from: one after the other, or again and again the first few."""
+    first = update * settings.batch_size
+    if settings.problems is None:
+        return list(range(first, first + settings.batch_size))
+    drawn = lab.seeds.rng("warmup", update).integers(settings.problems, size=settings.batch_size)
+    return [int(position) for position in drawn]
+
+

@@ -1,0 +1,137 @@
+"""What a person may say about language models and about tasks in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from operant.spec.fields import Closed
+
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _storable(value: dict[str, Any]) -> dict[str, Any]:
+    """A run keeps its spec as JSON, so dates and infinities cannot come back as they were."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise PydanticCustomError("not_plain", "only text, finite numbers, true, false, null") from None
+    return value
+
+
+PlainData = Annotated[dict[str, Any], AfterValidator(_storable)]
+
+
+class LmOptimizerSpec(Closed):
+    """How a language model's gradients become steps."""
+
+    name: Literal["adamw", "adam", "sgd"] = Field(default="adamw", description="Optimiser, by torch's name.")
+    lr: float = Field(default=1e-6, gt=0, le=1, description="Learning rate, once warmed up.")
+    warmup_updates: int = Field(default=0, ge=0, le=10**9, description="Updates over which it rises from zero.")
+    lr_end_fraction: float = Field(
+        default=1.0, ge=0, le=1, description="The learning rate falls linearly to this fraction over `env.max_frame`."
+    )
+    betas: tuple[Rate, ...] = Field(
+        default=(0.9, 0.999), min_length=2, max_length=2, description="Decay of the two moments of the Adam family."
+    )
+    eps: float = Field(default=1e-8, gt=0, lt=1, description="Epsilon of the Adam family.")
+    weight_decay: float = Field(default=0.0, ge=0, lt=1, description="Weight decay.")
+    clip_grad_norm: float | None = Field(
+        default=1.0, gt=0, le=1e6, description="Largest gradient norm; null for no limit."
+    )
+
+    def inert(self) -> Mapping[str, str]:
+        """The settings that this optimiser never reads, each with the reason."""
+        return dict.fromkeys(("betas", "eps"), "sgd has no moments") if self.name == "sgd" else {}
+
+
+class TinySpec(Closed):
+    """The sizes of the model `tiny`, which is built on the spot and reads bytes."""
+
+    layers: int = Field(default=4, ge=1, le=128, description="Layers.")
+    width: int = Field(default=256, ge=8, le=16_384, description="Width of the model; a multiple of twice `heads`.")
+    heads: int = Field(default=4, ge=1, le=256, description="Attention heads.")
+    context: int = Field(default=256, ge=16, le=131_072, description="Most tokens of prompt and completion together.")
+
+
+class LoraSpec(Closed):
+    """Low-rank adapters (Hu et al., 2021) instead of training every weight."""
+
+    rank: int = Field(default=16, ge=1, le=4096, description="Rank of the adapters.")
+    alpha: float = Field(default=32.0, gt=0, le=1e5, description="Scale of the adapters, divided by the rank.")
+    dropout: float = Field(default=0.0, ge=0, lt=1, description="Dropout of what enters the adapters.")
+    targets: tuple[str, ...] = Field(
+        default=(), max_length=64, description="Names of the layers that get one; none for every linear layer."
+    )
+
+
+class ModelSpec(Closed):
+    """The language model that learns."""
+
+    source: str = Field(
+        default="tiny",
+        min_length=1,
+        max_length=1000,
+        description="`tiny`, a Hugging Face folder or id, a .gguf file, or a name of `operant models`.",
+    )
+    tiny: TinySpec = Field(default_factory=TinySpec, description="Sizes of the model `tiny`.")
+    dtype: Literal["float32", "bfloat16"] = Field(default="float32", description="Of the weights and the arithmetic.")
+    lora: LoraSpec | None = Field(default=None, description="Train low-rank adapters only; null for every weight.")
+    gradient_checkpointing: bool = Field(
+        default=False, description="Compute activations twice to keep fewer of them in memory."
+    )
+    template: Literal["auto", "chat", "raw"] = Field(
+        default="auto", description="Wrap prompts in the model's chat template; `auto` does where it has one."
+    )
+    generator: Literal["torch", "vllm", "openai"] = Field(
+        default="torch", description="Who writes completions: the built-in generator, vLLM, or a server."
+    )
+    url: str | None = Field(default=None, max_length=1000, description="Address of the server, for `openai`.")
+    slots: int = Field(default=256, ge=1, le=65_536, description="Completions written side by side.")
+    optimizer: LmOptimizerSpec = Field(default_factory=LmOptimizerSpec, description="How gradients become steps.")
+
+
+class PartSpec(Closed):
+    """One task of a mixture."""
+
+    name: str = Field(min_length=1, max_length=200, description="Name of a task; see `operant tasks`.")
+    label: str | None = Field(
+        default=None, min_length=1, max_length=200, description="What it is called, where the mixture has one task twice."
+    )
+    arguments: PlainData = Field(default_factory=dict, description="Arguments of the task.")
+    order: str | None = Field(
+        default=None, max_length=1000, description="File of problem ids, one a line, in the order to train on."
+    )
+    weight: float = Field(default=1.0, gt=0, le=1e6, description="Share of the training problems, when weighted.")
+    count: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**12,
+        description="Problems before the next task begins, when sequential; null for all.",
+    )
+
+
+class TextSpec(Closed):
+    """The task in words: its arguments, or a mixture of tasks, and how answers are judged."""
+
+    arguments: PlainData = Field(default_factory=dict, description="Arguments of the task that `env.name` names.")
+    mixture: tuple[PartSpec, ...] = Field(
+        default=(), max_length=256, description="Tasks to mix, when `env.name` is `mixture`."
+    )
+    mode: Literal["weighted", "sequential"] = Field(
+        default="weighted", description="Draw from the tasks by weight, or take one after the other."
+    )
+    order: str | None = Field(
+        default=None, max_length=1000, description="File of problem ids, one a line, in the order to train on."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, le=10**6, description="Longest completion; null for each problem's own limit."
+    )
+    workers: int = Field(default=2, ge=1, le=1024, description="Processes that judge answers.")
+    seconds: float | None = Field(
+        default=None, gt=0, le=86_400, description="Time limit of one verdict; null for each task's own."
+    )
