@@ -1,0 +1,262 @@
+"""The built-in generator: continuous batching with a cache of keys and values, on the trainer's own weights."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from operant.engines.language.completion import Completion, Prompt, Sampling
+from operant.engines.language.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
+from operant.engines.language.fallback import ModelDecoder
+from operant.engines.language.sampling import chances, check_sampling, draw, prompt_key
+from operant.engines.language.slots import Slots, Stepper
+from operant.engines.language.stops import Stops
+from operant.engines.language.weights import base_model, supports
+from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from operant.engines.language.model import Policy
+
+PREFILL_TOKENS = 16384
+"""At most so many tokens of prompts, padding included, are read at once."""
+
+
+@dataclass
+class _Job:
+    """One completion to be written: the `index`-th of prompt `prompt`."""
+
+    prompt: int
+    index: int
+    checked: int = 0
+
+
+class TorchGenerator:
+    """Writes completions with the weights of a policy's model, as they are when `generate` is called (final).
+
+    `slots` completions are written side by side; one that ends makes room for the next. The host looks at them
+    every `stride` tokens.
+    """
+
+    def __init__(self, policy: Policy, *, slots: int | None = None, stride: int = 8, version: int = 0) -> None:
+        self.policy = policy
+        self.device = next(policy.model.parameters()).device
+        self.on_gpu = self.device.type == "cuda"
+        self.slots = slots or (512 if self.on_gpu else 128)
+        self.stride = stride
+        self.version = version
+        self.ends = torch.tensor(policy.eos_ids, device=self.device)
+        self._engine: tuple[Decoder, Stepper] | None = None
+
+    @torch.inference_mode()
+    def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
+        """`sampling.n` completions of each prompt, in the order of the prompts."""
+        check_sampling(sampling)
+        check_room(prompts, self.policy.context)
+        if not prompts:
+            return []
+        training = self.policy.model.training
+        self.policy.model.eval()
+        try:
+            decoder, stepper = self._ready(prompts, sampling)
+            return _Batch(self, decoder, stepper, prompts, sampling).run()
+        finally:
+            self.policy.model.train(training)
+
+    def load(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Take over weights by name; none at all where the model itself was trained and only the version is new."""
+        own = base_model(self.policy.model).state_dict()
+        unknown = sorted(set(weights) - set(own))
+        if unknown:
+            raise UsageError(f"the generator's model has no weights called {', '.join(unknown[:4])}")
+        with torch.no_grad():
+            for name, value in weights.items():
+                if own[name].data_ptr() != value.data_ptr():
+                    own[name].copy_(value)
+        self.version = version
+
+    def close(self) -> None:
+        """Let the cache and the captured graphs go."""
+        self._engine = None
+
+    def _ready(self, prompts: Sequence[Prompt], sampling: Sampling) -> tuple[Decoder, Stepper]:
+        """A decoder with room enough, its weights up to date."""
+        places = max(prompt.max_tokens for prompt in prompts)
+        length = max(len(prompt.tokens) + prompt.max_tokens for prompt in prompts)
+        rows = min(self.slots, len(prompts) * sampling.n)
+        if self._engine is not None:
+            decoder, stepper = self._engine
+            if decoder.slots >= rows and decoder.length >= length and stepper.slots.written.shape[1] > places:
+                decoder.refresh()
+                return self._engine
+            rows, length = max(rows, decoder.slots), max(length, decoder.length)
+            places = max(places, stepper.slots.written.shape[1] - 1)
+        self._engine = None
+        model, padded = self.policy.model, -(-length // BLOCK) * BLOCK
+        decoder = (LeanDecoder if supports(model) else ModelDecoder)(model, rows, padded)
+        graphs = self.on_gpu and isinstance(decoder, LeanDecoder)
+        stepper = Stepper(decoder, Slots.empty(rows, places, self.device), self.ends, graphs)
+        self._engine = decoder, stepper
+        return self._engine
+
+
+def check_room(prompts: Sequence[Prompt], context: int) -> None:
+    """Refuse prompts that are empty, or that leave no room for their completions."""
+    for number, prompt in enumerate(prompts):
+        if not prompt.tokens:
+            raise UsageError(f"prompt {number} has no tokens")
+        if prompt.max_tokens < 1:
+            raise UsageError(f"prompt {number} asks for {prompt.max_tokens} tokens")
+        if len(prompt.tokens) + prompt.max_tokens > context:
+            raise UsageError(
+                f"prompt {number} has {len(prompt.tokens)} tokens and asks for {prompt.max_tokens}, "
+                f"which is more than the model's context of {context}",
+                remedy="make max_tokens smaller, or leave long prompts out",
+            )
+
+
+class _Batch:
+    """The work of one call of `generate` (final)."""
+
+    def __init__(
+        self, owner: TorchGenerator, decoder: Decoder, stepper: Stepper, prompts: Sequence[Prompt], sampling: Sampling
+    ) -> None:
+        self.owner = owner
+        self.decoder = decoder
+        self.stepper = stepper
+        self.slots = stepper.slots
+        self.prompts = prompts
+        self.sampling = sampling
+        self.stops = Stops(owner.policy.tokenizer)
+        self.waiting = deque(_Job(i, k) for i in range(len(prompts)) for k in range(sampling.n))
+        self.seated: list[_Job] = []
+        self.read: dict[tuple[int, ...], tuple[Prefilled, int]] = {}
+        self.done: list[list[Completion | None]] = [[None] * sampling.n for _ in prompts]
+
+    def run(self) -> list[list[Completion]]:
+        """Seat, write and collect until every completion is done."""
+        self._seat(list(range(min(self.decoder.slots, len(self.waiting)))))
+        while self.seated:
+            self._collect()
+            if self.seated:
+                self._write()
+        return [[one for one in group if one is not None] for group in self.done]
+
+    def _write(self) -> None:
+        steps = self.owner.stride
+        longest = int(self.slots.position[: len(self.seated)].max()) + steps
+        block = BLOCK * 4 if self.owner.on_gpu else BLOCK
+        columns = min(-(-longest // block) * block, self.decoder.length)
+        self.stepper.run(len(self.seated), columns, steps, self.sampling)
+
+    def _collect(self) -> None:
+        """Take out the rows that have ended and give their places to those who wait."""
+        rows = len(self.seated)
+        state = torch.stack([self.slots.alive[:rows], self.slots.count[:rows]]).tolist()
+        alive, counts = state[0], state[1]
+        written = self._texts(alive)
+        ended = []
+        for row, job in enumerate(self.seated):
+            stopped = self._stop(job, written, row, counts[row])
+            if stopped is not None or not alive[row]:
+                ended.append((row, stopped if stopped is not None else counts[row], stopped is not None))
+        if ended:
+            self._finish(ended)
+            self._refill([row for row, _, _ in ended])
+
+    def _texts(self, alive: list[int]) -> np.ndarray | None:
+        """What is written, brought to the host only if something there has to be looked at."""
+        if all(alive) and not any(self.prompts[job.prompt].stop for job in self.seated):
+            return None
+        return self.slots.written[: len(self.seated)].cpu().numpy()
+
+    def _stop(self, job: _Job, written: np.ndarray | None, row: int, count: int) -> int | None:
+        stop = self.prompts[job.prompt].stop
+        if not stop or written is None:
+            return None
+        found = self.stops.find(written[row, :count].tolist(), job.checked, stop)
+        job.checked = count
+        return found
+
+    def _finish(self, ended: list[tuple[int, int, bool]]) -> None:
+        rows = torch.tensor([row for row, _, _ in ended], device=self.owner.device)
+        tokens, logprobs = self.slots.written[rows].tolist(), self.slots.logprob[rows].tolist()
+        for (row, count, stopped), ids, values in zip(ended, tokens, logprobs, strict=True):
+            job = self.seated[row]
+            over = stopped or ids[count - 1] in self.owner.policy.eos_ids
+            self.done[job.prompt][job.index] = Completion(
+                tokens=tuple(ids[:count]),
+                logprobs=tuple(values[:count]),
+                text=self.stops.text(ids[:count], self.prompts[job.prompt].stop),
+                finish="stop" if over else "length",
+                version=self.owner.version,
+            )
+
+    def _refill(self, free: list[int]) -> None:
+        """New completions take the free rows; where too few wait, the last rows move into the gaps."""
+        filled = free[: len(self.waiting)]
+        gaps = free[len(filled) :]
+        self._seat(filled)
+        left = len(self.seated) - len(gaps)
+        keep = sorted(set(range(left, len(self.seated))) - set(gaps))
+        holes = [row for row in gaps if row < left]
+        if keep:
+            source, target = (torch.tensor(rows, device=self.owner.device) for rows in (keep, holes))
+            self.decoder.move(source, target)
+            self.slots.move(source, target)
+            for old, new in zip(keep, holes, strict=True):
+                self.seated[new] = self.seated[old]
+        del self.seated[left:]
+        self.slots.alive[left:] = False
+
+    def _seat(self, rows: list[int]) -> None:
+        """Let the next waiting completions begin in the rows."""
+        jobs = [self.waiting.popleft() for _ in rows]
+        if not jobs:
+            return
+        self._prefill([self.prompts[job.prompt].tokens for job in jobs])
+        device, prompts = self.owner.device, [self.prompts[job.prompt] for job in jobs]
+        keys = [
+            prompt_key(self.sampling.seed, prompt.tokens) + job.index for prompt, job in zip(prompts, jobs, strict=True)
+        ]
+        chance = torch.from_numpy(chances(keys, max(prompt.max_tokens for prompt in prompts))).to(device)
+        lengths = torch.tensor([len(prompt.tokens) for prompt in prompts], device=device)
+        limits = torch.tensor([prompt.max_tokens for prompt in prompts], device=device)
+        self.slots.seat(torch.tensor(rows, device=device), lengths, limits, chance)
+        for read in {id(one): one for one, _ in (self.read[prompt.tokens] for prompt in prompts)}.values():
+            mine = [at for at, prompt in enumerate(prompts) if self.read[prompt.tokens][0] is read]
+            self._begin(
+                read, [rows[at] for at in mine], [self.read[prompts[at].tokens][1] for at in mine], chance[mine, 0]
+            )
+        for row, job in zip(rows, jobs, strict=True):
+            self.seated[row : row + 1] = [job]
+        self._forget()
+
+    def _begin(self, read: Prefilled, rows: list[int], which: list[int], chance: Tensor) -> None:
+        at, source = (torch.tensor(rows_, device=self.owner.device) for rows_ in (rows, which))
+        self.decoder.admit(at, read, source)
+        token, logprob = draw(read.logits[source], chance, self.sampling)
+        self.slots.begin(at, token, logprob, self.owner.ends)
+
+    def _prefill(self, wanted: list[tuple[int, ...]]) -> None:
+        """Read every prompt that was not yet read, in batches of a bounded number of tokens."""
+        fresh = [tokens for tokens in dict.fromkeys(wanted) if tokens not in self.read]
+        while fresh:
+            width = max(map(len, fresh))
+            batch, fresh = fresh[: max(1, PREFILL_TOKENS // width)], fresh[max(1, PREFILL_TOKENS // width) :]
+            lengths = torch.tensor([len(tokens) for tokens in batch], device=self.owner.device)
+            width = int(max(map(len, batch)))
+            padded = [tokens + (self.owner.policy.pad_id,) * (width - len(tokens)) for tokens in batch]
+            read = self.decoder.prefill(torch.tensor(padded, device=self.owner.device), lengths)
+            self.read |= {tokens: (read, at) for at, tokens in enumerate(batch)}
+
+    def _forget(self) -> None:
+        """Let go of prompts whose completions have all begun."""
+        wanted = {self.prompts[job.prompt].tokens for job in self.waiting}
+        self.read = {tokens: kept for tokens, kept in self.read.items() if tokens in wanted}

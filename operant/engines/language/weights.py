@@ -1,0 +1,153 @@
+"""The weights of a Llama-like model as the lean decoder wants them: read in place, or fused and kept in step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+ROPE_TYPES = ("default", "linear", "llama3")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes that a decoder needs."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """One layer: queries, keys and values in one matrix, gate and up in another."""
+
+    norm_in: Tensor
+    qkv: Tensor
+    qkv_bias: Tensor | None
+    qk_norm: Tensor | None
+    out: Tensor
+    norm_mlp: Tensor
+    gate_up: Tensor
+    down: Tensor
+
+
+@dataclass(frozen=True)
+class LeanWeights:
+    """All weights; `refresh` must be called after the model's own have changed."""
+
+    shape: Shape
+    embedding: Tensor
+    layers: tuple[LayerWeights, ...]
+    norm: Tensor
+    head: Tensor
+    rotary: nn.Module
+    _copies: list[tuple[Tensor, tuple[nn.Module, ...], str]] = field(repr=False)
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Copy anew what was fused or merged; the rest is the model's own memory."""
+        for copy, modules, kind in self._copies:
+            torch.cat([_plain(module, kind) for module in modules], out=copy)
+
+
+def supports(model: nn.Module) -> bool:
+    """Whether the model is one of those that the lean decoder computes exactly."""
+    config: Any = base_model(model).config
+    if config.model_type not in FAMILIES or config.hidden_act != "silu":
+        return False
+    sliding = "sliding_attention" in (getattr(config, "layer_types", None) or ())
+    windowed = config.model_type == "mistral" and config.sliding_window is not None
+    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    biased = any(
+        _bias(layer.self_attn.o_proj) is not None
+        or _bias(layer.mlp.down_proj) is not None
+        or _bias(layer.mlp.gate_proj) is not None
+        for layer in base_model(model).model.layers
+    )
+    return not sliding and not windowed and rope in ROPE_TYPES and not biased
+
+
+def base_model(model: nn.Module) -> Any:
+    """The Hugging Face model inside a peft wrapper, or the model itself."""
+    return model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore[reportCallIssue]
+
+
+def lean_weights(model: nn.Module) -> LeanWeights:
+    """The weights of a model that `supports` accepts."""
+    inner = base_model(model)
+    config = inner.config
+    copies: list[tuple[Tensor, tuple[nn.Module, ...], str]] = []
+    heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    shape = Shape(config.num_hidden_layers, heads, kv_heads, width, config.rms_norm_eps)
+    layers = tuple(_layer(layer, shape, copies) for layer in inner.model.layers)
+    found = LeanWeights(
+        shape=shape,
+        embedding=_take((inner.model.embed_tokens,), "weight", copies),
+        layers=layers,
+        norm=_take((inner.model.norm,), "weight", copies),
+        head=_take((inner.lm_head,), "weight", copies),
+        rotary=inner.model.rotary_emb,
+        _copies=copies,
+    )
+    found.refresh()
+    return found
+
+
+def _layer(layer: Any, shape: Shape, copies: list) -> LayerWeights:
+    attention, mlp = layer.self_attn, layer.mlp
+    qkv = (attention.q_proj, attention.k_proj, attention.v_proj)
+    return LayerWeights(
+        norm_in=_take((layer.input_layernorm,), "weight", copies),
+        qkv=_take(qkv, "weight", copies),
+        qkv_bias=None if _bias(attention.q_proj) is None else _take(qkv, "bias", copies),
+        qk_norm=_norm_table(attention, shape, copies),
+        out=_take((attention.o_proj,), "weight", copies),
+        norm_mlp=_take((layer.post_attention_layernorm,), "weight", copies),
+        gate_up=_take((mlp.gate_proj, mlp.up_proj), "weight", copies),
+        down=_take((mlp.down_proj,), "weight", copies),
+    )
+
+
+def _norm_table(attention: Any, shape: Shape, copies: list) -> Tensor | None:
+    """Qwen3's norms of queries and keys: one row of weights for each head."""
+    if not hasattr(attention, "q_norm"):
+        return None
+    modules = (attention.q_norm,) * shape.heads + (attention.k_norm,) * shape.kv_heads
+    return _take(modules, "weight", copies).view(len(modules), shape.head_width)
+
+
+def _take(modules: Sequence[nn.Module], kind: str, copies: list) -> Tensor:
+    """One parameter in place, or a fused copy that `refresh` keeps up to date."""
+    if len(modules) == 1 and not _adapted(modules[0]):
+        return getattr(modules[0], kind).detach()
+    parts = [_plain(module, kind) for module in modules]
+    size = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+    copy = torch.empty(size, dtype=parts[0].dtype, device=parts[0].device)
+    copies.append((copy, tuple(modules), kind))
+    return copy
+
+
+def _adapted(module: nn.Module) -> bool:
+    return hasattr(module, "base_layer")
+
+
+def _plain(module: Any, kind: str) -> Tensor:
+    """A parameter with what LoRA adds to it."""
+    if not _adapted(module):
+        return getattr(module, kind).detach()
+    base = getattr(module.base_layer, kind).detach()
+    if kind == "bias":
+        return base
+    return base + sum(module.get_delta_weight(name).detach().to(base.dtype) for name in module.active_adapters)
+
+
+def _bias(module: Any) -> Tensor | None:
+    return getattr(module.base_layer if _adapted(module) else module, "bias", None)
