@@ -21,7 +21,7 @@ BLOCK = 32
 
 @dataclass(frozen=True)
 class Prefilled:
-    """Prompts that were read: the next token's logits, and keys and values [layers, prompts, 2, heads, length, width]."""
+    """Prompts that were read: the next token's logits; keys and values [layers, 2, prompts, heads, length, width]."""
 
     cache: Tensor
     logits: Tensor
@@ -54,17 +54,17 @@ class Decoder(ABC):
     def admit(self, rows: Tensor, read: Prefilled, which: Tensor) -> None:
         """Copy the prompts `which` into the rows."""
         if self.cache.numel() == 0:
-            layers, _, two, heads, _, width = read.cache.shape
-            size = (layers, self.slots, two, heads, self.length, width)
+            layers, two, _, heads, _, width = read.cache.shape
+            size = (layers, two, self.slots, heads, self.length, width)
             # Zeros, because what is masked is still multiplied, and memory may hold what is not a number.
             self.cache = torch.zeros(size, dtype=read.cache.dtype, device=read.cache.device)
         length = read.cache.shape[4]
         for layer in range(self.cache.shape[0]):
-            self.cache[layer, :, :, :, :length].index_copy_(0, rows, read.cache[layer].index_select(0, which))
+            self.cache[layer, :, :, :, :length].index_copy_(1, rows, read.cache[layer].index_select(1, which))
 
     def move(self, source: Tensor, target: Tensor) -> None:
         """Copy rows over others that are no longer needed."""
-        self.cache[:, target] = self.cache[:, source]
+        self.cache[:, :, target] = self.cache[:, :, source]
 
 
 class LeanDecoder(Decoder):
@@ -92,7 +92,7 @@ class LeanDecoder(Decoder):
             del layer
             rows = qkv.view(prompts, length, -1, shape.head_width).transpose(1, 2)
             query, key, value = rows.split([shape.heads, shape.kv_heads, shape.kv_heads], 1)
-            kept.append(torch.stack([key, value], 1))
+            kept.append(torch.stack([key, value]))
             grouped = shape.heads != shape.kv_heads
             found = functional.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=grouped)
             return found.transpose(1, 2).reshape(prompts * length, -1)
@@ -114,11 +114,11 @@ class LeanDecoder(Decoder):
         mask = mask[:, None, None, :].expand(rows, 1, sharing, columns)
 
         def attend(layer: int, qkv: Tensor) -> Tensor:
-            cache = self.cache[layer, :rows]
-            cache[at, :, :, positions] = qkv[:, shape.heads :].view(rows, 2, shape.kv_heads, shape.head_width)
+            cache = self.cache[layer, :, :rows]
+            cache[:, at, :, positions] = qkv[:, shape.heads :].view(rows, 2, shape.kv_heads, shape.head_width)
             query = qkv[:, : shape.heads].view(rows, shape.kv_heads, sharing, shape.head_width)
             past = cache[:, :, :, :columns]
-            found = functional.scaled_dot_product_attention(query, past[:, 0], past[:, 1], attn_mask=mask)
+            found = functional.scaled_dot_product_attention(query, past[0], past[1], attn_mask=mask)
             return found.reshape(rows, -1)
 
         cos, sin = self.cos[positions], self.sin[positions]
@@ -136,7 +136,7 @@ class LeanDecoder(Decoder):
         return functional.rms_norm(hidden, width, self.weights.norm, epsilon)
 
     def _rotated(self, hidden: Tensor, layer: LayerWeights, cos: Tensor, sin: Tensor) -> Tensor:
-        """Queries, keys and values [tokens, heads, width]; the first two are rotated, and normed where the model does so."""
+        """Queries, keys and values [tokens, heads, width]; the first two rotated, and normed where the model does so."""
         shape = self.weights.shape
         qkv = functional.linear(hidden, layer.qkv, layer.qkv_bias).view(hidden.shape[0], -1, shape.head_width)
         turning = qkv[:, : shape.heads + shape.kv_heads]

@@ -17,7 +17,7 @@ class _RowCache(Cache):
 
     def __init__(self, cache: Tensor, positions: Tensor, columns: int) -> None:
         super().__init__(layers=[])
-        self.rows = cache[:, : positions.shape[0]]
+        self.rows = cache[:, :, : positions.shape[0]]
         self.at = torch.arange(positions.shape[0], device=positions.device)
         self.positions = positions
         self.columns = columns
@@ -26,8 +26,8 @@ class _RowCache(Cache):
         """Write one token's keys and values, and give those of the columns in use."""
         del args, kwargs
         rows = self.rows[layer_idx]
-        rows[self.at, :, :, self.positions] = torch.stack([key_states[:, :, 0], value_states[:, :, 0]], 1)
-        return rows[:, 0, :, : self.columns], rows[:, 1, :, : self.columns]
+        rows[:, self.at, :, self.positions] = torch.stack([key_states[:, :, 0], value_states[:, :, 0]], 1)
+        return rows[0, :, :, : self.columns], rows[1, :, :, : self.columns]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """The columns before this step's token, for models that ask."""
@@ -53,7 +53,7 @@ class ModelDecoder(Decoder):
         cache = DynamicCache()
         prompts = torch.arange(tokens.shape[0], device=tokens.device)
         found = base_model(self.model).base_model(tokens, past_key_values=cache, use_cache=True)
-        kept = torch.stack([torch.stack([layer.keys, layer.values], 1) for layer in cache.layers])
+        kept = torch.stack([torch.stack([layer.keys, layer.values]) for layer in cache.layers])
         last = found.last_hidden_state[prompts, lengths - 1]
         return Prefilled(kept, base_model(self.model).get_output_embeddings()(last))
 

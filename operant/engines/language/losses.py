@@ -1,0 +1,236 @@
+"""Losses on the tokens of completions: a term for each token, then a sum over a denominator of the whole batch.
+
+A micro-batch never knows how large its batch is, so what a sum is divided by is always passed in (`Normaliser`,
+from all completions of the step, on all ranks). Sums of micro-batches then add up to the loss of the batch exactly.
+Notation: pi the model in training, old the model at the beginning of the update, mu the generator that wrote the
+tokens, ref a fixed model; r = pi/old; A the advantage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Surrogate = Literal["clip", "cispo", "reinforce"]
+Level = Literal["token", "sequence"]
+Mean = Literal["token", "sequence", "constant"]
+Divergence = Literal["k1", "k2", "k3"]
+Mask = Literal["none", "icepop", "dppo"]
+Correction = Literal["none", "token", "sequence"]
+
+
+@dataclass(frozen=True)
+class LossSettings:
+    """Which loss. Ratios are clipped to [1 - clip_low, 1 + clip_high], one of a whole sequence where `level` says so.
+
+    `cap` bounds the unclipped ratio of tokens with a negative advantage. `mean` says what is divided by: the
+    tokens of the batch, each sequence's own length and then their number, or `length` and the number of sequences.
+    `mask` leaves tokens out on which generator and trainer disagree: IcePop where pi/mu is outside
+    [mask_low, mask_high], DPPO where pi - mu exceeds `mask_difference` in the advantage's direction.
+    `correction` weighs by old/mu, truncated at `correction_cap`.
+    """
+
+    surrogate: Surrogate = "clip"
+    level: Level = "token"
+    mean: Mean = "token"
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    cap: float | None = None
+    length: int | None = None
+    mask: Mask = "none"
+    mask_low: float = 0.125
+    mask_high: float = 8.0
+    mask_difference: float = 0.2
+    correction: Correction = "none"
+    correction_cap: float = 2.0
+    kl: Divergence = "k3"
+    kl_coef: float = 0.0
+    square_coef: float = 0.0
+    entropy_coef: float = 0.0
+
+
+PRESETS: dict[str, LossSettings] = {
+    "grpo": LossSettings(mean="sequence"),
+    "dr_grpo": LossSettings(mean="constant"),
+    "dapo": LossSettings(mean="token", clip_high=0.28),
+    "gspo": LossSettings(level="sequence", mean="sequence", clip_low=3e-4, clip_high=4e-4),
+    "cispo": LossSettings(surrogate="cispo", mean="token", clip_high=4.0),
+    "icepop": LossSettings(surrogate="reinforce", mask="icepop"),
+    "dppo": LossSettings(surrogate="reinforce", mask="dppo", square_coef=1e-3),
+    "reinforce": LossSettings(surrogate="reinforce"),
+}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The completion tokens of a micro-batch, one sequence after another; `owner` numbers their sequences.
+
+    Every sequence is whole. `old` and `generator` carry no gradient; `advantages` has one number for each token.
+    """
+
+    logprobs: Tensor
+    old: Tensor
+    generator: Tensor
+    advantages: Tensor
+    owner: Tensor
+    reference: Tensor | None = None
+    entropies: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """The size of the whole batch of a step, over all micro-batches and ranks."""
+
+    tokens: float
+    sequences: float
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The share of a micro-batch in the batch's loss, and sums of metrics over its tokens (divide by `tokens`)."""
+
+    value: Tensor
+    sums: dict[str, Tensor]
+
+
+def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normaliser) -> Loss:
+    """The loss of a micro-batch under the settings."""
+    number, count = _sequences(tokens.owner)
+    log_ratio = tokens.logprobs - tokens.old
+    if settings.level == "sequence":
+        log_ratio = sequence_mean(log_ratio, number, count)[number]
+    terms, clipped = _surrogate(log_ratio, tokens, settings)
+    kept = keep(tokens, settings)
+    terms = terms * kept * correction(tokens.old - tokens.generator, number, count, settings)
+    extra = torch.zeros_like(terms)
+    if settings.kl_coef:
+        if tokens.reference is None:
+            raise ValueError("a KL term needs the log-probabilities of a reference")
+        extra = extra + settings.kl_coef * divergence(tokens.logprobs, tokens.reference, settings.kl)
+    if settings.square_coef:
+        extra = extra + settings.square_coef * (tokens.logprobs - tokens.generator).square()
+    if settings.entropy_coef:
+        if tokens.entropies is None:
+            raise ValueError("an entropy bonus needs entropies")
+        extra = extra - settings.entropy_coef * tokens.entropies
+    value = aggregate(terms + extra, number, count, settings, whole)
+    return Loss(value, metrics(tokens, log_ratio, clipped, kept))
+
+
+def clip_terms(log_ratio: Tensor, advantages: Tensor, low: float, high: float, cap: float | None = None) -> Tensor:
+    """-min(r A, clip(r, 1 - low, 1 + high) A): PPO (Schulman et al. 2017); apart, low and high are DAPO's clip-higher.
+
+    `cap` bounds the first r from above, the dual clip of Ye et al. (2020).
+    """
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - low, 1 + high)
+    if cap is not None:
+        ratio = ratio.clamp(max=cap)
+    return -torch.minimum(ratio * advantages, clipped * advantages)
+
+
+def cispo_terms(log_ratio: Tensor, logprobs: Tensor, advantages: Tensor, high: float) -> Tensor:
+    """-stop(min(r, 1 + high)) A log pi: every token keeps a gradient. CISPO (MiniMax 2025)."""
+    return -log_ratio.exp().clamp(max=1 + high).detach() * advantages * logprobs
+
+
+def reinforce_terms(log_ratio: Tensor, advantages: Tensor) -> Tensor:
+    """-r A, whose gradient is that of the importance-weighted policy gradient."""
+    return -log_ratio.exp() * advantages
+
+
+def divergence(logprobs: Tensor, reference: Tensor, kind: Divergence) -> Tensor:
+    """KL(pi || ref) as estimated at each token (Schulman 2020): -d, d^2/2 or e^d - d - 1, with d = log ref - log pi."""
+    d = reference - logprobs
+    if kind == "k1":
+        return -d
+    return d.square() / 2 if kind == "k2" else d.exp() - d - 1
+
+
+def keep(tokens: Tokens, settings: LossSettings) -> Tensor:
+    """1 for tokens that count and 0 for those that a mask leaves out."""
+    with torch.no_grad():
+        if settings.mask == "icepop":
+            ratio = (tokens.logprobs - tokens.generator).exp()
+            return ((ratio >= settings.mask_low) & (ratio <= settings.mask_high)).to(ratio.dtype)
+        if settings.mask == "dppo":
+            difference = tokens.logprobs.exp() - tokens.generator.exp()
+            ahead = torch.where(tokens.advantages > 0, difference, -difference)
+            return (ahead <= settings.mask_difference).to(difference.dtype)
+        return torch.ones_like(tokens.logprobs)
+
+
+def correction(log_weight: Tensor, owner: Tensor, count: int, settings: LossSettings) -> Tensor:
+    """min(old/mu, cap) of each token, or of the sequence's product: truncated importance sampling (Yao et al. 2025)."""
+    if settings.correction == "none":
+        return torch.ones_like(log_weight)
+    with torch.no_grad():
+        if settings.correction == "sequence":
+            log_weight = sequence_sum(log_weight, owner, count)[owner]
+        return log_weight.exp().clamp(max=settings.correction_cap)
+
+
+def aggregate(terms: Tensor, owner: Tensor, count: int, settings: LossSettings, whole: Normaliser) -> Tensor:
+    """The sum of a micro-batch's terms over the denominator of the whole batch."""
+    if settings.mean == "sequence":
+        return sequence_mean(terms, owner, count).sum() / whole.sequences
+    if settings.mean == "token":
+        return terms.sum() / whole.tokens
+    if settings.length is None:
+        raise ValueError("a loss over a constant length needs that length")
+    return terms.sum() / (settings.length * whole.sequences)
+
+
+def metrics(tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor) -> dict[str, Tensor]:
+    """Sums over tokens: ratio, KL to the old and to the generator's model (k3), clipped and masked tokens, entropy."""
+    with torch.no_grad():
+        drift = tokens.logprobs - tokens.generator
+        found = {
+            "tokens": torch.ones_like(kept).sum(),
+            "ratio": log_ratio.exp().sum(),
+            "kl": divergence(tokens.old, tokens.logprobs, "k3").sum(),
+            "mismatch_kl": (drift.exp() - drift - 1).sum(),
+            "clipped": clipped.sum(),
+            "masked": (1 - kept).sum(),
+        }
+        if tokens.reference is not None:
+            found["reference_kl"] = divergence(tokens.logprobs, tokens.reference, "k3").sum()
+        if tokens.entropies is not None:
+            found["entropy"] = tokens.entropies.sum()
+        return found
+
+
+def sequence_sum(values: Tensor, owner: Tensor, count: int) -> Tensor:
+    """The sum of each sequence's values."""
+    return torch.zeros(count, dtype=values.dtype, device=values.device).index_add(0, owner, values)
+
+
+def sequence_mean(values: Tensor, owner: Tensor, count: int) -> Tensor:
+    """The mean of each sequence's values."""
+    return sequence_sum(values, owner, count) / sequence_sum(torch.ones_like(values), owner, count)
+
+
+def preset(name: str, **changes: object) -> LossSettings:
+    """The settings of a named loss, with changes."""
+    return replace(PRESETS[name], **changes)  # pyright: ignore[reportArgumentType]
+
+
+def _sequences(owner: Tensor) -> tuple[Tensor, int]:
+    """Sequences numbered from 0 within the micro-batch, and how many there are."""
+    unique, number = torch.unique(owner, return_inverse=True)
+    return number, len(unique)
+
+
+def _surrogate(log_ratio: Tensor, tokens: Tokens, settings: LossSettings) -> tuple[Tensor, Tensor]:
+    """The terms, and which tokens the clip holds back."""
+    ratio, rising = log_ratio.detach().exp(), tokens.advantages > 0
+    over, under = ratio > 1 + settings.clip_high, ratio < 1 - settings.clip_low
+    if settings.surrogate == "cispo":
+        return cispo_terms(log_ratio, tokens.logprobs, tokens.advantages, settings.clip_high), over
+    if settings.surrogate == "reinforce":
+        return reinforce_terms(log_ratio, tokens.advantages), torch.zeros_like(over)
+    held = (over & rising) | (under & (tokens.advantages < 0))
+    return clip_terms(log_ratio, tokens.advantages, settings.clip_low, settings.clip_high, settings.cap), held
