@@ -98,6 +98,7 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from operant.engines.language.build import build_lab, prepare_torch
+    from operant.run.progress import Progress
     from operant.run.seeding import Seeds
     from operant.spec.schema import Spec
 
@@ -130,7 +131,8 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
             begun = time.perf_counter()
             groups = lab.gather()
             between = time.perf_counter()
-            lab.tracker.updates += lab.learner.learn(groups, lab.tracker.updates, 0.0).steps
+            at = Progress(lab.tracker.frames, lab.tracker.updates)
+            lab.tracker.updates += lab.learner.learn(groups, at, spec.env.max_frame).steps
             lab.rounds.generator.load({}, lab.tracker.updates)
             if on_gpu:
                 torch.cuda.synchronize()
@@ -177,7 +179,11 @@ def main() -> None:
         print(json.dumps((trl_side if options.side == "trl" else our_side)(options)))
         return
     options.model = options.model or tiny_folder()
-    given = [f"--{name.replace('_', '-')}={value}" for name, value in vars(options).items() if name not in ("side", "python", "turns")]
+    given = [
+        f"--{name.replace('_', '-')}={value}"
+        for name, value in vars(options).items()
+        if name not in ("side", "python", "turns")
+    ]
     tokens = options.prompts * options.group * options.new
     rates: dict[str, list[float]] = {"trl": [], "ours": []}
     for _ in range(options.turns):

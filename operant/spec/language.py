@@ -100,7 +100,10 @@ class PartSpec(Closed):
 
     name: str = Field(min_length=1, max_length=200, description="Name of a task; see `operant tasks`.")
     label: str | None = Field(
-        default=None, min_length=1, max_length=200, description="What it is called, where the mixture has one task twice."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="What it is called, where the mixture has one task twice.",
     )
     arguments: PlainData = Field(default_factory=dict, description="Arguments of the task.")
     order: str | None = Field(

@@ -15,9 +15,9 @@ from operant.spec.misfit import Misfit, unused_net_misfits
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
-Credit = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "max_rl"]
+Credit = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "max_rl"]
 Scale = Literal["group", "batch", "none"]
-Loss = Literal["clip", "gspo", "cispo"]
+Loss = Literal["clip", "gspo", "cispo", "reinforce"]
 Aggregate = Literal["sequence_mean", "token_mean", "constant"]
 GAMES = {
     "env.num_envs": "prompts are counted by agent.algorithm.batch_size",
@@ -69,7 +69,7 @@ class VerifiedAlgorithm(Algorithm):
     )
     loss: Loss = Field(
         default="clip",
-        description="Clipped ratio of tokens, or of whole sequences (gspo), or clipped weights of gradients (cispo).",
+        description="Clip ratios of tokens, or of sequences (gspo), or the weights of gradients (cispo), or nothing.",
     )
     aggregate: Aggregate = Field(
         default="sequence_mean", description="Mean over sequences of their token means, over all tokens, or a constant."
@@ -79,11 +79,14 @@ class VerifiedAlgorithm(Algorithm):
     )
     clip_low: float = Field(default=0.2, ge=0, le=1, description="How far a ratio may fall below 1.")
     clip_high: float = Field(default=0.2, ge=0, le=100, description="How far a ratio may rise above 1.")
-    importance: Literal["none", "truncate", "icepop", "dppo"] = Field(
+    importance: Literal["none", "truncate", "truncate_sequence", "icepop", "dppo"] = Field(
         default="none", description="Correct for generator and trainer that disagree: cut weights off, or mask tokens."
     )
     importance_low: float = Field(default=0.5, ge=0, le=1, description="Least weight that `icepop` keeps.")
     importance_high: float = Field(default=2.0, ge=1, le=1e6, description="Largest weight; more is cut off or masked.")
+    importance_difference: float = Field(
+        default=0.2, gt=0, le=1, description="Largest difference of probabilities that `dppo` keeps."
+    )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
         default="none", description="Estimator of the divergence from the first policy, added to the loss."
     )
@@ -125,8 +128,14 @@ class VerifiedAlgorithm(Algorithm):
             reasons["agent.algorithm.constant_length"] = "aggregate is not constant"
         if self.importance != "icepop":
             reasons["agent.algorithm.importance_low"] = "importance is not icepop"
-        if self.importance == "none":
-            reasons["agent.algorithm.importance_high"] = "importance is none"
+        if self.importance in ("none", "dppo"):
+            reasons["agent.algorithm.importance_high"] = f"importance is {self.importance}"
+        if self.importance != "dppo":
+            reasons["agent.algorithm.importance_difference"] = "importance is not dppo"
+        if self.loss in ("cispo", "reinforce"):
+            reasons["agent.algorithm.clip_low"] = f"the loss {self.loss} has no lower limit"
+        if self.loss == "reinforce":
+            reasons["agent.algorithm.clip_high"] = "the loss reinforce has no limit"
         if self.zero_variance != "resample":
             reasons["agent.algorithm.resample_rounds"] = "zero_variance is not resample"
         return reasons
@@ -173,7 +182,6 @@ class CispoSpec(VerifiedAlgorithm):
     name: Literal["cispo"] = Field(default="cispo", description="Algorithm.")
     loss: Loss = Field(default="cispo", description="Clipped weights of gradients.")
     aggregate: Aggregate = Field(default="token_mean", description="How the losses of tokens are added up.")
-    clip_low: float = Field(default=1.0, ge=0, le=1, description="How far a weight may fall below 1; 1 for no limit.")
     clip_high: float = Field(default=4.0, ge=0, le=100, description="How far a weight may rise above 1.")
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import time
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 from operant.engines.language import codec
 from operant.engines.language.build import Lab, build_lab, prepare_torch, text_of
+from operant.engines.language.learner import Learner
 from operant.run.expense import Estimate
+from operant.run.progress import Progress
 from operant.run.seeding import Seeds
 from operant.spec.rlvr import VerifiedAlgorithm
 from operant.spec.schema import Spec
@@ -58,7 +62,8 @@ def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
 
 
 def _frames_per_second(lab: Lab) -> float:
-    """The rate of whole rounds, once everything is warm."""
+    """The rate of whole rounds in which every group is learnt from, once everything is warm."""
+    lab = replace(lab, learner=_eager(lab.learner))
     _one_round(lab)
     first, start = lab.tracker.frames, time.perf_counter()
     while time.perf_counter() - start < PROBE_SECONDS:
@@ -66,10 +71,17 @@ def _frames_per_second(lab: Lab) -> float:
     return (lab.tracker.frames - first) / (time.perf_counter() - start)
 
 
+def _eager(learner: Learner) -> Learner:
+    """The same learner, but groups whose rewards are all equal are learnt from too."""
+    eager = copy(learner)
+    eager.settings = learner.settings.model_copy(update={"zero_variance": "keep"})
+    return eager
+
+
 def _one_round(lab: Lab) -> None:
-    """A round whose every group is learnt from, as if all of them taught."""
     groups = lab.gather()
-    lab.tracker.updates += lab.learner.learn(groups, lab.tracker.updates, 0.0, every_group=True).steps
+    report = lab.learner.learn(groups, Progress(lab.tracker.frames, lab.tracker.updates), lab.spec.env.max_frame)
+    lab.tracker.updates += report.steps
     lab.rounds.generator.load({}, lab.tracker.updates)
 
 

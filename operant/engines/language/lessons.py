@@ -1,4 +1,4 @@
-"""What is learnt from: one completion with its prompt, its advantage, and the log-probabilities it was drawn with."""
+"""What is learnt from: completions with their advantages, and the log-probabilities they were drawn with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from operant.engines.language.credit import advantages
+from operant.engines.language.credit import credit
+from operant.engines.language.pack import Sample
 from operant.engines.language.rollout import Answer, Group
 from operant.spec.rlvr import VerifiedAlgorithm
 
@@ -16,25 +17,25 @@ from operant.spec.rlvr import VerifiedAlgorithm
 class Lesson:
     """A completion to learn from; `logprobs` are the generator's, one for each token of the completion."""
 
-    prompt: tuple[int, ...]
-    completion: tuple[int, ...]
+    sample: Sample
     logprobs: tuple[float, ...]
     advantage: float
 
 
 def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Lesson]:
-    """The lessons of a round: groups that teach, credited, less those that were cut off where the spec says so."""
-    chosen = list(groups)
+    """The lessons of a round: groups that teach, credited; completions that were cut off only if the spec says so."""
+    chosen = [group for group in groups if group.answers]
     if settings.zero_variance != "keep":
-        chosen = [group for group in groups if group.teaches][: settings.batch_size // settings.group_size]
-    chosen = [group for group in chosen if len(group.answers) > 1]
-    if not chosen:
+        chosen = [group for group in chosen if group.teaches][: settings.batch_size // settings.group_size]
+    answers = [(group, answer) for group in chosen for answer in group.answers]
+    if not answers:
         return []
-    credited = advantages([np.asarray(group.rewards) for group in chosen], settings.credit, settings.scale)
+    rewards = np.array([answer.reward for _, answer in answers])
+    numbers = np.repeat(np.arange(len(chosen)), [len(group.answers) for group in chosen])
+    advantages = credit(settings.credit, rewards, numbers, settings.scale).advantages
     return [
-        Lesson(group.prompt.tokens, answer.completion.tokens, answer.completion.logprobs, float(advantage))
-        for group, worth in zip(chosen, credited, strict=True)
-        for answer, advantage in zip(group.answers, worth, strict=True)
+        Lesson(Sample(group.prompt.tokens, answer.completion.tokens), answer.completion.logprobs, float(advantage))
+        for (group, answer), advantage in zip(answers, advantages, strict=True)
         if _is_learnt(answer, settings)
     ]
 

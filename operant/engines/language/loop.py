@@ -12,7 +12,7 @@ from operant.engines.language.build import Lab
 from operant.engines.language.completion import Sampling
 from operant.engines.language.health import Health
 from operant.engines.language.rollout import as_episodes
-from operant.engines.language.warm import warm_up
+from operant.engines.language.warm import gold_samples, warm_up
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session
@@ -74,7 +74,8 @@ class Course:
             for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
                 self.session.episode(episode)
         begun = time.perf_counter()
-        report = lab.learner.learn(groups, lab.tracker.updates, lab.tracker.frames / lab.spec.env.max_frame)
+        gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
+        report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
         lab.rounds.timing.seconds["train"] += time.perf_counter() - begun
         self.health.agree(report.means)
         lab.tracker.updates += report.steps
@@ -138,5 +139,5 @@ def examine(lab: Lab, count: int, seed: int, greedy: bool, split: str, at: Progr
     groups = lab.rounds.play(lab.course.held_out(count, seed), Sampling(1, temperature, seed=seed))
     lab.rounds.timing.seconds.clear()
     lab.rounds.timing.tokens = 0
-    for group in groups:
-        yield from as_episodes(group, split, seed, at)
+    for index, group in enumerate(groups):
+        yield from as_episodes(group, split, seed + index, at)

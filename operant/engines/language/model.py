@@ -86,6 +86,12 @@ def load_policy(
     )
 
 
+def check_source(source: str) -> None:
+    """Refuse a model that is not on this machine, without loading it."""
+    if source != "tiny":
+        _locate(source)
+
+
 def write_folder(policy: Policy, path: Path) -> Path:
     """Write weights, configuration and tokenizer as a folder that `AutoModelForCausalLM.from_pretrained` loads.
 

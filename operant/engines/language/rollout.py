@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from operant.engines.language.completion import Completion, Generator, Prompt, Sampling
 from operant.engines.language.model import Policy
@@ -49,7 +49,7 @@ class Group:
 class Timing:
     """Seconds spent by part, and tokens written, since the last row."""
 
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     tokens: int = 0
 
 
@@ -80,7 +80,7 @@ class Rounds:
     def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
         """A group of `sampling.n` judged answers to each problem."""
         begun = time.perf_counter()
-        prompts = [render(problem, self.policy, self.template, self.max_tokens) for problem in problems]
+        prompts = [self.prompt(problem) for problem in problems]
         written = self.generator.generate(prompts, sampling)
         generated = time.perf_counter()
         self.timing.seconds["generate"] += generated - begun
@@ -97,6 +97,11 @@ class Rounds:
         ]
         self.timing.seconds["verify"] += time.perf_counter() - generated
         return groups
+
+    def prompt(self, problem: Problem) -> Prompt:
+        """A problem as the policy is asked it."""
+        asked = render(problem, self.policy, self.template)
+        return asked if self.max_tokens is None else replace(asked, max_tokens=self.max_tokens)
 
     def _group(
         self, problem: Problem, prompt: Prompt, completions: Sequence[Completion], verdicts: Sequence[Verdict]

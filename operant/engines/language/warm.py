@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from operant.engines.language.optimise import Optimiser
-from operant.engines.language.prompts import render
 from operant.engines.language.pack import Sample
+from operant.envs.text.task import Problem
 from operant.errors import UsageError
 from operant.spec.language import LmOptimizerSpec
 from operant.spec.rlvr import WarmupSpec
@@ -22,7 +23,8 @@ def warm_up(lab: Lab, settings: WarmupSpec) -> dict[str, float]:
     optimiser = Optimiser(lab.policy.model, LmOptimizerSpec(lr=settings.lr, lr_end_fraction=0.1))
     losses = []
     for update in range(settings.updates):
-        samples = gold_samples(lab, _positions(lab, settings, update))
+        problems = [lab.course.take(position, 1)[0] for position in _positions(lab, settings, update)]
+        samples = gold_samples(lab, problems)
         losses.append(lab.learner.imitate(samples))
         optimiser.step(update, update / settings.updates)
     lab.learner.optimiser.adopt()
@@ -30,18 +32,20 @@ def warm_up(lab: Lab, settings: WarmupSpec) -> dict[str, float]:
     return {"warmup/first_loss": float(np.mean(losses[:tenth])), "warmup/last_loss": float(np.mean(losses[-tenth:]))}
 
 
-def gold_samples(lab: Lab, positions: list[int]) -> list[Sample]:
-    """Gold answers of training problems, end of text included, as samples to imitate."""
+def gold_samples(lab: Lab, problems: Sequence[Problem]) -> list[Sample]:
+    """Gold answers of problems, end of text included, as samples to imitate."""
     tasks = {part.task.name: part.task for part in lab.course.parts}
     samples = []
-    for problem in (lab.course.take(position, 1)[0] for position in positions):
+    for problem in problems:
         answer = tasks[problem.task].gold(problem)
         if answer is None:
-            raise UsageError(f"{problem.id} has no gold answer to warm up on", remedy="leave out agent.algorithm.warmup")
-        prompt = render(problem, lab.policy, lab.rounds.template, lab.rounds.max_tokens)
+            raise UsageError(
+                f"{problem.id} has no gold answer to learn from",
+                remedy="leave out agent.algorithm.warmup and agent.algorithm.sft_coef",
+            )
         text = answer.removeprefix(problem.prefix)
         tokens = [*lab.policy.tokenizer.encode(text, add_special_tokens=False), lab.policy.eos_ids[0]]
-        samples.append(Sample(prompt.tokens, tuple(tokens)))
+        samples.append(Sample(lab.rounds.prompt(problem).tokens, tuple(tokens)))
     return samples
 
 
@@ -52,5 +56,3 @@ def _positions(lab: Lab, settings: WarmupSpec, update: int) -> list[int]:
         return list(range(first, first + settings.batch_size))
     drawn = lab.seeds.rng("warmup", update).integers(settings.problems, size=settings.batch_size)
     return [int(position) for position in drawn]
-
-
