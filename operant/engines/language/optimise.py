@@ -102,7 +102,7 @@ def _make(settings: LmOptimizerSpec, masters: Iterable[Tensor]) -> torch.optim.O
         betas=(first, second),
         eps=settings.eps,
         weight_decay=settings.weight_decay,
-        foreach=True,
+        fused=True,
     )
 
 
