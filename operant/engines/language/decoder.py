@@ -136,7 +136,7 @@ class LeanDecoder(Decoder):
         return functional.rms_norm(hidden, width, self.weights.norm, epsilon)
 
     def _rotated(self, hidden: Tensor, layer: LayerWeights, cos: Tensor, sin: Tensor) -> Tensor:
-        """Queries, keys and values [tokens, heads, width]; the first two rotated, and normed where the model does so."""
+        """Queries, keys and values [tokens, heads, width]; the first two rotated, and normed if the model does so."""
         shape = self.weights.shape
         qkv = functional.linear(hidden, layer.qkv, layer.qkv_bias).view(hidden.shape[0], -1, shape.head_width)
         turning = qkv[:, : shape.heads + shape.kv_heads]

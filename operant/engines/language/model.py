@@ -27,7 +27,7 @@ class Policy:
     """A causal language model and what is needed to speak with it.
 
     `model` answers to Hugging Face's names, with LoRA wrapped around it where it was asked for. Generation ends
-    with any of `eos_ids`; `pad_id` fills rows and is never trained on.
+    with any of `eos_ids`; `pad_id` fills rows and is never trained on; texts begin with `bos_id` where there is one.
     """
 
     model: PreTrainedModel
@@ -36,6 +36,7 @@ class Policy:
     pad_id: int
     has_chat_template: bool
     name: str
+    bos_id: int | None = None
 
     @property
     def context(self) -> int:
@@ -70,7 +71,7 @@ def load_policy(
     else:
         model, tokenizer = _pretrained(source, kind)
     model = model.to(device=device, dtype=kind)
-    eos_ids = _end_ids(model, tokenizer)
+    eos_ids, bos_id = _end_ids(model, tokenizer), _begin_id(model, tokenizer)
     _choose_pad(model, tokenizer, eos_ids)
     if gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -83,6 +84,7 @@ def load_policy(
         pad_id=int(tokenizer.pad_token_id),
         has_chat_template=bool(getattr(tokenizer, "chat_template", None)),
         name=source,
+        bos_id=bos_id,
     )
 
 
@@ -120,6 +122,8 @@ def _pretrained(source: str, kind: torch.dtype) -> tuple[PreTrainedModel, PreTra
     except (OSError, ValueError, RuntimeError) as fault:
         raise UsageError(f"the model could not be loaded: {fault}", place=source) from fault
     _refuse_gaps(source, model, report)
+    if "gguf_file" in arguments:
+        _forget_quantisation(model)
     return model, tokenizer
 
 
@@ -207,6 +211,22 @@ def _end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tupl
 def _ends_turns(tokenizer: PreTrainedTokenizerBase) -> bool:
     template = getattr(tokenizer, "chat_template", None)
     return CHAT_END in (json.dumps(template) if template else "") and CHAT_END in tokenizer.get_vocab()
+
+
+def _begin_id(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The token that texts begin with: where the tokenizer puts one, and for Gemma, which is lost without it."""
+    begin = tokenizer.bos_token_id
+    if begin is None:
+        return None
+    said = begin in tokenizer("", add_special_tokens=True).input_ids
+    return int(begin) if said or str(model.config.model_type).startswith("gemma") else None
+
+
+def _forget_quantisation(model: PreTrainedModel) -> None:
+    """Weights from a GGUF file are plain once they are loaded, and are to be trained and written as such."""
+    quantiser = getattr(model, "hf_quantizer", None)
+    if quantiser is not None:
+        quantiser.remove_quantization_config(model)
 
 
 def _choose_pad(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, eos_ids: tuple[int, ...]) -> None:

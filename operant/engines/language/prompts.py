@@ -47,11 +47,7 @@ def _raw_tokens(problem: Problem, policy: Policy) -> tuple[int, ...]:
 
 
 def _with_begin(text: str, policy: Policy) -> tuple[int, ...]:
-    """Tokens of a text, with the begin-of-text token exactly once where the tokenizer would put one."""
-    tokenizer = policy.tokenizer
-    ids = [int(token) for token in tokenizer(text, add_special_tokens=False).input_ids]
-    begin = tokenizer.bos_token_id
-    wanted = begin is not None and begin in tokenizer("", add_special_tokens=True).input_ids
-    if wanted and (not ids or ids[0] != begin):
-        ids.insert(0, int(begin))
-    return tuple(ids)
+    """Tokens of a text, with the begin-of-text token exactly once where the model has one."""
+    ids = tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
+    begin = policy.bos_id
+    return ids if begin is None or ids[:1] == (begin,) else (begin, *ids)
