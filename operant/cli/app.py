@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-from operant.cli import check, convert, doctor, guide, hackmatrix, look, play, train
+from operant.cli import check, convert, doctor, guide, hackmatrix, look, play, tasks, train
 from operant.cli.mistakes import defect, lacking, mistyped
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
@@ -35,7 +35,10 @@ COMMANDS = (
     ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
 )
 
-GROUPS = (("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),)
+GROUPS = (
+    ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
+    ("tasks", tasks.app, "List the tasks in words, show what they ask, check their judges."),
+)
 
 app = typer.Typer(
     name="operant",

@@ -1,0 +1,182 @@
+"""The order in which training asks its problems: an endless course through one task or several.
+
+`Course.take(position, count)` is a pure function of the arguments and the position, so a run that resumes needs to
+know nothing but how many problems it has taken.
+
+* `weighted`: parts by their weights. Positions come in blocks of `BLOCK`; each block holds every part in exact
+  proportion to its weight (at least once), in an order shuffled by the seed. Each part walks through its own problems,
+  so none of a part comes again before all others of that part have come.
+* `sequential`: one part after another, `count` problems of each (all of them by default); after the last part the
+  first comes again.
+
+Within a part the order is shuffled anew for every pass. An order file fixes it instead: its ids in its order, pass
+after pass, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from operant.envs.text.task import Problem, Task
+from operant.errors import UsageError
+
+BLOCK = 1_000
+PASSES_KEPT = 8
+
+Mode = Literal["weighted", "sequential"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A task in a course: its weight where parts are mixed, its count where they follow each other."""
+
+    task: Task
+    weight: float = 1.0
+    count: int | None = None
+    order: str | Path | None = None
+
+
+class Course:
+    """Training problems in their order, and problems held out for evaluation (final)."""
+
+    def __init__(self, parts: Sequence[Part], mode: Mode = "weighted", seed: int = 0, shuffle: bool = True) -> None:
+        _check(parts, mode)
+        self.parts = tuple(parts)
+        self.mode: Mode = mode
+        self.seed = seed
+        self._walks = [_walk(part, seed, shuffle) for part in parts]
+        if mode == "weighted":
+            self._quota = shares([part.weight for part in parts], BLOCK, least=1)
+        else:
+            self._quota = [part.count or walk.length for part, walk in zip(parts, self._walks, strict=True)]
+        self._block = lru_cache(maxsize=2)(self._plan)
+
+    @property
+    def length(self) -> int:
+        """How many different problems the course holds."""
+        return sum(walk.length for walk in self._walks)
+
+    def take(self, position: int, count: int) -> list[Problem]:
+        """The problems at position, position + 1, ..."""
+        return [self._at(place) for place in range(position, position + count)]
+
+    def held_out(self, count: int, seed: int = 0) -> list[Problem]:
+        """`count` problems of the eval splits, in proportion to the parts' weights (or counts), drawn by `seed`.
+
+        A split with fewer problems gives all it has. Always the same ones in the same order.
+        """
+        weights = [
+            part.weight if self.mode == "weighted" else n for part, n in zip(self.parts, self._quota, strict=True)
+        ]
+        chosen: list[Problem] = []
+        for part, share in zip(self.parts, shares(weights, count), strict=True):
+            problems = part.task.problems("eval")
+            rng = Random(f"held out/{seed}/{part.task.name}")
+            places = sorted(rng.sample(range(len(problems)), min(share, len(problems))))
+            chosen += [problems[place] for place in places]
+        return chosen
+
+    def _at(self, position: int) -> Problem:
+        block, offset = divmod(position, sum(self._quota))
+        part, earlier = self._block(block)[offset]
+        return self._walks[part].problem(block * self._quota[part] + earlier)
+
+    def _plan(self, block: int) -> list[tuple[int, int]]:
+        """For every offset of a block, the part whose turn it is and how many turns it has had in this block."""
+        turns = [part for part, quota in enumerate(self._quota) for _ in range(quota)]
+        if self.mode == "weighted" and len(self._quota) > 1:
+            Random(f"block/{self.seed}/{block}").shuffle(turns)
+        had = [0] * len(self._quota)
+        plan = []
+        for part in turns:
+            plan.append((part, had[part]))
+            had[part] += 1
+        return plan
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """The problems of a part, one after another without end."""
+
+    problems: Sequence[Problem]
+    length: int
+    order_of_pass: Callable[[int], Sequence[int]]
+
+    def problem(self, step: int) -> Problem:
+        """The problem of a step, a pure function of it."""
+        number, place = divmod(step, self.length)
+        return self.problems[self.order_of_pass(number)[place]]
+
+
+def _walk(part: Part, seed: int, shuffle: bool) -> _Walk:
+    problems = part.task.problems("train")
+    if not len(problems):
+        raise UsageError(f"task {part.task.name} has no problems for training")
+    if part.order is not None:
+        listed = ordered(Path(part.order), problems)
+        return _Walk(problems, len(listed), lambda _: listed)
+    if not shuffle:
+        return _Walk(problems, len(problems), lambda _: range(len(problems)))
+
+    @lru_cache(maxsize=PASSES_KEPT)
+    def shuffled(number: int) -> list[int]:
+        places = list(range(len(problems)))
+        Random(f"pass/{seed}/{part.task.name}/{number}").shuffle(places)
+        return places
+
+    return _Walk(problems, len(problems), shuffled)
+
+
+def ordered(path: Path, problems: Sequence[Problem]) -> list[int]:
+    """The places of the problems that an order file names, one id a line; an id that is not there is an error."""
+    try:
+        ids = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as problem:
+        raise UsageError(f"the order file cannot be read: {problem.strerror}", place=str(path)) from problem
+    places = {problem.id: place for place, problem in enumerate(problems)}
+    unknown = [name for name in ids if name not in places]
+    if unknown:
+        near = get_close_matches(unknown[0], list(places)[:20_000], n=1, cutoff=0.0)
+        named = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        raise UsageError(
+            f"{len(unknown)} of {len(ids)} ids are no problems of this task: {named}",
+            place=str(path),
+            remedy=f"ids look like {near[0]}; operant tasks show lists some" if near else None,
+        )
+    if not ids:
+        raise UsageError("the order file names no problem", place=str(path))
+    return [places[name] for name in ids]
+
+
+def shares(weights: Sequence[float], total: int, least: int = 0) -> list[int]:
+    """`total` in whole parts in proportion to weights, by largest remainders, each part at least `least`."""
+    whole = sum(weights)
+    exact = [total * weight / whole for weight in weights]
+    given = [max(least, int(share)) for share in exact]
+    by_remainder = sorted(range(len(weights)), key=lambda part: int(exact[part]) - exact[part])
+    for part in by_remainder[: max(0, total - sum(given))]:
+        given[part] += 1
+    return given
+
+
+def _check(parts: Sequence[Part], mode: str) -> None:
+    if mode not in ("weighted", "sequential"):
+        raise UsageError(f"there is no mixture mode {mode!r}", remedy="mode: weighted, or mode: sequential")
+    if not parts:
+        raise UsageError("a course needs at least one task")
+    names = [part.task.name for part in parts]
+    for part in parts:
+        if not part.weight > 0:
+            raise UsageError(f"the weight of {part.task.name} must be above zero, not {part.weight}")
+        if part.count is not None and part.count < 1:
+            raise UsageError(f"the count of {part.task.name} must be at least 1, not {part.count}")
+        if names.count(part.task.name) > 1:
+            raise UsageError(
+                f"two tasks of the mixture are called {part.task.name}", remedy="give one of them a label of its own"
+            )

@@ -1,0 +1,195 @@
+"""Verdicts from worker processes with a hard time limit.
+
+Each worker has one answer in hand at a time, so that its end can cost no other. One that runs past the limit is
+killed and the answer judged `timeout`; one that dies has its answer judged once more by a fresh worker, and only
+then is that an `error`. Quick tasks are judged where they are asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
+
+from operant.envs.text.judging import Recipe, judge, serve
+from operant.envs.text.task import Problem, Task, Verdict, failed
+from operant.errors import RunError, UsageError
+
+START_SECONDS = 120.0
+TRIES = 2
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """How the pool stands: what waits, what is in hand and for how long, and how many workers were replaced."""
+
+    waiting: int
+    judging: int
+    longest_seconds: float
+    replaced: int
+    pids: tuple[int, ...]
+
+
+class Verifiers:
+    """A pool of `workers` processes that judge answers to the problems of `tasks` (final).
+
+    `seconds` limits one verdict, instead of each task's own limit. `counts` holds how many verdicts there were of each
+    outcome. Use it in a `with` statement, or close it.
+    """
+
+    def __init__(self, tasks: Sequence[Task], workers: int = 2, seconds: float | None = None) -> None:
+        if workers < 1:
+            raise UsageError(f"verifiers need at least one worker, not {workers}")
+        self.tasks = {task.name: task for task in tasks}
+        self.seconds = seconds
+        self.counts: Counter[str] = Counter()
+        slow = [task.recipe for task in tasks if not task.QUICK]
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._workers = [_Worker(slow, seconds) for _ in range(workers if slow else 0)]
+        self._free: SimpleQueue[_Worker] = SimpleQueue()
+        for worker in self._workers:
+            self._free.put(worker)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="verifier")
+
+    def submit(self, problem: Problem, completion: str) -> Future[Verdict]:
+        """The verdict on an answer, when it is there."""
+        task = self.tasks[problem.task]
+        if task.QUICK:
+            done: Future[Verdict] = Future()
+            done.set_result(self._counted(judge(task, problem, completion)))
+            return done
+        with self._lock:
+            self._waiting += 1
+        return self._threads.submit(self._judge, task, problem, completion)
+
+    def judge(self, problem: Problem, completion: str) -> Verdict:
+        """The verdict on one answer."""
+        return self.submit(problem, completion).result()
+
+    def judge_all(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+        """The verdicts on answers, in their order."""
+        waiting = [self.submit(problem, completion) for problem, completion in answers]
+        return [future.result() for future in waiting]
+
+    def heartbeat(self) -> Heartbeat:
+        """How the pool stands now."""
+        now = time.monotonic()
+        since = [worker.since for worker in self._workers]
+        busy = [now - start for start in since if start is not None]
+        pids = tuple(pid for worker in self._workers if (pid := worker.pid) is not None)
+        replaced = sum(worker.replaced for worker in self._workers)
+        return Heartbeat(self._waiting, len(busy), max(busy, default=0.0), replaced, pids)
+
+    def close(self) -> None:
+        """End the workers; what still waits is dropped."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
+        self._threads.shutdown(wait=True)
+        for worker in self._workers:
+            worker.kill()
+
+    def __enter__(self) -> Verifiers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _judge(self, task: Task, problem: Problem, completion: str) -> Verdict:
+        worker = self._free.get()
+        with self._lock:
+            self._waiting -= 1
+        try:
+            return self._counted(worker.judge(problem, completion, self.seconds or task.SECONDS))
+        finally:
+            self._free.put(worker)
+
+    def _counted(self, verdict: Verdict) -> Verdict:
+        with self._lock:
+            self.counts[verdict.outcome] += 1
+        return verdict
+
+
+class _Worker:
+    """One place in the pool: a process, or its successor (final). One thread at a time uses it."""
+
+    def __init__(self, recipes: Sequence[Recipe], seconds: float | None) -> None:
+        self._recipes = recipes
+        self._seconds = seconds
+        self._process: BaseProcess | None = None
+        self._closed = False
+        self.since: float | None = None
+        self.replaced = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process that now works here."""
+        return None if self._process is None else self._process.pid
+
+    def judge(self, problem: Problem, completion: str, seconds: float) -> Verdict:
+        """The verdict of the process here, or what became of it."""
+        for _ in range(TRIES):
+            if self._closed:
+                return failed("the verifiers were closed")
+            if self._process is None:
+                self._start()
+            self.since = time.monotonic()
+            try:
+                self._pipe.send((problem, completion))
+                if self._pipe.poll(seconds):
+                    return self._pipe.recv()
+                self.kill()
+                return Verdict(0.0, "timeout", note=f"no verdict within {seconds:g} s")
+            except (EOFError, OSError):
+                self.kill()
+            finally:
+                self.since = None
+        return failed(f"the process that judged this died {TRIES} times")
+
+    def stop(self) -> None:
+        """Judge no more; whoever waits for the process here sees it end. Any thread may call this."""
+        self._closed = True
+        if (pid := self.pid) is not None:
+            _kill_group(pid)
+
+    def kill(self) -> None:
+        """End the process and let go of it."""
+        process, self._process = self._process, None
+        if process is None or process.pid is None:
+            return
+        self.replaced += not self._closed
+        _kill_group(process.pid)
+        process.join()
+        self._pipe.close()
+
+    def _start(self) -> None:
+        # Never fork: the process here may hold locks of torch and of its threads.
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, self._recipes, self._seconds), daemon=True)
+        process.start()
+        theirs.close()
+        self._process = process
+        if not self._pipe.poll(START_SECONDS):
+            self.kill()
+            raise RunError(f"a verifier did not start within {START_SECONDS:g} s")
+        if (refusal := self._pipe.recv()) is not None:
+            self.kill()
+            raise RunError(f"a verifier cannot make its tasks: {refusal}")
+
+
+def _kill_group(pid: int) -> None:
+    """End a worker and all that it started; while it leads no group of its own yet, itself alone."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(OSError):
+            kill(pid, signal.SIGKILL)

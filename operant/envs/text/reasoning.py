@@ -1,0 +1,120 @@
+"""Any dataset of the package reasoning-gym, with its own problems and its own judge."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from importlib import import_module
+from random import Random
+from typing import Any, Literal
+
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.errors import UsageError
+
+ASKED = "\nGive the final answer between <answer> and </answer>."
+
+
+class ReasoningGym(Task):
+    """The reasoning-gym dataset `dataset`; `config` are its own settings (final).
+
+    Its problems are made from seed + index, so training takes the seeds from `seed` on and evaluation those that
+    follow; a question for evaluation that also occurs in training is left out. `partial` keeps scores between 0
+    and 1, where the dataset gives them; otherwise only a full score counts.
+    """
+
+    SECONDS = 20.0
+
+    def __init__(
+        self,
+        dataset: str = "leg_counting",
+        size: int = 1_000,
+        eval_size: int = 200,
+        seed: int = 0,
+        partial: bool = False,
+        max_tokens: int = 1024,
+        config: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = "reasoning_gym"
+        self.dataset = dataset
+        self.size, self.eval_size, self.seed = size, eval_size, seed
+        self.partial = partial
+        self.max_tokens = max_tokens
+        self.config = config or {}
+        _known(dataset)
+
+    def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
+        """The problems of a split."""
+        train = [self._problem("train", index) for index in range(self.size)]
+        if split == "train":
+            return train
+        asked = {problem.prompt for problem in train}
+        found = (self._problem("eval", index) for index in range(self.eval_size))
+        return [problem for problem in found if problem.prompt not in asked]
+
+    def verify(self, problem: Problem, completion: str) -> Verdict:
+        """The score that the dataset gives to what stands between the last <answer> tags."""
+        if (found := tagged_answer(completion)) is None:
+            return UNPARSED
+        entry = self._gym[problem.answer["index"]]
+        score = float(self._gym.score_answer(answer=found, entry=entry))
+        if score >= 1.0:
+            return RIGHT
+        return Verdict(score, "partial") if self.partial and score > 0.0 else WRONG
+
+    def gold(self, problem: Problem) -> str:
+        """The dataset's own answer, in tags."""
+        return f"<answer>{problem.answer['answer']}</answer>"
+
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """Another problem's answer, unless it is the same."""
+        del rng
+        return None if problem.answer["answer"] == other.answer["answer"] else self.gold(other)
+
+    def _problem(self, split: Literal["train", "eval"], index: int) -> Problem:
+        place = index if split == "train" else self.size + index
+        entry = self._gym[place]
+        return Problem(
+            id=f"{self.name}/{split}/{self.dataset}/{index}",
+            task=self.name,
+            prompt=f"{entry['question']}{ASKED}",
+            answer={"index": place, "answer": entry["answer"]},
+            max_tokens=self.max_tokens,
+        )
+
+    @cached_property
+    def _gym(self) -> Any:
+        try:
+            size = self.size + self.eval_size
+            return _package().create_dataset(self.dataset, seed=self.seed, size=size, **self.config)
+        except (AssertionError, TypeError, ValueError) as problem:
+            raise UsageError(f"reasoning_gym: {self.dataset} refuses these settings: {problem}") from problem
+
+
+def tagged_answer(text: str) -> str | None:
+    """What stands after the last <answer> and before the tag that closes it, or None."""
+    _, tag, after = text.rpartition("<answer>")
+    return after.partition("</answer>")[0].strip() if tag else None
+
+
+def _known(dataset: str) -> None:
+    names = _package().factory.DATASETS
+    if dataset not in names:
+        near = get_close_matches(dataset, names, n=3, cutoff=0.4)
+        raise UsageError(
+            f"reasoning_gym: there is no dataset {dataset!r}",
+            remedy=f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(sorted(names))}",
+        )
+
+
+def _package() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # packages that it needs compare with `is`
+            return import_module("reasoning_gym")
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            "task reasoning_gym needs the package reasoning-gym, which is not installed",
+            remedy="pip install reasoning-gym",
+        ) from missing
