@@ -17,7 +17,7 @@ _LEADING_LIST = re.compile(r"[ \t]*([0-9]{1,20}(?:[ ,]{1,2}[0-9]{1,20})*)")
 class _NumberList(Generated):
     """`count` different numbers of `digits` digits (abstract)."""
 
-    def __init__(self, name: str, count: int, digits: int, common: dict[str, Any]) -> None:
+    def __init__(self, name: str, count: int, digits: int, **common: Any) -> None:
         super().__init__(name, **common)
         at_least(name, "count", count, 2)
         at_least(name, "digits", digits, 1)
@@ -39,7 +39,7 @@ class Largest(_NumberList):
     """The largest of `count` numbers of `digits` digits (final)."""
 
     def __init__(self, count: int = 5, digits: int = 2, **common: Any) -> None:
-        super().__init__("largest", count, digits, common)
+        super().__init__("largest", count, digits, **common)
 
     def pose(self, puzzle: list[int]) -> tuple[str, int]:
         """`max:12 34=`, or a sentence."""
@@ -65,7 +65,7 @@ class Sort(_NumberList):
     """`count` numbers of `digits` digits, from the smallest to the largest (final)."""
 
     def __init__(self, count: int = 4, digits: int = 2, **common: Any) -> None:
-        super().__init__("sort", count, digits, common)
+        super().__init__("sort", count, digits, **common)
 
     def pose(self, puzzle: list[int]) -> tuple[str, list[int]]:
         """`sort:3 1 2=`, or a sentence."""
