@@ -15,6 +15,9 @@ from operant.errors import UsageError
 
 STOP = ("Problem:", "\n\n\n")
 
+# Powers of powers, exponents of five digits and factorials of four: nobody's answer, and sympy would work them out.
+_EXPLOSIVE = re.compile(r"\^\{?-?[0-9]{5,}|\^\{[^{}]*\^|[0-9]{4,}\)?!|\)!|!!|[0-9]{30,}")
+
 
 class Math(Task):
     """Competition mathematics: math500/test.jsonl, and math500/train.jsonl where there is one (final).
@@ -101,6 +104,8 @@ def same_answer(truth: str, given: str) -> Verdict:
         return UNPARSED
     if number(mine) is not None and number(theirs) is not None:
         return RIGHT if number(mine) == number(theirs) else WRONG
+    if _EXPLOSIVE.search(theirs):
+        return Verdict(0.0, "wrong", note="not the same text, and too large to work out")
     return _by_algebra(mine, theirs)
 
 

@@ -43,7 +43,7 @@ def final_answer(text: str) -> str | None:
 
 def normalise(answer: str) -> str:
     """One spelling: no spaces, sizes, units, currency or degrees; whole braces; plain numbers."""
-    plain = _SPACES.sub(" ", answer.strip().strip(".").replace("\N{MINUS SIGN}", "-"))
+    plain = _SPACES.sub(" ", answer.strip().rstrip(".").replace("\N{MINUS SIGN}", "-"))
     plain = _NOISE.sub("", plain).replace("dfrac", "frac").replace("tfrac", "frac")
     plain = _WORDS.sub(lambda word: word[1].strip(), _UNITS.sub("", plain.replace(" ", "")))
     plain = _NAMED.sub("", plain)

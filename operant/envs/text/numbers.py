@@ -11,6 +11,7 @@ from collections import deque
 from decimal import Decimal
 
 LONGEST = 60
+READ = 20_000  # characters at the end of a text: an answer stands there, and more need not be read
 
 # A minus is a sign only where no operand stands before it: "12-5" holds 12 and 5, "x = -5" holds -5.
 _NUMBER = re.compile(
@@ -23,8 +24,8 @@ _DECORATION = str.maketrans("", "", "$,% \t\n")
 
 
 def numbers(text: str) -> list[Decimal]:
-    """All numbers of a text, in order."""
-    found = (value(match.group()) for match in _NUMBER.finditer(_ascii_minus(text)))
+    """The numbers of a text (of its end, where it is very long), in order."""
+    found = (value(match.group()) for match in _NUMBER.finditer(_tail(text)))
     return [number for number in found if number is not None]
 
 
@@ -36,7 +37,7 @@ def first_number(text: str) -> Decimal | None:
 
 def last_number(text: str) -> Decimal | None:
     """The last number of a text, or None; text that ends in an endless number has none."""
-    last = last_match(_NUMBER, _ascii_minus(text))
+    last = last_match(_NUMBER, _tail(text))
     return value(last.group()) if last else None
 
 
@@ -61,3 +62,7 @@ def value(written: str) -> Decimal | None:
 
 def _ascii_minus(text: str) -> str:
     return text.replace("\N{MINUS SIGN}", "-")
+
+
+def _tail(text: str) -> str:
+    return _ascii_minus(text[-READ:])

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from random import Random
 from typing import Any, Literal
 
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.errors import UsageError
+
+# Judges of the package that pay for what is not an answer, found by `operant tasks validate`.
+UNSOUND = {
+    "game_of_life_halting": "any text at all is judged right where the answer is yes",
+    "puzzle24": "numbers other than the given ones are accepted",
+}
+# What judging an answer never needs. Some judges hand it to sympy's parser, which calls any function it names.
+FORBIDDEN = ("os.", "subprocess.", "shutil.", "socket.", "ctypes.", "pty.", "webbrowser.", "urllib.")
 
 ASKED = "\nGive the final answer between <answer> and </answer>."
 
@@ -58,14 +69,15 @@ class ReasoningGym(Task):
         if (found := tagged_answer(completion)) is None:
             return UNPARSED
         entry = self._gym[problem.answer["index"]]
-        score = float(self._gym.score_answer(answer=found, entry=entry))
+        with deeds_forbidden():
+            score = float(self._gym.score_answer(answer=found, entry=entry))
         if score >= 1.0:
             return RIGHT
         return Verdict(score, "partial") if self.partial and score > 0.0 else WRONG
 
-    def gold(self, problem: Problem) -> str:
-        """The dataset's own answer, in tags."""
-        return f"<answer>{problem.answer['answer']}</answer>"
+    def gold(self, problem: Problem) -> str | None:
+        """The dataset's own answer, in tags; some datasets have none."""
+        return None if problem.answer["answer"] is None else f"<answer>{problem.answer['answer']}</answer>"
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
         """Another problem's answer, unless it is the same."""
@@ -92,6 +104,36 @@ class ReasoningGym(Task):
             raise UsageError(f"reasoning_gym: {self.dataset} refuses these settings: {problem}") from problem
 
 
+_judging = threading.local()
+
+
+@contextmanager
+def deeds_forbidden() -> Iterator[None]:
+    """While this holds, this thread can change no file and start no program: such an attempt raises PermissionError.
+
+    A guard against the text of an answer that turns out to be code, not a wall against one who knows of it.
+    """
+    _watch_deeds()
+    _judging.now = True
+    try:
+        yield
+    finally:
+        _judging.now = False
+
+
+@cache
+def _watch_deeds() -> None:
+    sys.addaudithook(_refuse_deeds)
+
+
+def _refuse_deeds(event: str, details: tuple[Any, ...]) -> None:
+    if not getattr(_judging, "now", False):
+        return
+    writes = event == "open" and isinstance(details[1], str) and any(letter in details[1] for letter in "wax+")
+    if writes or (event.startswith(FORBIDDEN) and event not in ("os.listdir", "os.scandir")):
+        raise PermissionError(f"an answer tried to {event}")
+
+
 def tagged_answer(text: str) -> str | None:
     """What stands after the last <answer> and before the tag that closes it, or None."""
     _, tag, after = text.rpartition("<answer>")
@@ -99,6 +141,8 @@ def tagged_answer(text: str) -> str | None:
 
 
 def _known(dataset: str) -> None:
+    if dataset in UNSOUND:
+        raise UsageError(f"reasoning_gym: the judge of {dataset} is not sound: {UNSOUND[dataset]}")
     names = _package().factory.DATASETS
     if dataset not in names:
         near = get_close_matches(dataset, names, n=3, cutoff=0.4)

@@ -1,0 +1,222 @@
+"""`operant tasks`: the tasks in words, what they ask, and whether they judge rightly."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from operant.cli.options import AsJson
+from operant.cli.speak import aside, document, plural, say
+from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
+
+if TYPE_CHECKING:
+    from operant.envs.text.task import Problem, Task
+    from operant.envs.text.validate import Report
+
+NEEDS_ARGUMENTS = ("jsonl",)
+SHOWN_FAILURES = 5
+
+app = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["--help", "-h"]})
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Names of tasks."""
+    from operant.envs.text.registry import task_names
+
+    return [name for name, _ in task_names() if name.startswith(incomplete)]
+
+
+TaskName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A task's name, a .jsonl file, or module:Class.",
+        autocompletion=complete_task,
+        show_default=False,
+    ),
+]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--argument", "-a", metavar="KEY=VALUE", help="An argument of the task; may be repeated.", show_default=False
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Folder of datasets; OPERANT_DATA by default.", show_default=False),
+]
+
+
+@app.callback(invoke_without_command=True)
+def tasks(context: typer.Context, as_json: AsJson = False) -> int:
+    """List the tasks in words; show what one asks; check that it judges rightly.
+
+    \b
+      operant tasks
+      operant tasks show arithmetic -a style=bare
+      operant tasks validate all --data DIR
+    """
+    if context.invoked_subcommand is not None:
+        return EXIT_DONE
+    from operant.envs.text.registry import task_names
+    from operant.report.words import columns
+
+    rows = task_names()
+    if as_json:
+        document({"tasks": [{"name": name, "about": about} for name, about in rows], "exit": EXIT_DONE})
+    else:
+        say(*columns([list(row) for row in rows]))
+    return EXIT_DONE
+
+
+@app.command("show", short_help="Print problems of a task with their answers and how they are judged.")
+def show(
+    name: TaskName,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many problems.")] = 3,
+    split: Annotated[str, typer.Option("--split", metavar="SPLIT", help="`train` or `eval`.")] = "eval",
+    arguments: Arguments = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print problems of a task: prompt, stop strings, an answer that is right, and how answers are judged.
+
+    \b
+      operant tasks show gsm8k -n 1 --split train -a shots=2 --data DIR
+    """
+    if split not in ("train", "eval"):
+        raise UsageError(f"there is no split {split!r}", remedy="--split train, or --split eval")
+    task = _made(name, _parsed(arguments), data)
+    problems = task.problems("train" if split == "train" else "eval")
+    shown = problems[:count]
+    judged = _first_paragraph(type(task).verify.__doc__)
+    if as_json:
+        rows = [vars(problem) | {"gold": task.gold(problem)} for problem in shown]
+        document({"task": task.name, "problems": len(problems), "judged": judged, "shown": rows, "exit": EXIT_DONE})
+        return EXIT_DONE
+    say(f"{task.name}: {plural(len(problems), 'problem')} in {split}", f"judged by: {judged}", *_takes(type(task)))
+    for problem in shown:
+        say("", *_problem_lines(problem, task.gold(problem)))
+    return EXIT_DONE
+
+
+@app.command("validate", short_help="Judge gold and wrong answers without a model.")
+def validate(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A task, or `all`.", autocompletion=complete_task, show_default=False),
+    ],
+    arguments: Arguments = None,
+    data: Data = None,
+    wrong: Annotated[int, typer.Option("--wrong", metavar="N", min=0, help="How many wrong answers.")] = 1_000,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Processes that judge.")] = 2,
+    as_json: AsJson = False,
+) -> int:
+    """Judge without a model: every gold answer must score 1 and every wrong one 0.
+
+    \b
+      operant tasks validate all --data DIR
+      operant tasks validate mine.jsonl -a verifier=number
+    """
+    reports = []
+    for one in _asked_for(name):
+        try:
+            reports.append(_validated(one, _parsed(arguments), data, wrong, workers))
+        except UsageError as problem:
+            if name != "all":
+                raise
+            aside(f"{one}: left out: {problem.cause}")
+    sound = bool(reports) and all(report.sound for report in reports)
+    code = EXIT_DONE if sound else EXIT_FAILED
+    if as_json:
+        document({"tasks": [vars(report) | {"sound": report.sound} for report in reports], "exit": code})
+    else:
+        _tell(reports)
+    return code
+
+
+def _asked_for(name: str) -> list[str]:
+    from operant.envs.text.registry import task_names
+
+    return [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS] if name == "all" else [name]
+
+
+def _validated(name: str, arguments: dict[str, Any], data: Path | None, wrong: int, workers: int) -> Report:
+    from operant.envs.text.pool import Verifiers
+    from operant.envs.text.validate import validate
+
+    task = _made(name, arguments, data)
+    with Verifiers([task], workers) as verifiers:
+        return validate(task, verifiers, wrong)
+
+
+def _made(name: str, arguments: dict[str, Any], data: Path | None) -> Task:
+    from operant.envs.text.registry import accepted_arguments, class_of, make_task
+
+    if data is not None and "data" in accepted_arguments(class_of(name)):
+        arguments = {"data": os.fspath(data), **arguments}
+    return make_task(name, arguments)
+
+
+def _parsed(arguments: list[str] | None) -> dict[str, Any]:
+    """`digits=3` is a number, `operations=["add", "table"]` a list, anything that is no JSON a text."""
+    parsed: dict[str, Any] = {}
+    for argument in arguments or []:
+        key, equals, value = argument.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{argument!r} is no argument", remedy="-a KEY=VALUE, such as -a digits=3")
+        try:
+            parsed[key] = json.loads(value)
+        except ValueError:
+            parsed[key] = value
+    return parsed
+
+
+def _tell(reports: list[Report]) -> None:
+    from operant.report.words import columns, duration
+
+    head = ["task", "problems", "gold right", "wrong refused", "time", ""]
+    rows = [
+        [
+            report.task,
+            " + ".join(f"{number:,} {split}" for split, number in report.problems.items()),
+            f"{report.gold - len(report.gold_failures):,} of {report.gold:,}",
+            f"{report.wrong - len(report.wrong_failures):,} of {report.wrong:,}",
+            duration(report.seconds),
+            "sound" if report.sound else "NOT SOUND",
+        ]
+        for report in reports
+    ]
+    say(*(line.rstrip() for line in columns([head, *rows])))
+    for report in reports:
+        for what, failures in (("a gold answer", report.gold_failures), ("a wrong answer", report.wrong_failures)):
+            for ident, verdict in failures[:SHOWN_FAILURES]:
+                said = f"{verdict.outcome} {verdict.score}" + (f", {verdict.note}" if verdict.note else "")
+                say(f"  {ident}: {what} was judged {said}")
+            if len(failures) > SHOWN_FAILURES:
+                say(f"  ... and {len(failures) - SHOWN_FAILURES} more")
+        if report.shared:
+            say(f"  {report.task}: {plural(len(report.shared), 'question')} in both splits, such as {report.shared[0]}")
+
+
+def _takes(kind: type[Task]) -> list[str]:
+    from operant.envs.text.registry import accepted_arguments
+
+    words = [
+        one.name if one.default is one.empty else f"{one.name}={one.default}"
+        for one in accepted_arguments(kind).values()
+    ]
+    return [f"takes: {', '.join(words)}"] if words else []
+
+
+def _problem_lines(problem: Problem, gold: str | None) -> list[str]:
+    lines = [f"--- {problem.id}", *([f"[system] {problem.system}"] if problem.system else []), problem.prompt]
+    lines.append(f"[gold] {gold if gold is not None else 'nobody has written one down'}")
+    return [*lines, f"[ends] at {' or '.join(map(repr, problem.stop)) or 'its end'}, or {problem.max_tokens} tokens"]
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join((text or "its own rule").split("\n\n")[0].split())

@@ -1,0 +1,155 @@
+"""The pool of verifiers: nothing is lost to a slow answer, a dead worker or a broken judge."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from operant.envs.text.pool import Verifiers
+from operant.envs.text.registry import make_task
+from operant.envs.text.task import Problem, Task
+from operant.errors import UsageError
+
+JUDGE = """
+import ctypes, os, time
+
+def judge(completion, answer):
+    word, _, rest = completion.partition(" ")
+    if word == "sleep":
+        time.sleep(float(rest))
+    if word == "sum":
+        10 ** (10 ** 9)  # one long call that never comes back to the interpreter
+    if word == "die":
+        os._exit(3)
+    if word == "die_once" and not os.path.exists(rest):
+        open(rest, "w").close()
+        os._exit(3)
+    if word == "raise":
+        raise RuntimeError("broken judge")
+    if word == "crash":
+        ctypes.string_at(0)
+    if word == "spawn":
+        pid = os.fork()
+        if not pid:
+            time.sleep(600)
+        open(rest, "w").write(str(pid))
+        time.sleep(600)
+    return completion.endswith("right")
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Task]:
+    (tmp_path / "judge_of_a_test.py").write_text(JUDGE)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "?", "answer": 1}\n')
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    yield make_task(str(tmp_path / "rows.jsonl"), {"verifier": "judge_of_a_test:judge", "eval_share": 0.0})
+    sys.modules.pop("judge_of_a_test", None)
+
+
+def only(task: Task) -> Problem:
+    return task.problems("train")[0]
+
+
+def test_every_kind_of_end_is_told_apart(task: Task, tmp_path: Path) -> None:
+    problem = only(task)
+    said = ["right", "no", "sleep 60", "sum", "die", f"die_once {tmp_path}/once", "raise", "crash", "all is right"]
+    with Verifiers([task], workers=2, seconds=1.0) as verifiers:
+        verdicts = verifiers.judge_all([(problem, one) for one in said])
+        assert [verdict.outcome for verdict in verdicts] == [
+            "right", "wrong", "timeout", "timeout", "error", "wrong", "error", "error", "right",
+        ]  # fmt: skip
+        assert [verdict.score for verdict in verdicts] == [1, 0, 0, 0, None, 0, None, None, 1]
+        assert verdicts[6].note == "RuntimeError: broken judge"
+        assert "died 2 times" in verdicts[4].note
+        assert verifiers.counts == {"right": 2, "wrong": 2, "timeout": 2, "error": 3}
+        assert verifiers.heartbeat().replaced == 7
+
+
+def test_a_killed_worker_loses_nothing(task: Task) -> None:
+    problem = only(task)
+    answers = [(problem, "right" if i % 3 else "no") for i in range(3_000)]
+    with Verifiers([task], workers=2, seconds=20.0) as verifiers:
+        verifiers.judge(problem, "right")
+        verdicts = []
+        judging = threading.Thread(target=lambda: verdicts.extend(verifiers.judge_all(answers)))
+        judging.start()
+        killed = 0
+        while judging.is_alive() and killed < 3:
+            time.sleep(0.02)
+            for pid in verifiers.heartbeat().pids[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            time.sleep(0.5)
+        judging.join()
+        assert killed
+        assert [verdict.score for verdict in verdicts] == [float(bool(i % 3)) for i in range(3_000)]
+        assert verifiers.counts == {"right": 2_001, "wrong": 1_000}
+        assert verifiers.heartbeat().replaced >= 1
+
+
+def test_what_an_answer_started_ends_with_its_worker(task: Task, tmp_path: Path) -> None:
+    with Verifiers([task], workers=1, seconds=0.5) as verifiers:
+        assert verifiers.judge(only(task), f"spawn {tmp_path}/pid").outcome == "timeout"
+    child = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 5
+    while _alive(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not _alive(child)
+
+
+def test_closing_ends_what_runs(task: Task) -> None:
+    verifiers = Verifiers([task], workers=1, seconds=60.0)
+    verifiers.judge(only(task), "right")
+    running = verifiers.submit(only(task), "sleep 50")
+    waiting = verifiers.submit(only(task), "right")
+    while not verifiers.heartbeat().judging:
+        time.sleep(0.01)
+    assert verifiers.heartbeat().waiting == 1
+    (pid,) = verifiers.heartbeat().pids
+    began = time.monotonic()
+    verifiers.close()
+    assert time.monotonic() - began < 5
+    assert running.result().outcome == "error"
+    assert waiting.cancelled()
+    assert not _alive(pid)
+
+
+def test_quick_tasks_need_no_worker() -> None:
+    task = make_task("arithmetic", {})
+    with Verifiers([task], workers=3) as verifiers:
+        problem = task.problems("eval")[0]
+        assert verifiers.judge(problem, str(problem.answer)).score == 1.0
+        assert verifiers.heartbeat().pids == ()
+        assert verifiers.counts == {"right": 1}
+
+
+def test_no_workers_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match="at least one worker"):
+        Verifiers([], workers=0)
+
+
+def test_a_hanging_sum_of_sympy_costs_its_limit(data: str) -> None:
+    pytest.importorskip("math_verify")
+    task = make_task("math", {"data": data})
+    problem = next(one for one in task.problems("eval") if one.answer["answer"] == r"\pi")
+    with Verifiers([task], workers=1, seconds=3.0) as verifiers:
+        began = time.monotonic()
+        bomb = verifiers.judge(problem, r"\boxed{\sum_{n=1}^{99999999} n^{999} \cdot \sin(n)}")
+        assert bomb.score == 0.0
+        assert time.monotonic() - began < 60
+        assert verifiers.judge(problem, r"\boxed{\frac{2\pi}{2}}").outcome == "right"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
