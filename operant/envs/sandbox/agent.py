@@ -156,7 +156,6 @@ class Agent:
         limits = self.limits
         bounds = [
             (resource.RLIMIT_AS, limits["memory"]),
-            (resource.RLIMIT_CPU, limits["cpu_seconds"]),
             (resource.RLIMIT_FSIZE, limits["file_size"]),
             (resource.RLIMIT_NOFILE, limits["open_files"]),
             (resource.RLIMIT_CORE, 0),
@@ -165,6 +164,8 @@ class Agent:
             bounds.append((resource.RLIMIT_NPROC, limits["processes"] + 1))
         for kind, bound in bounds:
             resource.setrlimit(kind, (bound, bound))
+        # First a signal that tells what the matter is, then one that cannot be refused.
+        resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_seconds"], limits["cpu_seconds"] + 1))
 
     def reap(self) -> None:
         """Bury the dead; where one ran alone, nothing that it left behind lives on."""

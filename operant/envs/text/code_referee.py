@@ -15,7 +15,10 @@ from typing import Any
 
 from operant.envs.text.code_wire import End, Malformed, Reader, encoded, exactly, receive, send
 
-MEMORY = 1 << 30
+MEMORY, CPU_SECONDS = 1 << 30, 30
+
+
+ENDED = "the program ended before its tests"
 
 
 class Raised(Exception):
@@ -37,7 +40,7 @@ class Link:
             send(self._requests, encoded((verb, *rest), number_of))
             answer = Reader(receive(self._answers), self.handle).value()
         except (End, Malformed) as error:
-            self.broken = str(error) or "the program ended before its tests"
+            self.broken = str(error) or ENDED
             raise
         match answer:
             case (True, value):
@@ -117,6 +120,7 @@ def main() -> None:
     """Read the job, judge, and report on what was standard output; the tests' own prints go nowhere."""
     requests, answers = int(sys.argv[1]), int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     report = os.dup(1)
     size = int.from_bytes(exactly(0, 4), "big")
     job = Reader(exactly(0, size), lambda number: None).value()

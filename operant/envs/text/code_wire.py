@@ -13,6 +13,7 @@ from typing import Any
 MOST_BYTES = 1 << 23
 MOST_DEPTH = 100
 CONSTANTS = {None: b"N", True: b"T", False: b"F", ...: b"E"}
+TYPES = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict)}
 SEQUENCES = {list: b"l", tuple: b"t", set: b"S", frozenset: b"Z"}
 
 
@@ -55,6 +56,9 @@ def scalar(value: Any, handle: Callable[[Any], int]) -> tuple[bytes, bytes]:
         return b"b", bytes(value)
     if isinstance(value, range):
         return b"r", f"{value.start:x} {value.stop:x} {value.step:x}".encode()
+    for name, kind in TYPES.items():
+        if value is kind:
+            return b"y", name.encode()
     return b"h", str(handle(value)).encode()
 
 
@@ -118,6 +122,8 @@ def plain(tag: bytes, text: bytes) -> Any:
     if tag == b"r":
         start, stop, step = (int(part, 16) for part in text.decode().split(" "))
         return range(start, stop, step)
+    if tag == b"y":
+        return TYPES[text.decode()]
     return {b"s": lambda: text.decode("utf-8", "surrogatepass"), b"b": lambda: text}[tag]()
 
 

@@ -20,7 +20,7 @@ STOP = ("\nclass ", "\ndef ", "\n#", "\nif ", "\nprint(")
 class HumanEval(Task):
     """Functions to complete (final)."""
 
-    SECONDS = 20.0
+    SECONDS = 30.0
 
     def __init__(self, data: str | None = None) -> None:
         require_sandbox()

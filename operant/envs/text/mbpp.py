@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import cached_property
+from random import Random
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
@@ -22,7 +23,7 @@ SPLITS = {"prompt": range(1, 11), "eval": range(11, 511), "validation": range(51
 class Mbpp(Task):
     """Python functions described in a sentence (final). `sanitized` takes the 427 that were checked by hand."""
 
-    SECONDS = 20.0
+    SECONDS = 30.0
 
     def __init__(self, data: str | None = None, sanitized: bool = False) -> None:
         require_sandbox()
@@ -51,6 +52,12 @@ class Mbpp(Task):
     def gold(self, problem: Problem) -> str:
         """The authors' solution."""
         return problem.answer["code"].replace("\r\n", "\n") + "\n"
+
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """Another problem's solution under this one's name, so that it is wrong by what it does."""
+        del rng
+        (*_, ours), (*_, theirs) = tests_of(problem.answer).names, tests_of(other.answer).names
+        return None if ours == theirs else f"{self.gold(other)}\n{ours} = {theirs}\n"
 
     def _problem(self, row: Row) -> Problem:
         split = next(name for name, ids in SPLITS.items() if row["task_id"] in ids)
