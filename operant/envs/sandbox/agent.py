@@ -21,6 +21,7 @@ SIGKILL = 9
 TICK_MILLISECONDS = 50
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 MSG_CMSG_CLOEXEC = 0x40000000
+FOLDER_PREFIX = "operant-unsafe-"
 PAGE = resource.getpagesize()
 
 
@@ -206,6 +207,15 @@ class Agent:
         kill(descendants(set()))
 
 
+def clear_up() -> None:
+    """Remove a folder that was made for this agent alone, for who made it may be dead."""
+    folder = os.getcwd()
+    if os.path.basename(folder).startswith(FOLDER_PREFIX):
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def main() -> None:
     names = ("memory", "cpu_seconds", "file_size", "open_files", "processes", "files")
     limits = dict(zip(names, map(int, sys.argv[1:]), strict=True))
@@ -219,6 +229,7 @@ def main() -> None:
         agent.serve()
     finally:
         agent.sweep(set())
+        clear_up()
 
 
 if __name__ == "__main__":

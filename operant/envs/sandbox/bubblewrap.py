@@ -67,11 +67,11 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
             line += ["--symlink", os.readlink(folder), folder]
         elif os.path.isdir(folder):
             line += ["--ro-bind", folder, folder]
-    for place in readable:
-        line += ["--ro-bind", place, place]
     line += ["--proc", "/proc", "--dev", "/dev"]
     for area in (WORK, "/tmp"):
         line += ["--size", str(limits.disk), "--tmpfs", area]
+    for place in readable:
+        line += ["--ro-bind", place, place]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
     return [*line, "--seccomp", str(filter_fd)] if filter_program() else line
 

@@ -38,9 +38,9 @@ class Keeper:
             self._agent = subprocess.Popen(
                 argv, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, **popen
             )
-        except OSError:
+        except OSError as problem:
             ours.close()
-            raise
+            raise SandboxDied(f"the sandbox did not open: {problem}") from problem
         finally:
             theirs.close()
         self._control = ours

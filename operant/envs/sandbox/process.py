@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 
+from operant.envs.sandbox.agent import FOLDER_PREFIX
 from operant.envs.sandbox.base import Running, Sandbox
 from operant.envs.sandbox.bubblewrap import as_nobody, interpreter
 from operant.envs.sandbox.keeper import Keeper
@@ -29,7 +30,7 @@ class LimitedProcess(Sandbox):
         warn()
         self.limits = limits
         self.python, _ = interpreter()
-        self._folder = tempfile.mkdtemp(prefix="operant-unsafe-")
+        self._folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
         user = as_nobody()
         if "user" in user:
             os.chown(self._folder, int(str(user["user"])), int(str(user["group"])))

@@ -27,7 +27,7 @@ SECONDS = 15.0
 
 
 @dataclass(frozen=True)
-class Tests:
+class Checks:
     """How a program is tested: `names` are what it must define, `prelude` is what the tests need besides."""
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ RUNNER = bundle("code_wire", "code_runner")
 REFEREE = bundle("code_wire", "code_referee")
 
 
-def judge(program: str, tests: Tests, seconds: float = SECONDS) -> Verdict:
+def judge(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
     """Right if the program passes all tests in its time; without a score where the judging itself failed."""
     began = time.monotonic()
     try:
@@ -63,7 +63,7 @@ def judge(program: str, tests: Tests, seconds: float = SECONDS) -> Verdict:
         return failed(died.cause)
 
 
-def refereed(running: Running, program: str, tests: Tests, seconds: float) -> Verdict:
+def refereed(running: Running, program: str, tests: Checks, seconds: float) -> Verdict:
     """The referee's verdict, or that time was over before it had one."""
     job = encoded((program, list(tests.names), tests.prelude, list(tests.tests)), lambda _: 0)
     argv = [sys.executable, "-I", "-S", "-c", REFEREE, str(running.stdin), str(running.stdout)]

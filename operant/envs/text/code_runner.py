@@ -45,6 +45,8 @@ class Runner:
         exec(compile(source, "candidate.py", "exec"), self._module.__dict__)
 
     def do_name(self, name: str) -> Any:
+        if name not in self._module.__dict__:
+            raise NameError(f"name {name!r} is not defined")
         return self._module.__dict__[name]
 
     def do_call(self, function: Any, positional: list[Any], named: dict[str, Any]) -> Any:

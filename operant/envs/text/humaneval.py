@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
-from operant.envs.text.code import Tests, judge
+from operant.envs.text.code import Checks, judge
 from operant.envs.text.code_extract import completed_program
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -55,7 +55,7 @@ class HumanEval(Task):
         )
 
 
-def tests_of(row: Row) -> Tests:
+def tests_of(row: Row) -> Checks:
     """The check of a row. Other functions of the prompt are run outside: a check may use them as its measure."""
     entry = row["entry_point"]
-    return Tests((entry,), (row["test"], f"check({entry})"), row["prompt"])
+    return Checks((entry,), (row["test"], f"check({entry})"), row["prompt"])

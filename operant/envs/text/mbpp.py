@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
-from operant.envs.text.code import Tests, judge
+from operant.envs.text.code import Checks, judge
 from operant.envs.text.code_extract import BEGIN, DONE, whole_program
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -78,7 +78,7 @@ def prompt_of(row: Row) -> str:
     return f"{head} {text} Your code should pass these tests:\n\n{tests}\n{BEGIN}\n"
 
 
-def tests_of(row: Row) -> Tests:
+def tests_of(row: Row) -> Checks:
     """The tests of a row. What they use of the solution's imports is imported for them, outside."""
     setup = row.get("test_setup_code", "")
     tests = tuple(test for test in (setup, *row["test_list"]) if test.strip())
@@ -86,4 +86,4 @@ def tests_of(row: Row) -> Tests:
     solution = ast.parse(row["code"]).body
     names = [node.name for node in solution if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in used]
     imports = [ast.unparse(node) for node in solution if isinstance(node, ast.Import) and node.names[0].name in used]
-    return Tests(tuple(dict.fromkeys(names)), tests, "\n".join([*row.get("test_imports", []), *imports]))
+    return Checks(tuple(dict.fromkeys(names)), tests, "\n".join([*row.get("test_imports", []), *imports]))
