@@ -27,13 +27,13 @@ PAGE = resource.getpagesize()
 
 def guard() -> None:
     """No one may trace or read this process, and orphans from below come to it."""
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # pyright: ignore[reportArgumentType]
     _ctypes.call_function(prctl, (PR_SET_DUMPABLE, 0, 0, 0, 0))
     _ctypes.call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def yield_to_the_host() -> None:
-    """In a shortage of memory the kernel takes this sandbox first. It must come before `guard`, which shuts /proc/self."""
+    """In a shortage of memory the kernel takes this sandbox first. Comes before `guard`, which shuts /proc/self."""
     with open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")
 
@@ -85,6 +85,7 @@ def died() -> tuple[int, int] | None:
 
 
 def kill(pids: list[int]) -> None:
+    """Kill those of the processes that still live."""
     for pid in pids:
         try:
             os.kill(pid, SIGKILL)
@@ -153,7 +154,7 @@ class Agent:
             os._exit(127)
 
     def restrict(self) -> None:
-        """The kernel's limits, for good. Without a namespace of its own, NPROC would count the user's other processes."""
+        """The kernel's limits, for good. Without a namespace, NPROC would count the user's other processes."""
         limits = self.limits
         bounds = [
             (resource.RLIMIT_AS, limits["memory"]),
@@ -217,8 +218,9 @@ def clear_up() -> None:
 
 
 def main() -> None:
+    """Say that the sandbox is ready, and serve."""
     names = ("memory", "cpu_seconds", "file_size", "open_files", "processes", "files")
-    limits = dict(zip(names, map(int, sys.argv[1:]), strict=True))
+    limits: dict[str, int] = dict(zip(names, map(int, sys.argv[1:]), strict=True))
     control = _socket.socket(fileno=os.dup(0))
     os.dup2(os.open("/dev/null", os.O_RDWR), 0)
     yield_to_the_host()

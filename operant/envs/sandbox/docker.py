@@ -53,7 +53,7 @@ class Container(Sandbox):
 
 
 class Executed(Running):
-    """A program in a container, by the engine's client. Killing the client leaves the program to the container's end."""
+    """A program in a container, by the engine's client. Killed, the client leaves it to the container's end."""
 
     def __init__(self, line: Sequence[str]) -> None:
         (theirs_in, self.stdin), (self.stdout, theirs_out), (self.stderr, theirs_err) = os.pipe(), os.pipe(), os.pipe()

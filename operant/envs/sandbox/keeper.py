@@ -36,7 +36,12 @@ class Keeper:
         argv = [*wrapper, python, "-I", "-S", "-c", AGENT, *map(str, numbers)]
         try:
             self._agent = subprocess.Popen(
-                argv, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, **popen
+                argv,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                **popen,
             )
         except OSError as problem:
             ours.close()

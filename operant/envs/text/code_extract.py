@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 
 _FENCED = re.compile(r"```[ \t]*[\w+.-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*```[ \t]*([\w+.-]*)", re.MULTILINE)
 _DEFINITION = re.compile(r"(?:def|class|async def|import|from)\s|@|#|[)\]}]")
 
 BEGIN, DONE, FENCE = "[BEGIN]", "[DONE]", "```"
 
 
 def fenced(text: str) -> str | None:
-    """The code of all fenced blocks, joined; None if there is none. A last block need not be closed."""
+    """The code of all fenced blocks, joined; None if there is none. A last block need not be closed.
+
+    A first fence that is bare and has no partner closes a block which was opened before the answer began.
+    """
+    fences = _FENCE.findall(text)
+    if len(fences) % 2 and not fences[0]:
+        return None
     blocks = _FENCED.findall(text)
     return "\n".join(blocks) if blocks else None
 

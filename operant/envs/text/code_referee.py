@@ -113,6 +113,7 @@ def verdict(link: Link, program: str, names: list[str], prelude: str, tests: lis
 
 
 def described(error: Exception) -> str:
+    """An exception in a line."""
     return f"{type(error).__name__}: {error}"
 
 

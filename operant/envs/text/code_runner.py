@@ -72,6 +72,7 @@ def private_pipes() -> tuple[int, int]:
 
 
 def main() -> None:
+    """Answer until nobody asks."""
     requests, answers = private_pipes()
     runner = Runner()
     while True:

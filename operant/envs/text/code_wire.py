@@ -63,6 +63,7 @@ def scalar(value: Any, handle: Callable[[Any], int]) -> tuple[bytes, bytes]:
 
 
 def framed(tag: bytes, count: int) -> bytes:
+    """What stands before a value: its kind, and how many bytes or parts it has."""
     return tag + str(count).encode() + b":"
 
 
@@ -148,6 +149,7 @@ def receive(fd: int) -> bytes:
 
 
 def exactly(fd: int, size: int) -> bytes:
+    """So many bytes."""
     parts = []
     while size:
         part = os.read(fd, min(size, 1 << 16))

@@ -50,9 +50,7 @@ class HumanEval(Task):
 
     def _problem(self, row: Row) -> Problem:
         number = row["task_id"].rpartition("/")[2]
-        return Problem(
-            id=f"{self.name}/eval/{number}", task=self.name, prompt=row["prompt"], answer=row, stop=STOP
-        )
+        return Problem(id=f"{self.name}/eval/{number}", task=self.name, prompt=row["prompt"], answer=row, stop=STOP)
 
 
 def tests_of(row: Row) -> Checks:

@@ -32,7 +32,9 @@ def python(sandbox: Sandbox, source: str) -> Ran:
 
 
 def test_a_program_gets_its_input_and_its_output_comes_back(sandbox: Sandbox) -> None:
-    ran = sandbox.run(["sh", "-c", "cat; echo $WORD; echo no >&2; exit 3"], stdin=b"in\n", seconds=5, environment={"WORD": "w"})
+    ran = sandbox.run(
+        ["sh", "-c", "cat; echo $WORD; echo no >&2; exit 3"], stdin=b"in\n", seconds=5, environment={"WORD": "w"}
+    )
     assert (ran.code, ran.out, ran.err, ran.killed, ran.cut) == (3, b"in\nw\n", b"no\n", "", False)
 
 
@@ -77,7 +79,8 @@ def test_a_long_lived_program_talks_through_its_pipes(sandbox: Sandbox) -> None:
     assert os.read(running.stdout, 100) == b"still here after another run"
     running.close_stdin()
     ended = running.wait(5)
-    assert ended and ended.code == 0
+    assert ended
+    assert ended.code == 0
     running.close()
 
 
@@ -85,7 +88,8 @@ def test_a_long_lived_program_can_be_killed(sandbox: Sandbox) -> None:
     running = sandbox.start(["sleep", "60"])
     running.kill()
     ended = running.wait(5)
-    assert ended and ended.code == -9
+    assert ended
+    assert ended.code == -9
     running.close()
 
 
@@ -112,12 +116,14 @@ def test_memory_of_one_process(sandbox: Sandbox) -> None:
 
 
 def test_memory_of_all_processes_together(sandbox: Sandbox) -> None:
-    many = "import os, time\nfor _ in range(5):\n    if not os.fork():\n        x = bytearray(60 << 20)\n        time.sleep(60)\ntime.sleep(60)"
+    child = "if not os.fork():\n        x = bytearray(60 << 20)\n        time.sleep(60)"
+    many = f"import os, time\nfor _ in range(5):\n    {child}\ntime.sleep(60)"
     assert python(sandbox, many).killed == "memory"
 
 
 def test_processes(sandbox: Sandbox) -> None:
-    bomb = "import os, time\nn = 0\nwhile True:\n    try:\n        if not os.fork(): time.sleep(60)\n    except OSError: break\n    n += 1\nprint(n)"
+    fork = "try:\n        if not os.fork(): time.sleep(60)\n    except OSError: break"
+    bomb = f"import os, time\nn = 0\nwhile True:\n    {fork}\n    n += 1\nprint(n)"
     assert python(sandbox, bomb).out == b"7\n"
     assert python(sandbox, "print(1)").out == b"1\n", "what the bomb left behind is gone"
 
@@ -130,7 +136,10 @@ def test_size_of_a_file_and_of_the_disk(sandbox: Sandbox) -> None:
 
 
 def test_number_of_files(sandbox: Sandbox) -> None:
-    assert python(sandbox, "import time\nfor i in range(600): open(f'/tmp/{i}', 'w').close()\ntime.sleep(9)").killed == "files"
+    assert (
+        python(sandbox, "import time\nfor i in range(600): open(f'/tmp/{i}', 'w').close()\ntime.sleep(9)").killed
+        == "files"
+    )
 
 
 def test_open_files() -> None:
@@ -145,7 +154,9 @@ def test_output(sandbox: Sandbox) -> None:
 
 def test_no_network(sandbox: Sandbox) -> None:
     assert python(sandbox, "import socket; print([n for _, n in socket.if_nameindex()])").out == b"['lo']\n"
-    assert b"Network is unreachable" in python(sandbox, "import socket; socket.create_connection(('8.8.8.8', 53), 2)").err
+    assert (
+        b"Network is unreachable" in python(sandbox, "import socket; socket.create_connection(('8.8.8.8', 53), 2)").err
+    )
 
 
 def test_nothing_of_the_machine_can_be_written_and_little_read(sandbox: Sandbox) -> None:
