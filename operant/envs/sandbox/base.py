@@ -1,0 +1,141 @@
+"""A sandbox as its users see it, whatever keeps it shut."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from operant.envs.sandbox.limits import Limits, Ran
+from operant.envs.sandbox.pump import pump
+from operant.errors import OperantError
+
+# A snapshot is a tar of at most the work area; its headers and padding take about this much more per file.
+TAR_OVERHEAD = 2048
+FILE_SECONDS = 30.0
+
+WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
+RESTORE = "find . -mindepth 1 -delete && tar -xf -"
+
+
+class SandboxDied(OperantError):
+    """The sandbox is gone, by a crash or by a kill; a fresh one has to be opened."""
+
+    kind = "sandbox"
+
+
+class Running(ABC):
+    """A program that runs in a sandbox, with three pipes: `stdin`, `stdout` and `stderr` are our ends (abstract).
+
+    The pipes belong to this object. Its children live as long as it does, unless a `Sandbox.run` ends before.
+    """
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+    @abstractmethod
+    def wait(self, seconds: float) -> Ran | None:
+        """How it ended, without its output; None if it still runs after so many seconds."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it now."""
+
+    def close_stdin(self) -> None:
+        """Tell the program that no more input comes."""
+        if self.stdin >= 0:
+            os.close(self.stdin)
+            self.stdin = -1
+
+    def close(self) -> None:
+        """Close the pipes; the program itself is not touched."""
+        self.close_stdin()
+        for fd in (self.stdout, self.stderr):
+            if fd >= 0:
+                os.close(fd)
+        self.stdout = self.stderr = -1
+
+
+class Sandbox(ABC):
+    """A place of its own for code of others: a work area, limits, no network (abstract).
+
+    Everything is done by programs inside, so that no path, link or device of the sandbox is ever resolved
+    outside. It is used by one thread, the one that opened it: the sandbox dies with that thread.
+    """
+
+    limits: Limits
+    python: str
+
+    @abstractmethod
+    def start(
+        self, argv: Sequence[str], *, environment: Mapping[str, str] | None = None, alone: bool = False
+    ) -> Running:
+        """Start a program in the work area and go on. When one that runs `alone` ends, what it left running ends."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End every process of the sandbox at once; it cannot be used again."""
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool:
+        """Whether it can still be used."""
+
+    def close(self) -> None:
+        """Kill it, and leave nothing behind."""
+        self.kill()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        seconds: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> Ran:
+        """Run a program to its end or to the end of its time; processes that it leaves behind are killed."""
+        return self._run(argv, stdin, seconds, environment, self.limits.output)
+
+    def _run(
+        self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str] | None, keep: int
+    ) -> Ran:
+        running = self.start(argv, environment=environment, alone=True)
+        try:
+            return pump(running, stdin, seconds, keep)
+        finally:
+            running.close()
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file, by its path in the work area or from the sandbox's root."""
+        return self._file(["cat", "--", path], b"", f"cannot read {path}").out
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file; missing folders are made."""
+        self._file(["sh", "-c", WRITE, "sh", posixpath.join(".", path)], data, f"cannot write {path}")
+
+    def snapshot(self) -> bytes:
+        """The whole work area as an archive, for `restore` here or in another sandbox."""
+        return self._file(["tar", "-cf", "-", "."], b"", "cannot take a snapshot").out
+
+    def restore(self, snapshot: bytes) -> None:
+        """Make the work area what it was when the snapshot was taken."""
+        self._file(["sh", "-c", RESTORE], snapshot, "cannot restore the snapshot")
+
+    def _file(self, argv: Sequence[str], stdin: bytes, problem: str) -> Ran:
+        most = self.limits.disk + TAR_OVERHEAD * self.limits.files
+        ran = self._run(argv, stdin, FILE_SECONDS, None, most)
+        if ran.code or ran.cut:
+            raise OperantError(f"{problem}: {ran.err.decode(errors='replace').strip() or ran.killed or 'too large'}")
+        return ran
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,152 @@
+"""The host's side of a sandbox that an agent serves: one socket, over which programs get their pipes."""
+
+from __future__ import annotations
+
+import array
+import marshal
+import os
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from operant.envs.sandbox.base import Running, SandboxDied
+from operant.envs.sandbox.limits import Cause, Limits, Ran
+
+OPEN_SECONDS = 10.0
+REQUEST_MOST = 1 << 17
+CAUSES = ("", "memory", "processes", "files")
+AGENT = Path(__file__).with_name("agent.py").read_text()
+
+
+class Keeper:
+    """A started agent and the programs that it runs.
+
+    What the agent says is read with care, as a few words and numbers, for it lives with the code of others.
+    """
+
+    def __init__(self, python: str, limits: Limits, wrapper: Sequence[str], **popen: Any) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        numbers = (limits.memory, limits.cpu_seconds, limits.file_size)
+        numbers += (limits.open_files, limits.processes, limits.files)
+        argv = [*wrapper, python, "-I", "-S", "-c", AGENT, *map(str, numbers)]
+        try:
+            self._agent = subprocess.Popen(
+                argv,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                **popen,
+            )
+        except OSError as problem:
+            ours.close()
+            raise SandboxDied(f"the sandbox did not open: {problem}") from problem
+        finally:
+            theirs.close()
+        self._control = ours
+        self._ended: dict[int, Ran] = {}
+        self._started = 0
+        self._await_ready()
+
+    def _await_ready(self) -> None:
+        self._control.settimeout(OPEN_SECONDS)
+        try:
+            ready = self._control.recv(16) == b"ready"
+        except OSError:
+            ready = False
+        if not ready:
+            self._agent.kill()
+            assert self._agent.stderr
+            words = self._agent.stderr.read(4096).decode(errors="replace").strip()
+            self.kill()
+            raise SandboxDied(f"the sandbox did not open: {words or 'no answer'}")
+
+    @property
+    def alive(self) -> bool:
+        return self._agent.poll() is None
+
+    def start(self, argv: Sequence[str], environment: Mapping[str, str], alone: bool) -> Running:
+        """Start a program with fresh pipes."""
+        self._started += 1
+        request = marshal.dumps(("start", self._started, list(argv), dict(environment), alone))
+        if len(request) > REQUEST_MOST:
+            raise ValueError("so long a command line does not fit; write a file and name it")
+        (child_in, stdin), (stdout, child_out), (stderr, child_err) = os.pipe(), os.pipe(), os.pipe()
+        try:
+            self._send(request, (child_in, child_out, child_err))
+        except SandboxDied:
+            for fd in (stdin, stdout, stderr):
+                os.close(fd)
+            raise
+        finally:
+            for fd in (child_in, child_out, child_err):
+                os.close(fd)
+        return KeptProgram(self, self._started, (stdin, stdout, stderr))
+
+    def _send(self, request: bytes, fds: Sequence[int] = ()) -> None:
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            self._control.sendmsg([request], ancillary)
+        except OSError as gone:
+            raise SandboxDied("the sandbox is gone") from gone
+
+    def end(self, number: int) -> None:
+        """Kill one program; if the sandbox is gone, so is the program."""
+        with suppress(SandboxDied):
+            self._send(marshal.dumps(("kill", number)))
+
+    def wait(self, number: int, seconds: float) -> Ran | None:
+        """How a program ended, if it does within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while number not in self._ended:
+            left = max(deadline - time.monotonic(), 0)
+            if not select.select([self._control], [], [], left)[0]:
+                return None
+            self._hear()
+        return self._ended.pop(number)
+
+    def _hear(self) -> None:
+        try:
+            word = self._control.recv(256)
+        except OSError:
+            word = b""
+        if not word:
+            self.kill()
+            raise SandboxDied("the sandbox ended while a program ran in it")
+        number, code, cause = word.decode("ascii", errors="replace").split(" ")
+        killed = cast(Cause, cause if cause in CAUSES else "")
+        self._ended[int(number)] = Ran(int(code), b"", b"", 0.0, killed)
+
+    def kill(self) -> None:
+        """End the agent, and with it everything in the sandbox. With the socket closed it ends by itself too."""
+        self._control.close()
+        self._agent.kill()
+        self._agent.wait()
+        assert self._agent.stderr
+        self._agent.stderr.close()
+
+    def leave(self, seconds: float) -> None:
+        """Let the agent end what it started, then end it: for agents whose death would free their children."""
+        self._control.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._agent.wait(seconds)
+        self.kill()
+
+
+class KeptProgram(Running):
+    """A program under a keeper."""
+
+    def __init__(self, keeper: Keeper, number: int, pipes: tuple[int, int, int]) -> None:
+        self._keeper, self._number = keeper, number
+        self.stdin, self.stdout, self.stderr = pipes
+
+    def wait(self, seconds: float) -> Ran | None:
+        return self._keeper.wait(self._number, seconds)
+
+    def kill(self) -> None:
+        self._keeper.end(self._number)

@@ -1,0 +1,49 @@
+"""What a program in a sandbox may use, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+MEBIBYTE = 1 << 20
+
+Cause = Literal["", "time", "memory", "processes", "files"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a sandbox may use; nothing in it reaches a network.
+
+    `memory` holds for each process by the kernel and for all of them together by a watch that looks every
+    twentieth of a second. `processes` counts threads too. `disk` caps the work area and /tmp, each, and `files`
+    how many files they hold. `output` is what is kept of each stream of a run; the rest is read and dropped.
+    """
+
+    cpu_seconds: int = 30
+    memory: int = 512 * MEBIBYTE
+    processes: int = 32
+    file_size: int = 64 * MEBIBYTE
+    disk: int = 128 * MEBIBYTE
+    files: int = 20_000
+    open_files: int = 256
+    output: int = MEBIBYTE
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run ended: `code` is the exit status, or minus the signal that ended it.
+
+    `killed` names the limit for which the sandbox itself ended the run; `cut` says that output was dropped.
+    """
+
+    code: int
+    out: bytes
+    err: bytes
+    seconds: float
+    killed: Cause = ""
+    cut: bool = False
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the run was ended because its time was over."""
+        return self.killed == "time"

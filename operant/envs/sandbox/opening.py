@@ -1,0 +1,69 @@
+"""Opening the best sandbox that this machine has, or saying which command would give it one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from operant.envs.sandbox import bubblewrap, docker
+from operant.envs.sandbox.base import Sandbox
+from operant.envs.sandbox.limits import Limits
+from operant.envs.sandbox.process import LimitedProcess
+from operant.errors import UsageError
+
+Kind = Literal["auto", "bubblewrap", "docker", "process"]
+REMEDY = "apt install bubblewrap"
+
+
+def open_sandbox(
+    kind: Kind = "auto",
+    limits: Limits | None = None,
+    files: Mapping[str, bytes] | None = None,
+    *,
+    readable: Sequence[str] = (),
+    allow_unsafe: bool = False,
+) -> Sandbox:
+    """A fresh sandbox with these files in its work area; close it, best by `with`.
+
+    `auto` takes bubblewrap, else docker or podman, else, only with `allow_unsafe`, a limited process.
+    Folders of `readable` are shown inside at their own paths, read-only (bubblewrap only).
+    """
+    sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable)
+    try:
+        for path, data in (files or {}).items():
+            sandbox.write(path, data)
+    except BaseException:
+        sandbox.close()
+        raise
+    return sandbox
+
+
+def require_sandbox() -> None:
+    """Refuse now, in one clear line, what would fail later for want of a safe sandbox."""
+    chosen("auto", allow_unsafe=False)
+
+
+def chosen(kind: Kind, allow_unsafe: bool) -> Kind:
+    """The kind that will be opened; a UsageError where this machine has none that was asked for."""
+    if kind == "process":
+        return kind
+    trouble = bubblewrap.trouble() if kind in ("auto", "bubblewrap") else None
+    if kind == "bubblewrap" and trouble:
+        raise UsageError(f"no sandbox: {trouble}", remedy=REMEDY)
+    if kind in ("auto", "bubblewrap") and not trouble:
+        return "bubblewrap"
+    if docker.engine():
+        return "docker"
+    if kind == "docker":
+        raise UsageError("no container engine answers: tried docker and podman", remedy="docker info")
+    if allow_unsafe:
+        return "process"
+    raise UsageError(f"no safe place to run code: {trouble}, and no container engine answers", remedy=REMEDY)
+
+
+def _open(kind: Kind, limits: Limits, readable: Sequence[str]) -> Sandbox:
+    if kind == "bubblewrap":
+        return bubblewrap.Bubblewrap(limits, readable)
+    if kind == "process":
+        return LimitedProcess(limits)
+    return docker.Container(limits, docker.engine() or "docker")

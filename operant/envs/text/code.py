@@ -1,0 +1,97 @@
+"""The judge of programs: a verdict that no program can give itself.
+
+The program runs in a fresh sandbox, its tests run outside in a referee of their own, and between them go plain
+values (code_wire, code_runner, code_referee). An exit code, a printed word or an object that equals everything
+says nothing here.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from operant.envs.sandbox import Limits, Running, SandboxDied, open_sandbox
+from operant.envs.text.code_referee import ENDED
+from operant.envs.text.code_wire import encoded
+from operant.envs.text.task import RIGHT, Verdict, failed
+
+MEBIBYTE = 1 << 20
+# The slowest solution of the datasets takes four seconds of a processor; on a busy machine that can be many more.
+LIMITS = Limits(cpu_seconds=10, memory=512 * MEBIBYTE, processes=16, disk=16 * MEBIBYTE, file_size=8 * MEBIBYTE)
+SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Checks:
+    """How a program is tested: `names` are what it must define, `prelude` is what the tests need besides."""
+
+    names: tuple[str, ...]
+    tests: tuple[str, ...]
+    prelude: str = ""
+
+
+def bundle(*modules: str) -> str:
+    """The text of sibling modules as one program: what they import from each other, or for hints alone, falls away."""
+    texts = [Path(__file__).with_name(f"{module}.py").read_text() for module in modules]
+    lines = [line for text in texts for line in text.splitlines() if not line.startswith(DROPPED)]
+    return "\n".join(["from __future__ import annotations", *lines])
+
+
+# Loading `typing` and `collections` would take longer than most verdicts.
+DROPPED = ("from __future__", "from operant.", "from typing", "from collections.abc")
+RUNNER = bundle("code_wire", "code_runner")
+REFEREE = bundle("code_wire", "code_referee")
+
+
+def judge(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
+    """Right if the program passes all tests in its time; without a score where the judging itself failed."""
+    began = time.monotonic()
+    try:
+        with open_sandbox(limits=LIMITS) as sandbox:
+            running = sandbox.start([sandbox.python, "-I", "-S", "-c", RUNNER])
+            try:
+                verdict = refereed(running, program, tests, seconds - (time.monotonic() - began))
+                return explained(verdict, running) if verdict.note == ENDED else verdict
+            finally:
+                running.close()
+    except SandboxDied as died:
+        return failed(died.cause)
+
+
+def refereed(running: Running, program: str, tests: Checks, seconds: float) -> Verdict:
+    """The referee's verdict, or that time was over before it had one."""
+    job = encoded((program, list(tests.names), tests.prelude, list(tests.tests)), lambda _: 0)
+    argv = [sys.executable, "-I", "-S", "-c", REFEREE, str(running.stdin), str(running.stdout)]
+    pipe, inherited = subprocess.PIPE, (running.stdin, running.stdout)
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=inherited) as referee:
+        try:
+            report, _ = referee.communicate(len(job).to_bytes(4, "big") + job, timeout=max(seconds, 0.1))
+        except subprocess.TimeoutExpired:
+            return Verdict(0.0, "timeout", note=f"no verdict after {seconds:.0f} s")
+        finally:
+            with suppress(ProcessLookupError):
+                referee.kill()
+    return verdict_of(report.decode(errors="replace"), referee.returncode)
+
+
+def explained(verdict: Verdict, running: Running) -> Verdict:
+    """The verdict on a program that ended too early, with what the sandbox knows about it."""
+    ended = running.wait(1.0)
+    if ended and ended.code == -signal.SIGXCPU:
+        return Verdict(0.0, "timeout", note=f"more than {LIMITS.cpu_seconds} s of processor time")
+    return replace(verdict, note=f"{ENDED}: too much {ended.killed}") if ended and ended.killed else verdict
+
+
+def verdict_of(report: str, code: int) -> Verdict:
+    """The verdict in the referee's words."""
+    outcome, _, note = report.partition(" ")
+    if outcome == "right":
+        return RIGHT
+    if outcome == "wrong":
+        return Verdict(0.0, "wrong", note=note)
+    return failed(note or f"the referee ended with {code} and said nothing")

@@ -1,0 +1,59 @@
+"""humaneval: 164 Python functions to complete from signature and docstring (Chen et al. 2021); for evaluation only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+from operant.envs.sandbox import require_sandbox
+from operant.envs.text.code import Checks, judge
+from operant.envs.text.code_extract import completed_program
+from operant.envs.text.sources import Row, find_file, read_rows
+from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
+from operant.errors import UsageError
+
+FILE = "HumanEval.jsonl.gz"
+STOP = ("\nclass ", "\ndef ", "\n#", "\nif ", "\nprint(")
+
+
+class HumanEval(Task):
+    """Functions to complete (final)."""
+
+    SECONDS = 30.0
+
+    def __init__(self, data: str | None = None) -> None:
+        require_sandbox()
+        self.name = "humaneval"
+        self.data = data
+
+    @cached_property
+    def _rows(self) -> list[Row]:
+        return read_rows(find_file(self.name, "humaneval", FILE, self.data))
+
+    def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
+        """All problems, for `eval`."""
+        if split == "train":
+            raise UsageError("humaneval has no training problems: it is for evaluation only", remedy="train on mbpp")
+        return [self._problem(row) for row in self._rows]
+
+    def verify(self, problem: Problem, completion: str) -> Verdict:
+        """Right if the completed function passes the problem's check."""
+        if not completion.strip():
+            return UNPARSED
+        row = problem.answer
+        return judge(completed_program(row["prompt"], row["entry_point"], completion), tests_of(row))
+
+    def gold(self, problem: Problem) -> str:
+        """The authors' solution, which goes on where the prompt ends."""
+        return problem.answer["canonical_solution"]
+
+    def _problem(self, row: Row) -> Problem:
+        number = row["task_id"].rpartition("/")[2]
+        return Problem(id=f"{self.name}/eval/{number}", task=self.name, prompt=row["prompt"], answer=row, stop=STOP)
+
+
+def tests_of(row: Row) -> Checks:
+    """The check of a row. Other functions of the prompt are run outside: a check may use them as its measure."""
+    entry = row["entry_point"]
+    return Checks((entry,), (row["test"], f"check({entry})"), row["prompt"])

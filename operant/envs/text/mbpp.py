@@ -1,0 +1,89 @@
+"""mbpp: short Python functions with three tests each (Austin et al. 2021), asked for as in the paper."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import cached_property
+from random import Random
+from typing import Literal
+
+from operant.envs.sandbox import require_sandbox
+from operant.envs.text.code import Checks, judge
+from operant.envs.text.code_extract import BEGIN, DONE, whole_program
+from operant.envs.text.sources import Row, find_file, read_rows
+from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
+
+FULL, SANITISED = "mbpp.jsonl", "sanitized-mbpp.json"
+SHOWN_TESTS = 3
+# The authors' own ranges of task_id; the first ten are meant as examples in prompts.
+SPLITS = {"prompt": range(1, 11), "eval": range(11, 511), "validation": range(511, 601), "train": range(601, 975)}
+
+
+class Mbpp(Task):
+    """Python functions described in a sentence (final). `sanitized` takes the 427 that were checked by hand."""
+
+    SECONDS = 30.0
+
+    def __init__(self, data: str | None = None, sanitized: bool = False) -> None:
+        require_sandbox()
+        self.name = "mbpp"
+        self.data = data
+        self.sanitized = sanitized
+
+    @cached_property
+    def _rows(self) -> list[Row]:
+        file = SANITISED if self.sanitized else FULL
+        return sorted(read_rows(find_file(self.name, "mbpp", file, self.data)), key=lambda row: row["task_id"])
+
+    def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
+        """The problems of the authors' training or test range."""
+        return [problem for problem in self.every() if problem.id.split("/")[1] == split]
+
+    def every(self) -> list[Problem]:
+        """All problems, also those for prompts and validation."""
+        return [self._problem(row) for row in self._rows]
+
+    def verify(self, problem: Problem, completion: str) -> Verdict:
+        """Right if the program passes every test of the problem."""
+        program = whole_program(completion)
+        return judge(program, tests_of(problem.answer)) if program.strip() else UNPARSED
+
+    def gold(self, problem: Problem) -> str:
+        """The authors' solution."""
+        return problem.answer["code"].replace("\r\n", "\n") + "\n"
+
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """Another problem's solution under this one's name, so that it is wrong by what it does."""
+        del rng
+        (*_, ours), (*_, theirs) = tests_of(problem.answer).names, tests_of(other.answer).names
+        return None if ours == theirs else f"{self.gold(other)}\n{ours} = {theirs}\n"
+
+    def _problem(self, row: Row) -> Problem:
+        split = next(name for name, ids in SPLITS.items() if row["task_id"] in ids)
+        return Problem(
+            id=f"{self.name}/{split}/{row['task_id']}",
+            task=self.name,
+            prompt=prompt_of(row),
+            answer=row,
+            stop=(DONE,),
+        )
+
+
+def prompt_of(row: Row) -> str:
+    """The wording of the paper, which lm_eval uses too."""
+    text = row["text"] if "text" in row else row["prompt"]
+    tests = "\n".join(row["test_list"][:SHOWN_TESTS])
+    head = "You are an expert Python programmer, and here is your task:"
+    return f"{head} {text} Your code should pass these tests:\n\n{tests}\n{BEGIN}\n"
+
+
+def tests_of(row: Row) -> Checks:
+    """The tests of a row. What they use of the solution's imports is imported for them, outside."""
+    setup = row.get("test_setup_code", "")
+    tests = tuple(test for test in (setup, *row["test_list"]) if test.strip())
+    used = {node.id for test in tests for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
+    solution = ast.parse(row["code"]).body
+    names = [node.name for node in solution if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in used]
+    imports = [ast.unparse(node) for node in solution if isinstance(node, ast.Import) and node.names[0].name in used]
+    return Checks(tuple(dict.fromkeys(names)), tests, "\n".join([*row.get("test_imports", []), *imports]))

@@ -1,0 +1,74 @@
+"""Programs that cheat, run for real: none gets a score, and nothing of them is left on the machine."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from operant.envs.sandbox import bubblewrap
+from operant.envs.text import code
+from operant.envs.text.code import Checks, judge
+
+pytestmark = pytest.mark.skipif(bool(bubblewrap.trouble()), reason=f"no sandbox: {bubblewrap.trouble()}")
+
+HONEST = "def add(a, b):\n    return a + b\n"
+TESTS = Checks(("add",), ("assert add(2, 3) == 5", "assert add(-1, 1) == 0", "assert add(10, 20) == 30"))
+
+
+def programs() -> dict[str, str]:
+    """The cheating programs by their headings."""
+    text = Path(__file__).with_name("cheats.txt").read_text()
+    return dict(section.split("\n", 1) for section in text.split("\n=== ")[1:])
+
+
+CHEATS = {name: program for name, program in programs().items() if not name.startswith("endless: ")}
+ENDLESS = {name: program for name, program in programs().items() if name.startswith("endless: ")}
+
+
+def test_an_honest_program_is_right() -> None:
+    assert judge(HONEST, TESTS).score == 1.0
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_scores_nothing_and_leaves_nothing(name: str) -> None:
+    mark = uuid.uuid4().hex
+    verdict = judge(CHEATS[name].replace("MARK", mark), TESTS)
+    assert verdict.score == 0.0, verdict
+    assert_nothing_left(mark)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_endless_program_is_out_of_time(name: str) -> None:
+    began = time.monotonic()
+    verdict = judge(ENDLESS[name], TESTS, seconds=0.7)
+    assert (verdict.score, verdict.outcome) == (0.0, "timeout"), verdict
+    assert time.monotonic() - began < 6
+    assert_nothing_left("no mark")
+
+
+def test_a_program_that_uses_up_its_processor_time_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "LIMITS", replace(code.LIMITS, cpu_seconds=1))
+    assert judge("while True: pass", TESTS).outcome == "timeout"
+
+
+def assert_nothing_left(mark: str) -> None:
+    """No child of ours, no process and no file with the mark."""
+    tasks = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    children = [pid for task in tasks for pid in task.read_text().split()]
+    assert [command(pid) for pid in children if "bwrap" in command(pid) or "sandbox" in command(pid)] == []
+    assert [pid for pid in os.listdir("/proc") if pid.isdigit() and mark in command(pid)] == []
+    assert [
+        root for root in ("/", "/tmp", "/usr", "/dev", "/dev/shm", "/work") if os.path.exists(f"{root}/{mark}")
+    ] == []
+
+
+def command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
