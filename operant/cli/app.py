@@ -10,11 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-<<<<<<< HEAD
-from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, train
-=======
-from operant.cli import check, convert, doctor, guide, hackmatrix, look, play, tasks, train
->>>>>>> w-tasks
+from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, tasks, train
 from operant.cli.mistakes import defect, lacking, mistyped
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
@@ -41,11 +37,8 @@ COMMANDS = (
 
 GROUPS = (
     ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
-<<<<<<< HEAD
     ("models", models.app, "List pretrained language models, and fetch one by name."),
-=======
     ("tasks", tasks.app, "List the tasks in words, show what they ask, check their judges."),
->>>>>>> w-tasks
 )
 
 app = typer.Typer(
