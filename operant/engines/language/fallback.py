@@ -53,7 +53,8 @@ class ModelDecoder(Decoder):
         cache = DynamicCache()
         prompts = torch.arange(tokens.shape[0], device=tokens.device)
         found = base_model(self.model).base_model(tokens, past_key_values=cache, use_cache=True)
-        kept = torch.stack([torch.stack([layer.keys, layer.values]) for layer in cache.layers])
+        layers: list[Any] = cache.layers
+        kept = torch.stack([torch.stack([layer.keys, layer.values]) for layer in layers])
         last = found.last_hidden_state[prompts, lengths - 1]
         return Prefilled(kept, base_model(self.model).get_output_embeddings()(last))
 

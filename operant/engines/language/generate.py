@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -136,7 +136,12 @@ class _Batch:
         self.stops = Stops(owner.policy.tokenizer)
         self.waiting = deque(_Job(i, k) for i in range(len(prompts)) for k in range(sampling.n))
         self.seated: list[_Job] = []
-        self.read: dict[tuple[int, ...], tuple[Prefilled, int]] = {}
+        # Prompts of the same tokens are of one kind, named by the first of them, and are read once.
+        first: dict[tuple[int, ...], int] = {}
+        self.kinds = [first.setdefault(prompt.tokens, number) for number, prompt in enumerate(prompts)]
+        self.keys = {kind: prompt_key(sampling.seed, tokens) for tokens, kind in first.items()}
+        self.to_begin = Counter(self.kinds[job.prompt] for job in self.waiting)
+        self.read: dict[int, tuple[Prefilled, int]] = {}
         self.done: list[list[Completion | None]] = [[None] * sampling.n for _ in prompts]
 
     def run(self) -> list[list[Completion]]:
@@ -220,43 +225,46 @@ class _Batch:
         jobs = [self.waiting.popleft() for _ in rows]
         if not jobs:
             return
-        self._prefill([self.prompts[job.prompt].tokens for job in jobs])
+        kinds = [self.kinds[job.prompt] for job in jobs]
+        self._prefill(kinds)
         device, prompts = self.owner.device, [self.prompts[job.prompt] for job in jobs]
-        keys = [
-            prompt_key(self.sampling.seed, prompt.tokens) + job.index for prompt, job in zip(prompts, jobs, strict=True)
-        ]
+        keys = [self.keys[kind] + job.index for kind, job in zip(kinds, jobs, strict=True)]
         chance = torch.from_numpy(chances(keys, max(prompt.max_tokens for prompt in prompts))).to(device)
         lengths = torch.tensor([len(prompt.tokens) for prompt in prompts], device=device)
         limits = torch.tensor([prompt.max_tokens for prompt in prompts], device=device)
         self.slots.seat(torch.tensor(rows, device=device), lengths, limits, chance)
-        for read in {id(one): one for one, _ in (self.read[prompt.tokens] for prompt in prompts)}.values():
-            mine = [at for at, prompt in enumerate(prompts) if self.read[prompt.tokens][0] is read]
-            self._begin(
-                read, [rows[at] for at in mine], [self.read[prompts[at].tokens][1] for at in mine], chance[mine, 0]
-            )
+        together: dict[int, list[int]] = {}
+        for at, kind in enumerate(kinds):
+            together.setdefault(id(self.read[kind][0]), []).append(at)
+        for mine in together.values():
+            read, which = self.read[kinds[mine[0]]][0], [self.read[kinds[at]][1] for at in mine]
+            self._begin(read, [rows[at] for at in mine], which, chance[mine, 0])
         for row, job in zip(rows, jobs, strict=True):
             self.seated[row : row + 1] = [job]
-        self._forget()
+        self._forget(kinds)
 
     def _begin(self, read: Prefilled, rows: list[int], which: list[int], chance: Tensor) -> None:
-        at, source = (torch.tensor(rows_, device=self.owner.device) for rows_ in (rows, which))
+        at, source = (torch.tensor(numbers, device=self.owner.device) for numbers in (rows, which))
         self.decoder.admit(at, read, source)
         token, logprob = draw(read.logits[source], chance, self.sampling)
         self.slots.begin(at, token, logprob, self.owner.ends)
 
-    def _prefill(self, wanted: list[tuple[int, ...]]) -> None:
+    def _prefill(self, wanted: list[int]) -> None:
         """Read every prompt that was not yet read, in batches of a bounded number of tokens."""
-        fresh = [tokens for tokens in dict.fromkeys(wanted) if tokens not in self.read]
+        fresh = [kind for kind in dict.fromkeys(wanted) if kind not in self.read]
         while fresh:
-            width = max(map(len, fresh))
-            batch, fresh = fresh[: max(1, PREFILL_TOKENS // width)], fresh[max(1, PREFILL_TOKENS // width) :]
-            lengths = torch.tensor([len(tokens) for tokens in batch], device=self.owner.device)
-            width = int(max(map(len, batch)))
-            padded = [tokens + (self.owner.policy.pad_id,) * (width - len(tokens)) for tokens in batch]
+            room = max(1, PREFILL_TOKENS // max(len(self.prompts[kind].tokens) for kind in fresh))
+            batch, fresh = fresh[:room], fresh[room:]
+            lines = [self.prompts[kind].tokens for kind in batch]
+            width = max(map(len, lines))
+            padded = [line + (self.owner.policy.pad_id,) * (width - len(line)) for line in lines]
+            lengths = torch.tensor([len(line) for line in lines], device=self.owner.device)
             read = self.decoder.prefill(torch.tensor(padded, device=self.owner.device), lengths)
-            self.read |= {tokens: (read, at) for at, tokens in enumerate(batch)}
+            self.read |= {kind: (read, at) for at, kind in enumerate(batch)}
 
-    def _forget(self) -> None:
+    def _forget(self, begun: list[int]) -> None:
         """Let go of prompts whose completions have all begun."""
-        wanted = {self.prompts[job.prompt].tokens for job in self.waiting}
-        self.read = {tokens: kept for tokens, kept in self.read.items() if tokens in wanted}
+        self.to_begin.subtract(begun)
+        for kind in set(begun):
+            if self.to_begin[kind] == 0:
+                del self.read[kind]

@@ -66,6 +66,8 @@ def load_policy(
     import torch
 
     kind = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    model: Any
+    tokenizer: Any
     if source == "tiny":
         model, tokenizer = tiny_model(tiny or TinySizes(), seed), byte_tokenizer()
     else:
@@ -116,11 +118,12 @@ def _pretrained(source: str, kind: torch.dtype) -> tuple[PreTrainedModel, PreTra
     folder, arguments = _locate(source)
     tokenizer = AutoTokenizer.from_pretrained(folder, **arguments)
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=kind, attn_implementation="sdpa", output_loading_info=True, **arguments
         )
     except (OSError, ValueError, RuntimeError) as fault:
         raise UsageError(f"the model could not be loaded: {fault}", place=source) from fault
+    model, report = loaded
     _refuse_gaps(source, model, report)
     if "gguf_file" in arguments:
         _forget_quantisation(model)
@@ -215,7 +218,7 @@ def _ends_turns(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 def _begin_id(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
     """The token that texts begin with: where the tokenizer puts one, and for Gemma, which is lost without it."""
-    begin = tokenizer.bos_token_id
+    begin: Any = tokenizer.bos_token_id
     if begin is None:
         return None
     said = begin in tokenizer("", add_special_tokens=True).input_ids

@@ -7,7 +7,7 @@ seeing each other. Whatever the layout, the results are one flat list of complet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -50,7 +50,7 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return Batch(**(vars(self) | moved))
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True)

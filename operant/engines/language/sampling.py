@@ -38,7 +38,7 @@ def chances(keys: Sequence[int], places: int) -> np.ndarray:
     """Uniform numbers [keys, places] in [0, 1): a counter-based generator (SplitMix64; Steele, Lea, Flood 2014)."""
     counters = np.arange(1, places + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        state = np.asarray(keys, dtype=np.uint64)[:, None] + counters * _GOLDEN
+        state = np.asarray([key % 2**64 for key in keys], dtype=np.uint64)[:, None] + counters * _GOLDEN
         state = (state ^ (state >> np.uint64(30))) * _MIX[0]
         state = (state ^ (state >> np.uint64(27))) * _MIX[1]
         state ^= state >> np.uint64(31)

@@ -110,6 +110,8 @@ class Stepper:
         self.slots = slots
         self.ends = ends
         self.graphs: dict[tuple, torch.cuda.CUDAGraph] | None = {} if graphs else None
+        # Graphs run one after another and keep nothing but the slots, so they may share their passing memory.
+        self.pool = torch.cuda.graph_pool_handle() if graphs else None
 
     def run(self, rows: int, columns: int, steps: int, sampling: Sampling) -> None:
         """Up to `steps` tokens for the first rows; on a CPU only until one of them ends, since a look is free there."""
@@ -147,6 +149,6 @@ class Stepper:
         torch.cuda.current_stream().wait_stream(side)
         slots.restore(kept)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, pool=self.pool):
             advance(self.decoder, slots, columns, sampling, self.ends)
         return graph

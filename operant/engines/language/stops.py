@@ -17,7 +17,7 @@ class Stops:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens, special ones left out."""
-        return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)  # pyright: ignore[reportReturnType]
+        return self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)  # pyright: ignore[reportReturnType]
 
     def find(self, tokens: Sequence[int], checked: int, stop: tuple[str, ...]) -> int | None:
         """How many tokens there are when the first stop string is complete, or None.

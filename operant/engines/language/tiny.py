@@ -53,7 +53,6 @@ def tiny_model(sizes: TinySizes, seed: int) -> PreTrainedModel:
         pad_token_id=0,
         eos_token_id=1,
         bos_token_id=None,
-        attn_implementation="sdpa",
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

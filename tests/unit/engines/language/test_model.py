@@ -92,7 +92,7 @@ def test_lora_is_generated_with_trained_and_written_as_plain_weights(tmp_path: P
 def test_a_model_without_a_template_is_asked_in_plain_text() -> None:
     policy = load_policy("tiny", tiny=SIZES)
     prompt = render(ASKED, policy)
-    assert policy.tokenizer.decode(prompt.tokens) == "Be short.\n\n2+2= "
+    assert policy.tokenizer.decode(list(prompt.tokens)) == "Be short.\n\n2+2= "
     assert (prompt.max_tokens, prompt.stop) == (5, ("\n",))
     with pytest.raises(UsageError, match="has no chat template"):
         render(ASKED, policy, "chat")
@@ -105,7 +105,7 @@ def test_a_model_with_a_template_is_asked_in_turns_and_begins_once() -> None:
     policy.tokenizer.chat_template = "<eos>" + TEMPLATE
     chat = replace(policy, has_chat_template=True, bos_id=1)
     tokens = render(ASKED, chat).tokens
-    assert policy.tokenizer.decode(tokens) == "<eos>[system]Be short.[user]2+2=[assistant] "
+    assert policy.tokenizer.decode(list(tokens)) == "<eos>[system]Be short.[user]2+2=[assistant] "
     raw = render(ASKED, chat, "raw").tokens
     assert raw[0] == 1
     assert 1 not in raw[1:]

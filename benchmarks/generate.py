@@ -1,0 +1,101 @@
+"""The built-in generator and the passes of a training step against transformers alone, in CPU seconds, alternating.
+
+    python -m benchmarks.generate                          # the tiny model: 8 prompts of 12 tokens, 8 x 16 tokens each
+    python -m benchmarks.generate --new 64 --group 16
+
+Prints completion tokens per CPU second of `TorchGenerator` and of `model.generate`, CPU seconds of log-probabilities
+and their gradients with and without shared prompts and by the model's own logits, and the ratios. Every completion
+is written to its full length on both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from operant.engines.language.completion import Prompt, Sampling
+from operant.engines.language.generate import TorchGenerator
+from operant.engines.language.logprobs import token_logprobs
+from operant.engines.language.model import Policy, load_policy
+from operant.engines.language.pack import Sample, micro_batches
+
+REPEATS = 7
+
+
+def alternating(ways: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median CPU seconds of each way, after one round that does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(REPEATS + 1):
+        for name, way in ways.items():
+            start = time.process_time()
+            way()
+            seconds[name].append(time.process_time() - start)
+    return {name: statistics.median(each[1:]) for name, each in seconds.items()}
+
+
+def writing(policy: Policy, prompts: list[Prompt], group: int) -> dict[str, float]:
+    """Seconds to write all completions, by us and by transformers."""
+    endless = replace(policy, eos_ids=(-1,))
+    generator = TorchGenerator(endless)
+    given = torch.tensor([prompt.tokens for prompt in prompts for _ in range(group)])
+    new = prompts[0].max_tokens
+
+    def theirs() -> None:
+        mask = torch.ones_like(given)
+        policy.model.generate(  # pyright: ignore[reportCallIssue]
+            given, attention_mask=mask, do_sample=True, top_k=0, max_new_tokens=new, min_new_tokens=new
+        )
+
+    return alternating({"ours": lambda: generator.generate(prompts, Sampling(n=group, seed=1)), "theirs": theirs})
+
+
+def learning(policy: Policy, samples: list[Sample]) -> dict[str, float]:
+    """Seconds for log-probabilities and gradients of all samples."""
+    model, start = policy.model, len(samples[0].prompt)
+    whole = torch.tensor([sample.prompt + sample.completion for sample in samples])
+
+    def packed(share: bool) -> None:
+        for batch in micro_batches(samples, 1 << 16, share_prompts=share):
+            token_logprobs(model, batch).logprobs.sum().backward()
+
+    def full() -> None:
+        logits = model(whole, attention_mask=torch.ones_like(whole)).logits[:, start - 1 : -1]
+        torch.log_softmax(logits, -1).gather(2, whole[:, start:, None]).sum().backward()
+
+    return alternating({"shared": lambda: packed(True), "apart": lambda: packed(False), "theirs": full})
+
+
+def main() -> None:
+    """One JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, value in {"prompts": 8, "group": 8, "length": 12, "new": 16, "threads": 1}.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    asked = parser.parse_args()
+    torch.set_num_threads(asked.threads)
+    policy, draw = load_policy("tiny", seed=1), random.Random(1)
+
+    def letters(count: int) -> tuple[int, ...]:
+        return tuple(draw.randrange(2, 258) for _ in range(count))
+
+    prompts = [Prompt(letters(asked.length), asked.new) for _ in range(asked.prompts)]
+    samples = [Sample(prompt.tokens, letters(asked.new)) for prompt in prompts for _ in range(asked.group)]
+    wrote, learnt = writing(policy, prompts, asked.group), learning(policy, samples)
+    tokens = len(samples) * asked.new
+    row = {
+        "generate_tokens_per_cpu_second": {name: round(tokens / each) for name, each in wrote.items()},
+        "generate_ratio": round(wrote["theirs"] / wrote["ours"], 2),
+        "learn_cpu_seconds": {name: round(each, 3) for name, each in learnt.items()},
+        "learn_ratio": round(learnt["theirs"] / learnt["shared"], 2),
+    }
+    print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()
