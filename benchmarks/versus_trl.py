@@ -57,13 +57,17 @@ def now(options: argparse.Namespace) -> float:
 def trl_side(options: argparse.Namespace) -> dict[str, Any]:
     """Steps of TRL's trainer."""
     prepare(options)
+    import builtins
     import contextlib
 
+    import pyarrow
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
+    # datasets hashes what it maps by pickling it, and pyarrow's type says that it lives here.
+    builtins.MonthDayNano = pyarrow.MonthDayNano  # pyright: ignore[reportAttributeAccessIssue]
     rows = [{"prompt": asked(word), "word": word} for word in words(options.prompts * (options.steps + 1))]
     on_gpu = options.device == "cuda"
     batch = options.prompts * options.group
