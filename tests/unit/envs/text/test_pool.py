@@ -139,13 +139,11 @@ def test_no_workers_is_a_mistake() -> None:
 def test_a_hanging_sum_of_sympy_costs_its_limit(data: str) -> None:
     pytest.importorskip("math_verify")
     task = make_task("math", {"data": data})
-    problem = next(one for one in task.problems("eval") if one.answer["answer"] == r"\pi")
-    with Verifiers([task], workers=1, seconds=3.0) as verifiers:
-        began = time.monotonic()
-        bomb = verifiers.judge(problem, r"\boxed{\sum_{n=1}^{99999999} n^{999} \cdot \sin(n)}")
-        assert bomb.score == 0.0
-        assert time.monotonic() - began < 60
-        assert verifiers.judge(problem, r"\boxed{\frac{2\pi}{2}}").outcome == "right"
+    problem = next(one for one in task.problems("eval") if one.answer["answer"] == "p - q")
+    with Verifiers([task], workers=1, seconds=2.0) as verifiers:
+        bomb = verifiers.judge(problem, r"\boxed{(x+y+z+w+v)^{300}}")
+        assert (bomb.score, bomb.outcome) == (0.0, "timeout")
+        assert verifiers.judge(problem, r"\boxed{-q+p}").outcome == "right"
 
 
 def _alive(pid: int) -> bool:
