@@ -68,9 +68,8 @@ class ReasoningGym(Task):
         """The score that the dataset gives to what stands between the last <answer> tags."""
         if (found := tagged_answer(completion)) is None:
             return UNPARSED
-        entry = self._gym[problem.answer["index"]]
         with deeds_forbidden():
-            score = float(self._gym.score_answer(answer=found, entry=entry))
+            score = float(self._gym.score_answer(answer=found, entry=problem.answer["entry"]))
         if score >= 1.0:
             return RIGHT
         return Verdict(score, "partial") if self.partial and score > 0.0 else WRONG
@@ -84,14 +83,18 @@ class ReasoningGym(Task):
         del rng
         return None if problem.answer["answer"] == other.answer["answer"] else self.gold(other)
 
+    def prepare(self) -> None:
+        """Make the dataset, which some take long over."""
+        _ = self._gym
+
     def _problem(self, split: Literal["train", "eval"], index: int) -> Problem:
         place = index if split == "train" else self.size + index
-        entry = self._gym[place]
+        entry = self._gym[place]  # kept with the problem: some datasets make another one in another process
         return Problem(
             id=f"{self.name}/{split}/{self.dataset}/{index}",
             task=self.name,
             prompt=f"{entry['question']}{ASKED}",
-            answer={"index": place, "answer": entry["answer"]},
+            answer={"answer": entry["answer"], "entry": entry},
             max_tokens=self.max_tokens,
         )
 
