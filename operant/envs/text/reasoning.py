@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -21,6 +22,8 @@ UNSOUND = {
     "game_of_life_halting": "any text at all is judged right where the answer is yes",
     "puzzle24": "numbers other than the given ones are accepted",
 }
+# Datasets that walk through sets of strings, so that their problems change with Python's hash seed.
+HASHED = ("isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder")
 # What judging an answer never needs. Some judges hand it to sympy's parser, which calls any function it names.
 FORBIDDEN = ("os.", "subprocess.", "shutil.", "socket.", "ctypes.", "pty.", "webbrowser.", "urllib.")
 
@@ -146,6 +149,11 @@ def tagged_answer(text: str) -> str | None:
 def _known(dataset: str) -> None:
     if dataset in UNSOUND:
         raise UsageError(f"reasoning_gym: the judge of {dataset} is not sound: {UNSOUND[dataset]}")
+    if dataset in HASHED and not os.environ.get("PYTHONHASHSEED", "").isdigit():
+        raise UsageError(
+            f"reasoning_gym: {dataset} makes other problems in every process unless Python's hash seed is fixed",
+            remedy="export PYTHONHASHSEED=0",
+        )
     names = _package().factory.DATASETS
     if dataset not in names:
         near = get_close_matches(dataset, names, n=3, cutoff=0.4)
