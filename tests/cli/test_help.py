@@ -33,7 +33,19 @@ def test_help_of_every_command(operant: Operant, golden: Golden, command: str) -
     golden(f"help/{command}", shown.out)
 
 
-@pytest.mark.parametrize("words", ["hackmatrix", "hackmatrix serve", "hackmatrix replay", "models", "models fetch"])
+GROUPS = [
+    "hackmatrix",
+    "hackmatrix serve",
+    "hackmatrix replay",
+    "models",
+    "models fetch",
+    "tasks",
+    "tasks show",
+    "tasks validate",
+]
+
+
+@pytest.mark.parametrize("words", GROUPS)
 def test_help_of_groups(operant: Operant, golden: Golden, words: str) -> None:
     shown = operant(*words.split(), "--help")
     assert shown.code == 0

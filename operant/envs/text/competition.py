@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from random import Random
+from types import ModuleType
 from typing import Any, Literal
 
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalise, number
@@ -69,6 +71,10 @@ class Math(Task):
         mine, theirs = problem.answer["answer"], other.answer["answer"]
         return None if _standing(mine) == _standing(theirs) else self.gold(other)
 
+    def prepare(self) -> None:
+        """Load sympy, which takes a second or more."""
+        load_algebra()
+
     def _rows(self, split: Literal["train", "eval"]) -> list[tuple[int, Row]]:
         own = look_for(self.name, "math500", "train.jsonl", self.data)
         if split == "train" and own is not None:
@@ -109,18 +115,26 @@ def same_answer(truth: str, given: str) -> Verdict:
     return _by_algebra(mine, theirs)
 
 
+def load_algebra() -> ModuleType | None:
+    """The package math_verify, where it is installed."""
+    try:
+        package = import_module("math_verify")
+    except ModuleNotFoundError:
+        return None
+    logging.getLogger("math_verify").setLevel(logging.CRITICAL)  # it warns of limits that are off, and of each failure
+    return package
+
+
 def _by_algebra(truth: str, given: str) -> Verdict:
     """What math_verify says. Its own time limits need signals, which worker threads have not: the pool has better."""
-    try:
-        from math_verify import parse, verify
-    except ModuleNotFoundError:
+    algebra = load_algebra()
+    if algebra is None:
         return Verdict(0.0, "wrong", note="compared as text only: math-verify is not installed")
-    logging.getLogger("math_verify").setLevel(logging.CRITICAL)  # it warns of limits that are off, and of each failure
-    wanted = parse(f"${truth}$", parsing_timeout=0)
-    found = parse(f"${given}$", parsing_timeout=0)
+    wanted = algebra.parse(f"${truth}$", parsing_timeout=0)
+    found = algebra.parse(f"${given}$", parsing_timeout=0)
     if not found:
         return UNPARSED
-    return RIGHT if verify(wanted, found, timeout_seconds=0) else WRONG
+    return RIGHT if algebra.verify(wanted, found, timeout_seconds=0) else WRONG
 
 
 def _standing(answer: str) -> Any:

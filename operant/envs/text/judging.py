@@ -53,5 +53,7 @@ def judge(task: Task, problem: Problem, completion: str) -> Verdict:
 def _make(recipes: Sequence[Recipe]) -> dict[str, Task]:
     from operant.envs.text.registry import make_task
 
-    tasks = (make_task(name, arguments, label) for name, arguments, label in recipes)
+    tasks = [make_task(name, arguments, label) for name, arguments, label in recipes]
+    for task in tasks:
+        task.prepare()
     return {task.name: task for task in tasks}

@@ -15,10 +15,12 @@ after pass, and no others.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -27,7 +29,7 @@ from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 
 BLOCK = 1_000
-PASSES_KEPT = 8
+PASSES_KEPT = 2
 
 Mode = Literal["weighted", "sequential"]
 
@@ -84,14 +86,19 @@ class Course:
 
     def _at(self, position: int) -> Problem:
         block, offset = divmod(position, sum(self._quota))
-        part, earlier = self._block(block)[offset]
+        part, earlier = self._block(block)[offset] if self.mode == "weighted" else self._phase(offset)
         return self._walks[part].problem(block * self._quota[part] + earlier)
+
+    def _phase(self, offset: int) -> tuple[int, int]:
+        """The phase that an offset of a round falls into, and how many turns it has had in this round."""
+        ends = list(accumulate(self._quota))
+        part = bisect_right(ends, offset)
+        return part, offset - ends[part] + self._quota[part]
 
     def _plan(self, block: int) -> list[tuple[int, int]]:
         """For every offset of a block, the part whose turn it is and how many turns it has had in this block."""
         turns = [part for part, quota in enumerate(self._quota) for _ in range(quota)]
-        if self.mode == "weighted" and len(self._quota) > 1:
-            Random(f"block/{self.seed}/{block}").shuffle(turns)
+        Random(f"block/{self.seed}/{block}").shuffle(turns)
         had = [0] * len(self._quota)
         plan = []
         for part in turns:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from operant.envs.text.competition import same_answer
+from operant.envs.text.competition import load_algebra, same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
 from operant.envs.text.numbers import last_number, value
 from operant.envs.text.sources import Row, in_share, local_only, read_rows
@@ -108,6 +108,11 @@ class OwnProblems(Task):
         if ":" in self.verifier:
             return None
         return f"$\\boxed{{{problem.answer}}}$" if self.verifier == "math" else str(problem.answer)
+
+    def prepare(self) -> None:
+        """Import the verifier."""
+        if self._verifier is latex:
+            load_algebra()
 
     @cached_property
     def _verifier(self) -> Verifier:

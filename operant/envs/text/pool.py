@@ -141,10 +141,10 @@ class _Worker:
         for _ in range(TRIES):
             if self._closed:
                 return failed("the verifiers were closed")
-            if self._process is None:
-                self._start()
             self.since = time.monotonic()
             try:
+                if self._process is None:
+                    self._start()
                 self._pipe.send((problem, completion))
                 if self._pipe.poll(seconds):
                     return self._pipe.recv()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -21,6 +22,8 @@ UNSOUND = {
     "game_of_life_halting": "any text at all is judged right where the answer is yes",
     "puzzle24": "numbers other than the given ones are accepted",
 }
+# Datasets that walk through sets of strings, so that their problems change with Python's hash seed.
+HASHED = ("isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder")
 # What judging an answer never needs. Some judges hand it to sympy's parser, which calls any function it names.
 FORBIDDEN = ("os.", "subprocess.", "shutil.", "socket.", "ctypes.", "pty.", "webbrowser.", "urllib.")
 
@@ -68,9 +71,8 @@ class ReasoningGym(Task):
         """The score that the dataset gives to what stands between the last <answer> tags."""
         if (found := tagged_answer(completion)) is None:
             return UNPARSED
-        entry = self._gym[problem.answer["index"]]
         with deeds_forbidden():
-            score = float(self._gym.score_answer(answer=found, entry=entry))
+            score = float(self._gym.score_answer(answer=found, entry=problem.answer["entry"]))
         if score >= 1.0:
             return RIGHT
         return Verdict(score, "partial") if self.partial and score > 0.0 else WRONG
@@ -84,14 +86,18 @@ class ReasoningGym(Task):
         del rng
         return None if problem.answer["answer"] == other.answer["answer"] else self.gold(other)
 
+    def prepare(self) -> None:
+        """Make the dataset, which some take long over."""
+        _ = self._gym
+
     def _problem(self, split: Literal["train", "eval"], index: int) -> Problem:
         place = index if split == "train" else self.size + index
-        entry = self._gym[place]
+        entry = self._gym[place]  # kept with the problem: some datasets make another one in another process
         return Problem(
             id=f"{self.name}/{split}/{self.dataset}/{index}",
             task=self.name,
             prompt=f"{entry['question']}{ASKED}",
-            answer={"index": place, "answer": entry["answer"]},
+            answer={"answer": entry["answer"], "entry": entry},
             max_tokens=self.max_tokens,
         )
 
@@ -143,6 +149,11 @@ def tagged_answer(text: str) -> str | None:
 def _known(dataset: str) -> None:
     if dataset in UNSOUND:
         raise UsageError(f"reasoning_gym: the judge of {dataset} is not sound: {UNSOUND[dataset]}")
+    if dataset in HASHED and not os.environ.get("PYTHONHASHSEED", "").isdigit():
+        raise UsageError(
+            f"reasoning_gym: {dataset} makes other problems in every process unless Python's hash seed is fixed",
+            remedy="export PYTHONHASHSEED=0",
+        )
     names = _package().factory.DATASETS
     if dataset not in names:
         near = get_close_matches(dataset, names, n=3, cutoff=0.4)

@@ -89,6 +89,10 @@ class Task(ABC):
     def gold(self, problem: Problem) -> str | None:
         """An answer that must be judged right; None where nobody has written one down."""
 
+    def prepare(self) -> None:
+        """Load what judging needs, before the first time limit begins to run; a worker calls this once."""
+        return
+
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
         """An answer that must not be judged right: another problem's gold answer, unless that is right here too."""
         del rng

@@ -129,9 +129,14 @@ def test_reasoning_gym_runs_no_code_of_an_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("dataset", "cause"),
-    [("chain_sums", "no dataset 'chain_sums'"), ("puzzle24", "the judge of puzzle24 is not sound")],
+    [
+        ("chain_sums", "no dataset 'chain_sums'"),
+        ("puzzle24", "the judge of puzzle24 is not sound"),
+        ("word_ladder", "other problems in every process"),
+    ],
 )
-def test_datasets_that_cannot_be_had(dataset: str, cause: str) -> None:
+def test_datasets_that_cannot_be_had(dataset: str, cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("reasoning_gym")
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     with pytest.raises(UsageError, match=cause):
         make_task("reasoning_gym", {"dataset": dataset})

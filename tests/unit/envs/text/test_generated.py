@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ class TestEveryTask:
     def test_gold_is_right_and_wrong_is_not(self, name: str, style: str) -> None:
         task, rng = make_task(name, {"style": style, "size": 300}), Random(0)
         problems = task.problems("train")
-        for problem, other in zip(problems, problems[1:], strict=False):
+        for problem, other in pairwise(problems):
             gold = task.gold(problem)
             assert gold is not None
             assert task.verify(problem, gold).score == 1.0
@@ -110,7 +111,7 @@ class TestCountdown:
             ("Let me think.\n3*4+5", "right"),
             ("17 = 3 * 4 + 5", "right"),
             ("Answer: (3*4)+5 = 17", "right"),
-            ("3 × 4 + 5", "right"),
+            ("3 × 4 + 5", "right"),  # noqa: RUF001
             ("3*4+5+0", "wrong"),
             ("17", "wrong"),
             ("3*4+4", "wrong"),

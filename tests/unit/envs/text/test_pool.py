@@ -77,22 +77,37 @@ def test_a_killed_worker_loses_nothing(task: Task) -> None:
     problem = only(task)
     answers = [(problem, "right" if i % 3 else "no") for i in range(3_000)]
     with Verifiers([task], workers=2, seconds=20.0) as verifiers:
-        verifiers.judge(problem, "right")
+        verifiers.judge_all([(problem, "sleep 0.5")] * 2)  # both are there
         verdicts = []
         judging = threading.Thread(target=lambda: verdicts.extend(verifiers.judge_all(answers)))
         judging.start()
-        killed = 0
-        while judging.is_alive() and killed < 3:
+        for pid in verifiers.heartbeat().pids:
             time.sleep(0.02)
-            for pid in verifiers.heartbeat().pids[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
-            time.sleep(0.5)
+            os.kill(pid, signal.SIGKILL)
         judging.join()
-        assert killed
         assert [verdict.score for verdict in verdicts] == [float(bool(i % 3)) for i in range(3_000)]
-        assert verifiers.counts == {"right": 2_001, "wrong": 1_000}
-        assert verifiers.heartbeat().replaced >= 1
+        assert verifiers.counts == {"right": 2_000, "wrong": 1_002}
+        assert verifiers.heartbeat().replaced == 2
+
+
+@pytest.mark.usefixtures("task")
+def test_a_worker_that_dies_as_it_starts_is_replaced(tmp_path: Path) -> None:
+    dying = f"""
+import multiprocessing, os
+from operant.envs.text.own import OwnProblems as Base
+
+class Dying(Base):
+    def __init__(self, **arguments):
+        super().__init__({str(tmp_path / "rows.jsonl")!r}, verifier="exact", eval_share=0.0)
+        if multiprocessing.parent_process() and not os.path.exists({str(tmp_path / "flag")!r}):
+            open({str(tmp_path / "flag")!r}, "w").close()
+            os._exit(9)
+"""
+    (tmp_path / "dying_task_of_a_test.py").write_text(dying)
+    mortal = make_task("dying_task_of_a_test:Dying", {})
+    with Verifiers([mortal], workers=1) as verifiers:
+        assert verifiers.judge(only(mortal), "1").outcome == "right"
+        assert verifiers.heartbeat().replaced == 1
 
 
 def test_what_an_answer_started_ends_with_its_worker(task: Task, tmp_path: Path) -> None:
@@ -139,13 +154,11 @@ def test_no_workers_is_a_mistake() -> None:
 def test_a_hanging_sum_of_sympy_costs_its_limit(data: str) -> None:
     pytest.importorskip("math_verify")
     task = make_task("math", {"data": data})
-    problem = next(one for one in task.problems("eval") if one.answer["answer"] == r"\pi")
-    with Verifiers([task], workers=1, seconds=3.0) as verifiers:
-        began = time.monotonic()
-        bomb = verifiers.judge(problem, r"\boxed{\sum_{n=1}^{99999999} n^{999} \cdot \sin(n)}")
-        assert bomb.score == 0.0
-        assert time.monotonic() - began < 60
-        assert verifiers.judge(problem, r"\boxed{\frac{2\pi}{2}}").outcome == "right"
+    problem = next(one for one in task.problems("eval") if one.answer["answer"] == "p - q")
+    with Verifiers([task], workers=1, seconds=2.0) as verifiers:
+        bomb = verifiers.judge(problem, r"\boxed{(x+y+z+w+v)^{300}}")
+        assert (bomb.score, bomb.outcome) == (0.0, "timeout")
+        assert verifiers.judge(problem, r"\boxed{-q+p}").outcome == "right"
 
 
 def _alive(pid: int) -> bool:

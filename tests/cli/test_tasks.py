@@ -1,0 +1,96 @@
+"""The tasks in words on the command line: listed, shown, and checked without a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Operant
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of the developer's datasets."""
+    monkeypatch.delenv("OPERANT_DATA", raising=False)
+
+
+@pytest.fixture
+def mine(here: Path) -> str:
+    rows = [{"prompt": f"{i}+1=", "answer": str(i + 1)} for i in range(60)]
+    (here / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "mine.jsonl"
+
+
+def test_the_list(operant: Operant) -> None:
+    listed = operant("tasks")
+    assert listed.code == 0
+    assert listed.out.startswith("arithmetic     sums, differences")
+    names = [row["name"] for row in operant("tasks", "--json").document["tasks"]]
+    assert {"gsm8k", "math", "mbpp", "humaneval", "ifeval", "jsonl"} <= set(names)
+
+
+def test_a_task_is_shown(operant: Operant) -> None:
+    shown = operant("tasks", "show", "arithmetic", "-n", "1", "-a", "style=bare", "-a", "digits=1")
+    assert shown.out.splitlines() == [
+        "arithmetic: 200 problems in eval",
+        "judged by: The number that ends the text, or in style `bare` begins it.",
+        "takes: operations=add, digits=2, style=words, size=10000, eval_size=200, seed=0, max_tokens=None",
+        "",
+        "--- arithmetic/eval/0",
+        "4+7=",
+        "[gold] 11",
+        r"[ends] at '\n', or 5 tokens",
+    ]
+
+
+def test_a_task_is_shown_as_a_document(operant: Operant) -> None:
+    document = operant("tasks", "show", "copy", "-n", "2", "--split", "train", "--json").document
+    assert document["problems"] == 10_000
+    assert [row["id"] for row in document["shown"]] == ["copy/train/0", "copy/train/1"]
+    assert document["shown"][0]["gold"] == document["shown"][0]["answer"]
+
+
+def test_a_sound_task(operant: Operant) -> None:
+    checked = operant("tasks", "validate", "countdown", "-a", "size=50", "-a", "eval_size=10", "--wrong", "100")
+    assert checked.code == 0
+    row = _line(checked.out, 1).split()
+    assert " ".join(row[:-3]) == "countdown 50 train + 10 eval 60 of 60 100 of 100"
+    assert row[-1] == "sound"
+
+
+def test_a_file_of_ones_own(operant: Operant, mine: str) -> None:
+    report = operant("tasks", "validate", mine, "-a", "verifier=number", "--json").document["tasks"][0]
+    assert (report["gold"], report["sound"], report["wrong"]) == (60, True, 1_000)
+
+
+def test_a_task_that_judges_wrongly(operant: Operant, mine: str, here: Path) -> None:
+    rows = [{"prompt": f"{i}?", "answer": "no number"} for i in range(3)]
+    (here / mine).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checked = operant("tasks", "validate", mine, "-a", "verifier=number", "-a", "eval_share=0")
+    assert checked.code == 3
+    assert "NOT SOUND" in checked.out
+    assert "mine/train/0: a gold answer was judged unparsed 0.0, no answer found" in checked.out
+
+
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        (("show", "gsm8k"), "gsm8k: nobody has said where its data lies"),
+        (("show", "copy", "--split", "test"), "there is no split 'test'"),
+        (("validate", "gsm9k"), "there is no task 'gsm9k'\n  try: did you mean gsm8k?"),
+        (("validate", "copy", "-a", "letters"), "'letters' is no argument"),
+        (("sow", "copy"), "there is no command sow; did you mean show?"),
+    ],
+)
+def test_mistakes(operant: Operant, words: tuple[str, ...], cause: str) -> None:
+    said = operant("tasks", *words)
+    assert said.code == 2
+    assert said.err.startswith(cause)
+
+
+def _line(text: str, number: int) -> str:
+    return text.splitlines()[number]
