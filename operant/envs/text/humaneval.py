@@ -14,7 +14,8 @@ from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
 from operant.errors import UsageError
 
 FILE = "HumanEval.jsonl.gz"
-STOP = ("\nclass ", "\ndef ", "\n#", "\nif ", "\nprint(")
+# Nothing that could stand before the function in an answer which gives it whole, such as an import or a helper.
+STOP = ("\nprint(", "\nassert ", "\nif __name__")
 
 
 class HumanEval(Task):
