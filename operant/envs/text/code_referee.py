@@ -91,8 +91,9 @@ def number_of(thing: Any) -> int:
 def exception_named(name: str) -> type[Exception]:
     """The builtin exception of that name, as far as it is one that a test may catch; none ends a loop of the tests."""
     kind = getattr(builtins, name, None)
-    fits = isinstance(kind, type) and issubclass(kind, Exception) and kind not in (StopIteration, StopAsyncIteration)
-    return kind if fits else Raised
+    if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind in (StopIteration, StopAsyncIteration):
+        return Raised
+    return kind
 
 
 def verdict(link: Link, program: str, names: list[str], prelude: str, tests: list[str]) -> tuple[str, str]:
