@@ -54,6 +54,14 @@ class Link:
         self.broken = "an answer that is none"
         raise Malformed(self.broken)
 
+    def named(self, name: str) -> Handle:
+        """The stand-in for what the program calls so."""
+        number = self.ask("name", name)
+        if type(number) is not int:
+            self.broken = "a name that stands for nothing"
+            raise Malformed(self.broken)
+        return self.handle(number)
+
     def handle(self, number: int) -> Handle:
         return self._handles.setdefault(number, Handle(self, number))
 
@@ -106,7 +114,7 @@ def verdict(link: Link, program: str, names: list[str], prelude: str, tests: lis
         return "error", f"the tests do not load: {described(error)}"
     try:
         link.ask("load", program)
-        namespace.update((name, link.ask("name", name)) for name in names)
+        namespace.update((name, link.named(name)) for name in names)
         for test in compiled:
             exec(test, namespace)
     except Unsendable as error:

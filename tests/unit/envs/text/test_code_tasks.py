@@ -109,6 +109,12 @@ def test_objects_of_the_program_are_reached_by_handle() -> None:
     assert judge(program, Checks(("Node", "depth"), (*tests, "assert root == root.left"))).score == 0.0
 
 
+def test_a_builtin_may_be_a_solution() -> None:
+    assert judge("listed = list", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 1.0
+    assert judge("listed = tuple", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
+    assert judge("listed = 5", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
+
+
 def test_exceptions_of_the_program_can_be_expected() -> None:
     test = "try:\n    f(0)\nexcept ZeroDivisionError:\n    pass\nelse:\n    assert False"
     assert judge("def f(x):\n    return 1 / x", Checks(("f",), (test,))).score == 1.0
