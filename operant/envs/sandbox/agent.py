@@ -22,7 +22,6 @@ TICK_MILLISECONDS = 50
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 MSG_CMSG_CLOEXEC = 0x40000000
 FOLDER_PREFIX = "operant-unsafe-"
-PAGE = resource.getpagesize()
 
 
 def guard() -> None:
@@ -46,7 +45,7 @@ def descendants(keep: set[int]) -> list[int]:
             try:
                 with open(f"/proc/{name}/stat", "rb") as stat:
                     parents[int(name)] = int(stat.read().rpartition(b")")[2].split()[1])
-            except OSError:
+            except (OSError, IndexError):
                 continue
     found: list[int] = []
     frontier = {os.getpid()}
@@ -56,16 +55,16 @@ def descendants(keep: set[int]) -> list[int]:
     return found
 
 
-def private_memory(pids: list[int]) -> int:
-    """The bytes that these processes hold and share with no file."""
+def memory_held(pids: list[int]) -> int:
+    """The bytes that these processes hold which are no file's; what they share counts for each of them."""
     total = 0
     for pid in pids:
         try:
-            with open(f"/proc/{pid}/statm", "rb") as statm:
-                _, resident, shared = statm.read().split()[:3]
-        except (OSError, ValueError):
+            with open(f"/proc/{pid}/status", "rb") as status:
+                lines = [line.split() for line in status if line.startswith((b"RssAnon", b"RssShmem"))]
+        except OSError:
             continue
-        total += (int(resident) - int(shared)) * PAGE
+        total += sum(int(kilobytes) << 10 for _, kilobytes, _ in lines)
     return total
 
 
@@ -199,7 +198,7 @@ class Agent:
         pids = descendants(set())
         if len(pids) > self.limits["processes"]:
             self.cause = "processes"
-        elif private_memory(pids) > self.limits["memory"]:
+        elif memory_held(pids) > self.limits["memory"]:
             self.cause = "memory"
         elif self.first and files_held() > self.limits["files"]:
             self.cause = "files"

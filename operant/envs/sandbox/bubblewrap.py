@@ -6,7 +6,8 @@ import functools
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
@@ -44,17 +45,16 @@ class Bubblewrap(Sandbox):
         return self._keeper.alive
 
 
-class seccomp_file:  # noqa: N801
-    """The filter in an unnamed file, open while bubblewrap is started (final)."""
-
-    def __enter__(self) -> int:
-        self._fd = os.memfd_create("seccomp")
-        os.write(self._fd, filter_program())
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        return self._fd
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+@contextmanager
+def seccomp_file() -> Iterator[int]:
+    """The filter in an unnamed file, open while bubblewrap is started."""
+    fd = os.memfd_create("seccomp")
+    try:
+        os.write(fd, filter_program())
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str]:

@@ -6,7 +6,9 @@ import array
 import marshal
 import os
 import select
+import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,9 @@ from operant.envs.sandbox.base import Running, SandboxDied
 from operant.envs.sandbox.limits import Cause, Limits, Ran
 
 OPEN_SECONDS = 10.0
+KILL_SECONDS = 10.0
 REQUEST_MOST = 1 << 17
+CREDENTIALS = struct.Struct("iii")
 CAUSES = ("", "memory", "processes", "files")
 AGENT = Path(__file__).with_name("agent.py").read_text()
 
@@ -31,6 +35,7 @@ class Keeper:
 
     def __init__(self, python: str, limits: Limits, wrapper: Sequence[str], **popen: Any) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         numbers = (limits.memory, limits.cpu_seconds, limits.file_size)
         numbers += (limits.open_files, limits.processes, limits.files)
         argv = [*wrapper, python, "-I", "-S", "-c", AGENT, *map(str, numbers)]
@@ -51,20 +56,23 @@ class Keeper:
         self._control = ours
         self._ended: dict[int, Ran] = {}
         self._started = 0
-        self._await_ready()
+        self._first = self._await_ready()
 
-    def _await_ready(self) -> None:
+    def _await_ready(self) -> int:
+        """Wait for the agent's first word, which the kernel signs with its process number as it is out here."""
         self._control.settimeout(OPEN_SECONDS)
         try:
-            ready = self._control.recv(16) == b"ready"
+            word, signed, _, _ = self._control.recvmsg(16, socket.CMSG_SPACE(CREDENTIALS.size))
         except OSError:
-            ready = False
-        if not ready:
-            self._agent.kill()
-            assert self._agent.stderr
-            words = self._agent.stderr.read(4096).decode(errors="replace").strip()
-            self.kill()
-            raise SandboxDied(f"the sandbox did not open: {words or 'no answer'}")
+            word, signed = b"", []
+        if word == b"ready":
+            return CREDENTIALS.unpack(signed[0][2])[0]
+        self._agent.kill()
+        assert self._agent.stderr
+        said = self._agent.stderr.read(4096).decode(errors="replace").strip()
+        self._first = self._agent.pid
+        self.kill()
+        raise SandboxDied(f"the sandbox did not open: {said or 'no answer'}")
 
     @property
     def alive(self) -> bool:
@@ -123,10 +131,20 @@ class Keeper:
         self._ended[int(number)] = Ran(int(code), b"", b"", 0.0, killed)
 
     def kill(self) -> None:
-        """End the agent, and with it everything in the sandbox. With the socket closed it ends by itself too."""
+        """End the agent, and with it everything in the sandbox, and return when all of it is dead.
+
+        The kernel ends a namespace before it tells of the end of its first process, so that one is killed, and
+        not bubblewrap, which waits for it.
+        """
         self._control.close()
-        self._agent.kill()
-        self._agent.wait()
+        if self._agent.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._first, signal.SIGKILL)
+        try:
+            self._agent.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._agent.kill()
+            self._agent.wait()
         assert self._agent.stderr
         self._agent.stderr.close()
 

@@ -1,4 +1,4 @@
-"""A filter of system calls: what no honest program in a sandbox needs, and kernel bugs are often reached through."""
+"""A filter of system calls: what kernel bugs are often reached through, and memory that belongs to no process."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ REFUSED = {
         "userfaultfd": 323,
         "kexec_load": 246,
         "open_by_handle_at": 304,
+        "memfd_create": 319,
+        "shmget": 29,
     },
     "aarch64": {
         "ptrace": 117,
@@ -48,9 +50,11 @@ REFUSED = {
         "userfaultfd": 282,
         "kexec_load": 104,
         "open_by_handle_at": 265,
+        "memfd_create": 279,
+        "shmget": 194,
     },
 }
-# Newer calls have one number everywhere: io_uring, the new mount calls, Landlock-free handles to other processes.
+# Newer calls have one number everywhere: io_uring, the new mount calls, files of other processes.
 REFUSED_EVERYWHERE = {
     "io_uring_setup": 425,
     "io_uring_enter": 426,
@@ -62,6 +66,7 @@ REFUSED_EVERYWHERE = {
     "fsmount": 432,
     "pidfd_getfd": 438,
     "mount_setattr": 442,
+    "memfd_secret": 447,
 }
 
 

@@ -93,5 +93,5 @@ def verdict_of(report: str, code: int) -> Verdict:
     if outcome == "right":
         return RIGHT
     if outcome == "wrong":
-        return Verdict(0.0, "wrong", note=note)
+        return Verdict(0.0, "wrong", note="".join(sign if sign.isprintable() else " " for sign in note))
     return failed(note or f"the referee ended with {code} and said nothing")

@@ -25,7 +25,8 @@ def fenced(text: str) -> str | None:
 
 def whole_program(completion: str) -> str:
     """The program of an answer that is one: its fenced blocks, else the text up to `[DONE]` or a closing fence."""
-    text = completion.rpartition(BEGIN)[2].partition(DONE)[0]
+    before, begun, after = completion.partition(DONE)[0].partition(BEGIN)
+    text = after if begun and "def " not in before else before
     blocks = fenced(text)
     return blocks if blocks is not None else text.partition(FENCE)[0]
 

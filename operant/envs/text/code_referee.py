@@ -25,6 +25,10 @@ class Raised(Exception):
     """The judged program raised something that is no builtin exception."""
 
 
+class Unsendable(Exception):
+    """The tests ask for more than this judge can do."""
+
+
 class Link:
     """The pipes to the judged program. `calls` counts the calls; `broken` is why there can be no more of them."""
 
@@ -49,6 +53,14 @@ class Link:
                 raise exception_named(kind)(message)
         self.broken = "an answer that is none"
         raise Malformed(self.broken)
+
+    def named(self, name: str) -> Handle:
+        """The stand-in for what the program calls so."""
+        number = self.ask("name", name)
+        if type(number) is not int:
+            self.broken = "a name that stands for nothing"
+            raise Malformed(self.broken)
+        return self.handle(number)
 
     def handle(self, number: int) -> Handle:
         return self._handles.setdefault(number, Handle(self, number))
@@ -80,14 +92,16 @@ class Handle:
 def number_of(thing: Any) -> int:
     """The number of a handle; nothing else may go in, for it might tell what is expected."""
     if type(thing) is not Handle:
-        raise Malformed(f"the tests hand over a {type(thing).__name__}, which is no plain value")
+        raise Unsendable(f"the tests hand over a {type(thing).__name__}, which is no plain value")
     return thing._number
 
 
 def exception_named(name: str) -> type[Exception]:
-    """The builtin exception of that name, as far as it is one that a test may catch."""
+    """The builtin exception of that name, as far as it is one that a test may catch; none ends a loop of the tests."""
     kind = getattr(builtins, name, None)
-    return kind if isinstance(kind, type) and issubclass(kind, Exception) else Raised
+    if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind in (StopIteration, StopAsyncIteration):
+        return Raised
+    return kind
 
 
 def verdict(link: Link, program: str, names: list[str], prelude: str, tests: list[str]) -> tuple[str, str]:
@@ -100,9 +114,11 @@ def verdict(link: Link, program: str, names: list[str], prelude: str, tests: lis
         return "error", f"the tests do not load: {described(error)}"
     try:
         link.ask("load", program)
-        namespace.update((name, link.ask("name", name)) for name in names)
+        namespace.update((name, link.named(name)) for name in names)
         for test in compiled:
             exec(test, namespace)
+    except Unsendable as error:
+        return "error", str(error)
     except AssertionError as error:
         return "wrong", f"a test failed {error}".strip()
     except Exception as error:

@@ -44,10 +44,11 @@ class Runner:
         sys.modules["candidate"] = self._module
         exec(compile(source, "candidate.py", "exec"), self._module.__dict__)
 
-    def do_name(self, name: str) -> Any:
+    def do_name(self, name: str) -> int:
+        """The handle of what the program calls so, even if that is a builtin that could travel by itself."""
         if name not in self._module.__dict__:
             raise NameError(f"name {name!r} is not defined")
-        return self._module.__dict__[name]
+        return self.handle(self._module.__dict__[name])
 
     def do_call(self, function: Any, positional: list[Any], named: dict[str, Any]) -> Any:
         return function(*positional, **named)

@@ -14,7 +14,8 @@ from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
 from operant.errors import UsageError
 
 FILE = "HumanEval.jsonl.gz"
-STOP = ("\nclass ", "\ndef ", "\n#", "\nif ", "\nprint(")
+# Nothing that could stand before the function in an answer which gives it whole, such as an import or a helper.
+STOP = ("\nprint(", "\nassert ", "\nif __name__")
 
 
 class HumanEval(Task):
@@ -42,7 +43,7 @@ class HumanEval(Task):
         if not completion.strip():
             return UNPARSED
         row = problem.answer
-        return judge(completed_program(row["prompt"], row["entry_point"], completion), tests_of(row))
+        return judge(completed_program(row["prompt"], row["entry_point"], completion), checks_of(row))
 
     def gold(self, problem: Problem) -> str:
         """The authors' solution, which goes on where the prompt ends."""
@@ -53,7 +54,7 @@ class HumanEval(Task):
         return Problem(id=f"{self.name}/eval/{number}", task=self.name, prompt=row["prompt"], answer=row, stop=STOP)
 
 
-def tests_of(row: Row) -> Checks:
+def checks_of(row: Row) -> Checks:
     """The check of a row. Other functions of the prompt are run outside: a check may use them as its measure."""
     entry = row["entry_point"]
     return Checks((entry,), (row["test"], f"check({entry})"), row["prompt"])

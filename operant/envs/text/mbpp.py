@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 from random import Random
 from typing import Literal
@@ -31,23 +33,21 @@ class Mbpp(Task):
         self.data = data
         self.sanitized = sanitized
 
-    @cached_property
-    def _rows(self) -> list[Row]:
-        file = SANITISED if self.sanitized else FULL
-        return sorted(read_rows(find_file(self.name, "mbpp", file, self.data)), key=lambda row: row["task_id"])
-
     def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
         """The problems of the authors' training or test range."""
-        return [problem for problem in self.every() if problem.id.split("/")[1] == split]
+        return [problem for problem in self.every if problem.answer["split"] == split]
 
+    @cached_property
     def every(self) -> list[Problem]:
         """All problems, also those for prompts and validation."""
-        return [self._problem(row) for row in self._rows]
+        file = SANITISED if self.sanitized else FULL
+        rows = read_rows(find_file(self.name, "mbpp", file, self.data))
+        return [self._problem(row) for row in sorted(rows, key=lambda row: row["task_id"])]
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Right if the program passes every test of the problem."""
         program = whole_program(completion)
-        return judge(program, tests_of(problem.answer)) if program.strip() else UNPARSED
+        return judge(program, Checks(**problem.answer["checks"])) if program.strip() else UNPARSED
 
     def gold(self, problem: Problem) -> str:
         """The authors' solution."""
@@ -56,7 +56,7 @@ class Mbpp(Task):
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
         """Another problem's solution under this one's name, so that it is wrong by what it does."""
         del rng
-        (*_, ours), (*_, theirs) = tests_of(problem.answer).names, tests_of(other.answer).names
+        (*_, ours), (*_, theirs) = problem.answer["checks"]["names"], other.answer["checks"]["names"]
         return None if ours == theirs else f"{self.gold(other)}\n{ours} = {theirs}\n"
 
     def _problem(self, row: Row) -> Problem:
@@ -65,7 +65,7 @@ class Mbpp(Task):
             id=f"{self.name}/{split}/{row['task_id']}",
             task=self.name,
             prompt=prompt_of(row),
-            answer=row,
+            answer={"split": split, "code": row["code"], "checks": asdict(checks_of(row))},
             stop=(DONE,),
         )
 
@@ -78,12 +78,18 @@ def prompt_of(row: Row) -> str:
     return f"{head} {text} Your code should pass these tests:\n\n{tests}\n{BEGIN}\n"
 
 
-def tests_of(row: Row) -> Checks:
+def checks_of(row: Row) -> Checks:
     """The tests of a row. What they use of the solution's imports is imported for them, outside."""
-    setup = row.get("test_setup_code", "")
-    tests = tuple(test for test in (setup, *row["test_list"]) if test.strip())
-    used = {node.id for test in tests for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
-    solution = ast.parse(row["code"]).body
+    tests = tuple(test for test in (row.get("test_setup_code", ""), *row["test_list"]) if test.strip())
+    used = {node.id for test in tests for node in ast.walk(parsed(test)) if isinstance(node, ast.Name)}
+    solution = parsed(row["code"]).body
     names = [node.name for node in solution if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in used]
     imports = [ast.unparse(node) for node in solution if isinstance(node, ast.Import) and node.names[0].name in used]
     return Checks(tuple(dict.fromkeys(names)), tests, "\n".join([*row.get("test_imports", []), *imports]))
+
+
+def parsed(source: str) -> ast.Module:
+    """The syntax of a solution; many write a pattern as a plain string, which Python would warn of each time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -210,6 +212,11 @@ def test_closing_leaves_no_process() -> None:
         sandbox.start(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"]).close()
         while not running(mark):
             time.sleep(0.01)
+    assert_gone(mark)
+
+
+def assert_gone(mark: str) -> None:
+    """The kernel may take a moment to end a namespace."""
     deadline = time.monotonic() + 5
     while running(mark) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -226,3 +233,39 @@ def running(mark: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+def test_sandboxes_that_are_killed_at_random_are_all_accounted_for() -> None:
+    """Each either answers for itself alone or says that it died, and none leaves a process."""
+    mark = f"60{time.time_ns()}"
+
+    def rollout(number: int) -> str:
+        try:
+            with open_sandbox("bubblewrap", files={"number": str(number).encode()}) as sandbox:
+                ran = sandbox.run(["sh", "-c", f"setsid sleep {mark} & sleep 0.05; ls; cat number"], seconds=20)
+                return "ok" if ran.out == b"number\n%d" % number else f"wrong: {ran}"
+        except SandboxDied:
+            return "died"
+
+    with ThreadPoolExecutor(4) as pool:
+        rollouts = [pool.submit(rollout, number) for number in range(20)]
+        while not all(one.done() for one in rollouts):
+            time.sleep(0.05)
+            for pid in own_sandboxes()[:1]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, 9)
+    outcomes = [one.result() for one in rollouts]
+    assert set(outcomes) <= {"ok", "died"}
+    assert "died" in outcomes
+    assert own_sandboxes() == []
+    assert_gone(mark)
+
+
+def own_sandboxes() -> list[int]:
+    """The living sandboxes that this process has opened."""
+    own = []
+    for pid in running("bwrap"):
+        with suppress(OSError):
+            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+            own += [int(pid)] if int(parent) == os.getpid() else []
+    return own

@@ -20,6 +20,11 @@ PROMPT = 'def half(x):\n    """Half of x."""\n'
         ("```\nimport re\n```\nand\n``` py\ndef f(): pass\n```", "import re\ndef f(): pass"),
         ("```python\ndef f(): pass", "def f(): pass"),
         ("```python\ndef f(): pass\n[DONE]", "def f(): pass\n"),
+        (
+            "def f(): pass\n\nYour code should pass:\n[BEGIN]\ndef g(): pass",
+            "def f(): pass\n\nYour code should pass:\n",
+        ),
+        ("Sure, here it is.\n[BEGIN]\ndef f(): pass", "\ndef f(): pass"),
         ("", ""),
     ],
 )

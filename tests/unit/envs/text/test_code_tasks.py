@@ -45,7 +45,7 @@ def small(tmp_path: Path) -> Mbpp:
 def test_splits_by_task_id(small: Mbpp) -> None:
     assert [problem.id for problem in small.problems("train")] == ["mbpp/train/601"]
     assert [problem.id for problem in small.problems("eval")] == ["mbpp/eval/11"]
-    assert [problem.id for problem in small.every()] == [
+    assert [problem.id for problem in small.every] == [
         "mbpp/prompt/3",
         "mbpp/eval/11",
         "mbpp/validation/600",
@@ -109,6 +109,12 @@ def test_objects_of_the_program_are_reached_by_handle() -> None:
     assert judge(program, Checks(("Node", "depth"), (*tests, "assert root == root.left"))).score == 0.0
 
 
+def test_a_builtin_may_be_a_solution() -> None:
+    assert judge("listed = list", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 1.0
+    assert judge("listed = tuple", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
+    assert judge("listed = 5", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
+
+
 def test_exceptions_of_the_program_can_be_expected() -> None:
     test = "try:\n    f(0)\nexcept ZeroDivisionError:\n    pass\nelse:\n    assert False"
     assert judge("def f(x):\n    return 1 / x", Checks(("f",), (test,))).score == 1.0
@@ -136,7 +142,7 @@ def judged(task: Task, answers: list[tuple[Problem, str]]) -> list[Verdict]:
 
 def golds(task: Mbpp | HumanEval, step: int) -> dict[str, str]:
     """The verdicts on gold answers that are not right."""
-    problems = list(task.every() if isinstance(task, Mbpp) else task.problems("eval"))[::step]
+    problems = list(task.every if isinstance(task, Mbpp) else task.problems("eval"))[::step]
     verdicts = judged(task, [(problem, task.gold(problem)) for problem in problems])
     return {
         problem.id: f"{v.outcome} {v.note}" for problem, v in zip(problems, verdicts, strict=True) if v.score != 1.0
@@ -153,15 +159,15 @@ def test_a_slice_of_the_gold_answers_is_right() -> None:
 def test_the_odd_problems_are_right() -> None:
     """Trees from a class of the program; a type as an argument; an import of the solution; a builtin's name."""
     task = Mbpp(DATA)
-    odd = [problem for problem in task.every() if int(problem.id.split("/")[2]) in (126, 367, 533, 596, 927)]
+    odd = [problem for problem in task.every if int(problem.id.split("/")[2]) in (126, 367, 533, 596, 927)]
     assert [verdict.score for verdict in judged(task, [(problem, task.gold(problem)) for problem in odd])] == [1.0] * 5
 
 
 @needs_data
 def test_the_splits_have_their_known_sizes() -> None:
     task, checked = Mbpp(DATA), Mbpp(DATA, sanitized=True)
-    assert (len(task.problems("train")), len(task.problems("eval")), len(task.every())) == (374, 500, 974)
-    assert (len(checked.every()), len(HumanEval(DATA).problems("eval"))) == (427, 164)
+    assert (len(task.problems("train")), len(task.problems("eval")), len(task.every)) == (374, 500, 974)
+    assert (len(checked.every), len(HumanEval(DATA).problems("eval"))) == (427, 164)
 
 
 @needs_data
@@ -176,7 +182,7 @@ def test_every_gold_answer_is_right(name: str) -> None:
 def test_none_of_a_thousand_shuffled_answers_is_right() -> None:
     rng = Random(5)
     for task, count in ((Mbpp(DATA), 850), (HumanEval(DATA), 150)):
-        problems = list(task.every() if isinstance(task, Mbpp) else task.problems("eval"))
+        problems = list(task.every if isinstance(task, Mbpp) else task.problems("eval"))
         answers: list[tuple[Problem, str]] = []
         while len(answers) < count:
             problem, other = rng.sample(problems, 2)
