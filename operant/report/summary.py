@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class TrialSummary:
     score_from: str | None
     episodes: int | None
     random_score: float | None
+    start_score: float | None
     sessions: tuple[SessionRow, ...]
     metrics: TrialMetrics
     resume: str | None
@@ -95,8 +96,9 @@ def summarise_record(trial: TrialRecord, resume: str | None = None) -> TrialSumm
         score_from=score_from if scores else None,
         episodes=min(counts, default=None),
         random_score=trial.anchors.get("random"),
+        start_score=trial.anchors.get("start"),
         sessions=tuple(_row(s, e) for s, e in zip(trial.sessions, evaluations, strict=True)),
-        metrics=trial_metrics([session.returns() for session in trial.sessions], trial.anchors.get("random")),
+        metrics=trial_metrics([session.returns() for session in trial.sessions], zero_of(trial.anchors)),
         resume=resume,
         frames=max(session.frames for session in trial.sessions),
         seconds=max(session.seconds for session in trial.sessions),
@@ -104,6 +106,11 @@ def summarise_record(trial: TrialRecord, resume: str | None = None) -> TrialSumm
         dirty=any(each["dirty"] for each in repositories) if "dirty" in repositories[0] else None,
         notes=_notes(trial, evaluations, score_from),
     )
+
+
+def zero_of(anchors: Mapping[str, float]) -> float | None:
+    """What strength is measured from: random play, or where there is no such thing the policy before it trained."""
+    return anchors.get("random", anchors.get("start"))
 
 
 def overall_state(states: Sequence[str]) -> str:
@@ -116,6 +123,8 @@ def render(summary: TrialSummary) -> str:
     lines = [_title(summary), _score_line(summary)]
     if summary.random_score is not None:
         lines.append(f"random policy {score(summary.random_score)}")
+    if summary.start_score is not None:
+        lines.append(f"before training {score(summary.start_score)}")
     lines += [f"note: {note}" for note in summary.notes]
     lines += ["", *_session_lines(summary.sessions), "", summary.metrics.line(), _origin_line(summary)]
     return "\n".join(lines)

@@ -45,6 +45,12 @@ FEW_GAMES = {
     "final_episodes": 2,
 }
 
+TINY_MODEL = {"source": "tiny", "tiny": {"layers": 1, "width": 32, "heads": 2, "context": 32}, "optimizer": {"lr": 1e-3}}
+COPY_AND_SORT = [
+    {"name": "copy", "arguments": {"style": "bare", "letters": 2}, "weight": 2.0},
+    {"name": "sort", "arguments": {"style": "bare", "count": 2}},
+]
+
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
@@ -412,6 +418,31 @@ CASES: dict[str, dict[str, Any]] = {
             "net": {**SMALL_NET, "shared": True, "optimizer": {"name": "rmsprop", "lr_end_fraction": 0.1}},
         },
     },
+    "grpo": {
+        "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
+        "agent": {
+            "algorithm": {"name": "grpo", "group_size": 4, "batch_size": 32, "warmup": {"updates": 4}},
+            "model": TINY_MODEL,
+        },
+    },
+    "dapo-divergence": {
+        "env": {"name": "mixture", "max_frame": 8000, "text": {"mixture": COPY_AND_SORT, "max_tokens": 4}},
+        "agent": {
+            "algorithm": {
+                "name": "dapo",
+                "group_size": 4,
+                "batch_size": 32,
+                "minibatch_size": 16,
+                "training_epoch": 2,
+                "kl": "k3",
+                "kl_coef": 0.01,
+                "entropy_coef": {"start": 0.02, "end": 0.0, "frames": 5000},
+                "sft_coef": 0.1,
+                "warmup": {"updates": 4, "problems": 50},
+            },
+            "model": {**TINY_MODEL, "dtype": "bfloat16", "optimizer": {"lr": 1e-3, "lr_end_fraction": 0.1}},
+        },
+    },
     "dqn-fused": {
         "engine": "fused",
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 48_000, "normalize_obs": True},
@@ -457,9 +488,10 @@ SLOW = (
     "ppo-fused-continuous",
     "dqn-fused",
     "sac-fused",
+    "dapo-divergence",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
-NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py", "fused": "jax"}
+NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py", "fused": "jax", "grpo": "transformers", "dapo": "transformers"}
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:

@@ -15,6 +15,9 @@ from operant.spec.schema import Spec
 from tests.contract.conftest import create, finish, result
 
 
+WEIGHTS = ("policy.safetensors", "model.safetensors")
+
+
 def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -25,7 +28,9 @@ def test_same_seed_same_bytes_and_other_seed_other_weights(whole: Run, tmp_path:
     finish(again)
     finish(other)
     assert result(again) == result(whole)
-    assert result(other)["weights"]["policy.safetensors"] != result(whole)["weights"]["policy.safetensors"]
+    mine, theirs = result(whole)["weights"], result(other)["weights"]
+    file = next(name for name in WEIGHTS if name in mine)
+    assert theirs[file] != mine[file]
 
 
 def test_rows_count_up_and_carry_the_shared_names(whole: Run):
@@ -35,7 +40,7 @@ def test_rows_count_up_and_carry_the_shared_names(whole: Run):
     assert frames[-1] >= whole.max_frame
     logged = [row for row in table if "train/return" in row]
     assert len(logged) >= whole.max_frame // whole.spec["meta"]["log_frequency"] * 0.9
-    evaluated = [row for row in table if "eval/score" in row]
+    evaluated = [row for row in table if "eval/score" in row and row["frames"] > 0]
     assert len(evaluated) == whole.max_frame // whole.spec["meta"]["eval_frequency"]
     final = [row for row in table if "final/score" in row]
     assert len(final) == 1
@@ -59,7 +64,8 @@ def test_checkpoints_verify_and_are_pruned(whole: Run):
     found = list_checkpoints(whole.checkpoints)
     assert 1 <= len(found) <= whole.spec["meta"]["keep_checkpoints"] + 1
     assert [verify(checkpoint.path).at for checkpoint in found] == [checkpoint.at for checkpoint in found]
-    assert json.loads((whole.path / ANCHORS_FILE).read_text())["random"] is not None
+    anchors = json.loads((whole.path / ANCHORS_FILE).read_text())
+    assert anchors.get("random", anchors.get("start")) is not None
 
 
 def test_evaluating_the_final_checkpoint_gives_the_recorded_score(whole: Run):

@@ -11,12 +11,14 @@ import multiprocessing
 import os
 import signal
 import sys
+from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 PRELOADED = ["operant.cli.app", "operant.engines.deep.learners", "operant.engines.deep.loop"]
 # Imported only, not used: a forked process must start JAX's threads itself.
 PRELOADED += ["operant.engines.fused.together", "operant.envs.classic"]
+PRELOADED += ["operant.engines.language.loop"] if find_spec("transformers") else []
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(PRELOADED)
 

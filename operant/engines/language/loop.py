@@ -60,7 +60,7 @@ class Course:
             lab.rounds.generator.load({}, lab.tracker.updates)
             return
         score = self.examination(lab.spec.meta.eval_episodes, "eval")
-        self.session.anchor("random", score)
+        self.session.anchor("start", score)
         self.session.log(self.at, {**warmed, "eval/score": score})
         self.save(score)
 
