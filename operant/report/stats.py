@@ -107,7 +107,9 @@ def episode_interval(values: ArrayLike) -> Estimate:
     count, rate, z = len(found), float(found.mean()), NormalDist().inv_cdf(_tails(CONFIDENCE)[1])
     centre = (rate + z**2 / (2 * count)) / (1 + z**2 / count)
     reach = z / (1 + z**2 / count) * math.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
-    return Estimate(rate, max(0.0, centre - reach), min(1.0, centre + reach), count)
+    # At 0 and at 1 the two terms are equal but for rounding.
+    low, high = (0.0 if rate == 0 else centre - reach), (1.0 if rate == 1 else centre + reach)
+    return Estimate(rate, low, high, count)
 
 
 def iqm(scores: ArrayLike) -> float:
