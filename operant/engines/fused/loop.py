@@ -101,6 +101,9 @@ class Course:
         """Log, evaluate and save, each when it is due."""
         due = {kind: [lane for lane in lanes if lane.session.due(kind, lane.at)] for kind in ("log", "eval")}
         played = self.evaluate(due["eval"], "eval")
+        # Copied whole and once: cutting a lane out of every array on the device would be a program for each shape.
+        saving = [lane for lane in lanes if lane.session.due("save", lane.at)]
+        states = codec.to_host(self.states) if saving else None
         for lane in lanes:
             at = lane.at
             row: dict[str, float | None] = {}
@@ -116,14 +119,8 @@ class Course:
                 row |= mean_parts("eval", ended)
             if row:
                 lane.session.log(at, row)
-            if lane.session.due("save", at):
-                self.save(lane, at, score)
-
-    def save(self, lane: Lane, at: Progress, score: float | None) -> None:
-        """Publish a checkpoint of one lane."""
-        state = codec.to_host(lane_of(self.states, lane.index))
-        facts = lane.tracker.state()
-        lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
+            if lane in saving:
+                save(lane, lane_of(states, lane.index), at, score)
 
     def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[Ended]]:
         """Play greedily on the fixed seeds and record the episodes; by lane."""
@@ -152,6 +149,12 @@ class Course:
             scores = [over.score for over in self.player(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]]
             for lane in new:
                 lane.session.anchor("random", float(np.mean(scores)))
+
+
+def save(lane: Lane, state: State, at: Progress, score: float | None) -> None:
+    """Publish a checkpoint of one lane, whose state is on the host."""
+    facts = lane.tracker.state()
+    lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
 
 
 def finished(recorded: Recorded, updates: int) -> list[Ended]:
