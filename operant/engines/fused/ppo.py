@@ -17,17 +17,7 @@ from jax import Array, lax
 
 from operant.engines.fused import losses, nets, normalise, policies, worlds
 from operant.engines.fused.devices import Axis, mean_over, own_key
-from operant.engines.fused.learner import (
-    GREEDY,
-    RANDOM,
-    Learner,
-    Line,
-    Policy,
-    Report,
-    State,
-    left_of,
-    line_of,
-)
+from operant.engines.fused.learner import GREEDY, RANDOM, Learner, Line, Policy, Report, State, left_of, line_of
 from operant.engines.fused.normalise import Moments
 from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.shuffle import shuffled
