@@ -176,6 +176,7 @@ def _evaluate_session(
     run: Run, checkpoint: Checkpoint, episodes: int | None, seed: int | None, *, greedy: bool
 ) -> dict[str, Any]:
     """Play one session's policy, keep the episodes, and return its row of the table."""
+    from operant.report.parts import over_episodes
     from operant.run.layout import EVALUATIONS_FILE, shown
     from operant.run.metrics import JsonLines
 
@@ -197,17 +198,22 @@ def _evaluate_session(
         "high": max(scores, default=None),
         "episodes": len(scores),
         "errors": len(played) - len(scores),
+        "parts": {name: each.as_dict() for name, each in over_episodes(e.parts for e in played).items()},
         "first_seed": first,
     }
 
 
 def _row_line(row: dict[str, Any]) -> str:
+    from operant.report.parts import line
+    from operant.report.stats import Estimate
     from operant.report.words import score
 
+    parts = line({name: Estimate(**each) for name, each in row["parts"].items()})
+    means = f"\n  means over episodes: {parts}" if parts else ""
     errors = f", {plural(row['errors'], 'error')} left out" if row["errors"] else ""
     return (
         f"{Path(row['session']).name} at frame {row['frames']:,}: {score(row['score'])}  "
-        f"over episodes [{score(row['low'])}, {score(row['high'])}]{errors}"
+        f"over episodes [{score(row['low'])}, {score(row['high'])}]{errors}{means}"
     )
 
 

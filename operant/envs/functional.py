@@ -41,6 +41,8 @@ class Outcome(NamedTuple):
 
     `metrics` are scalars of this step, the same names at every one; an engine reduces each over
     steps and environments as the problem's `reductions` say, by its mean where they do not.
+    `facts` are what is to be written down of the episode if this step ends it: scalars under the
+    names that the problem's own `facts` lists.
     """
 
     observation: Array
@@ -48,6 +50,7 @@ class Outcome(NamedTuple):
     terminated: Array
     truncated: Array
     metrics: dict[str, Array]
+    facts: dict[str, Array] = {}  # noqa: RUF012 - never written to; JAX takes no frozen mapping
 
 
 class FunctionalEnv(ABC):
@@ -58,6 +61,7 @@ class FunctionalEnv(ABC):
     actions: Discrete | Continuous
     masked: bool = False
     reductions: Mapping[str, Reduction] = MappingProxyType({})
+    facts: tuple[str, ...] = ()
 
     @abstractmethod
     def reset(self, key: Array) -> tuple[State, Array]:

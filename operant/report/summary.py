@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from operant.report.parts import final_parts
+from operant.report.parts import line as parts_line
 from operant.report.read import TRAIN_RETURN, Evaluation, SessionRecord, TrialRecord, read_trial
 from operant.report.stats import Estimate, mean_interval
 from operant.report.strength import TrialMetrics, trial_metrics
@@ -40,7 +42,8 @@ class SessionRow:
 class TrialSummary:
     """The whole of a trial. `score` is None when no seed was evaluated yet; `notes` are caveats in words.
 
-    `score_from` says which evaluation was scored; `frames` and `seconds` are those of the seed that
+    `score_from` says which evaluation was scored; `parts` are means of what the problem told of the
+    episodes of the final one; `frames` and `seconds` are those of the seed that
     has most; `resume` is "exact", "warm" or None when it is not known.
     """
 
@@ -52,6 +55,7 @@ class TrialSummary:
     score: Estimate | None
     score_from: str | None
     episodes: int | None
+    parts: dict[str, Estimate]
     random_score: float | None
     start_score: float | None
     sessions: tuple[SessionRow, ...]
@@ -95,6 +99,7 @@ def summarise_record(trial: TrialRecord, resume: str | None = None) -> TrialSumm
         score=mean_interval(scores) if scores else None,
         score_from=score_from if scores else None,
         episodes=min(counts, default=None),
+        parts=final_parts(trial.sessions),
         random_score=trial.anchors.get("random"),
         start_score=trial.anchors.get("start"),
         sessions=tuple(_row(s, e) for s, e in zip(trial.sessions, evaluations, strict=True)),
@@ -121,6 +126,8 @@ def overall_state(states: Sequence[str]) -> str:
 def render(summary: TrialSummary) -> str:
     """The summary as plain text for a terminal or a log."""
     lines = [_title(summary), _score_line(summary)]
+    if summary.parts:
+        lines.append(f"parts {parts_line(summary.parts)}")
     if summary.random_score is not None:
         lines.append(f"random policy {score(summary.random_score)}")
     if summary.start_score is not None:

@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,11 @@ def capture(session: Path, attempt: int, command: Sequence[str], seeds: Mapping[
     return file
 
 
+@cache
 def installed_packages() -> dict[str, str]:
-    """Every installed distribution and its version."""
-    found = ((each.metadata["Name"], each.version) for each in metadata.distributions())
+    """Every installed distribution and its version; read once, for all sessions of a process."""
+    read = (each.metadata for each in metadata.distributions())
+    found = ((each["Name"], each["Version"]) for each in read)
     return dict(sorted((name, version) for name, version in found if name))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from operant.report.stats import (
     Estimate,
+    episode_interval,
     iqm,
     iqm_interval,
     mean_band,
@@ -41,6 +42,35 @@ def loop_probability(a: list[list[float]], b: list[list[float]]) -> float:
         wins = [1.0 if x > y else 0.5 if x == y else 0.0 for x in task_a for y in task_b]
         shares.append(sum(wins) / len(wins))
     return sum(shares) / len(shares)
+
+
+class TestEpisodeInterval:
+    @pytest.mark.parametrize(("won", "games"), [(0, 1000), (1, 1000), (30, 90), (7, 7)])
+    def test_a_rate_has_the_ends_where_the_score_test_just_rejects(self, won: int, games: int) -> None:
+        """Wilson's ends are the rates p with |won / games - p| = z sqrt(p (1 - p) / games)."""
+        estimate = episode_interval([1.0] * won + [0.0] * (games - won))
+        assert estimate.point == won / games
+        assert estimate.n == games
+        z = NormalDist().inv_cdf(0.975)
+        for end in (estimate.low, estimate.high):
+            assert end is not None
+            assert abs(won / games - end) == pytest.approx(z * math.sqrt(end * (1 - end) / games), abs=1e-12)
+
+    def test_published_example(self) -> None:
+        """Newcombe (1998), table I: 81 of 263 and 0 of 20."""
+        assert [round(end or 0.0, 4) for end in ends(episode_interval([1.0] * 81 + [0.0] * 182))] == [0.2553, 0.3662]
+        assert [round(end or 0.0, 4) for end in ends(episode_interval([0.0] * 20))] == [0.0, 0.1611]
+
+    def test_other_numbers_are_resampled(self) -> None:
+        values = np.random.default_rng(3).normal(10.0, 2.0, size=500)
+        low, high = ends(episode_interval(values))
+        half = NormalDist().inv_cdf(0.975) * values.std() / math.sqrt(len(values))
+        assert low == pytest.approx(values.mean() - half, abs=0.02)
+        assert high == pytest.approx(values.mean() + half, abs=0.02)
+
+
+def ends(estimate: Estimate) -> tuple[float | None, float | None]:
+    return estimate.low, estimate.high
 
 
 class TestMeanInterval:

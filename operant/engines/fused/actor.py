@@ -17,8 +17,9 @@ from operant.spec.schema import Spec
 
 
 def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
-    """The learner of a spec and the policy of a checkpoint, on one device."""
-    spec = spec.model_copy(update={"meta": spec.meta.model_copy(update={"devices": 1})})
+    """The learner of a spec and the policy of a checkpoint, on one device: a GPU's policy plays without one too."""
+    device = "auto" if spec.meta.device == "cuda" else spec.meta.device
+    spec = spec.model_copy(update={"meta": spec.meta.model_copy(update={"devices": 1, "device": device})})
     prepare_jax(spec)
     learner = build_learner(spec)
     weights = learner.weights(np.random.default_rng(0))

@@ -17,9 +17,10 @@ from jax import Array, lax
 
 from operant.engines.fused import losses, nets, normalise, replay, worlds
 from operant.engines.fused.devices import Axis, mean_over, own_key
-from operant.engines.fused.learner import RANDOM, SAMPLED, Learner, Line, Policy, Report, State, left_of, line_of
+from operant.engines.fused.learner import RANDOM, SAMPLED, Line, Policy, Report, State, left_of, line_of
 from operant.engines.fused.normalise import Moments
-from operant.engines.fused.optimise import Optimiser, Rates, rates_of
+from operant.engines.fused.off_policy import OffPolicy
+from operant.engines.fused.optimise import Rates, rates_of
 from operant.engines.fused.replay import Playing, Ring, Transition
 from operant.envs.functional import Discrete, FunctionalEnv
 from operant.spec.algorithms import DqnSpec
@@ -47,22 +48,14 @@ class Mind(NamedTuple):
     update: Array
 
 
-class Dqn(Learner):
-    """The learner; `size` transitions of a batch are on each device."""
+class Dqn(OffPolicy):
+    """The learner."""
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         assert isinstance(spec.agent.algorithm, DqnSpec)
-        assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
         assert isinstance(env.actions, Discrete), "what else there is has been refused"
-        self.spec, self.env, self.settings, self.net = spec, env, spec.agent.algorithm, spec.agent.net
-        self.count = env.actions.n
-        self.frames = self.settings.training_frequency
-        self.local = spec.env.num_envs // spec.meta.devices
-        self.steps = self.frames // spec.env.num_envs
-        self.capacity = spec.agent.memory.max_size // spec.env.num_envs
-        self.size = spec.agent.memory.batch_size // spec.meta.devices
-        self.optimiser = Optimiser(self.net.optimizer)
-        self.dtype, self.storage = jnp.dtype(spec.meta.precision), jnp.dtype(spec.meta.storage)
+        super().__init__(spec, env, spec.agent.algorithm)
+        self.settings, self.count = spec.agent.algorithm, env.actions.n
 
     def hyper(self, spec: Spec) -> Hyper:
         settings = spec.agent.algorithm
@@ -167,19 +160,3 @@ class Dqn(Learner):
         at_end = self.hyper(self.spec).epsilon.at(jnp.float32(self.spec.env.max_frame))
         epsilon = jnp.where(way == RANDOM, 1.0, jnp.where(way == SAMPLED, at_end, 0.0))
         return self.explore(policy, epsilon, observation, bits[:, 0], bits[:, 1:])
-
-    def arithmetic(self) -> tuple[list[str], int]:
-        return replay_arithmetic(self.spec, self.settings.training_start, self.frames, self.settings.training_iter)
-
-
-def replay_arithmetic(spec: Spec, start: int, frequency: int, iterations: int) -> tuple[list[str], int]:
-    """How frames become gradient steps, in words, and how many of them a session makes."""
-    memory = spec.agent.memory
-    assert memory is not None, "the schema gives every off-policy algorithm a memory"
-    steps = max(0, spec.env.max_frame - start) // frequency * iterations
-    ratio = iterations * memory.batch_size / frequency
-    return [
-        f"{steps:,} gradient steps of {memory.batch_size} from frame {start:,} on,"
-        f" {iterations} every {frequency} frames",
-        f"each transition is learnt from about {ratio:g} times; replay of {memory.max_size:,} transitions",
-    ], steps

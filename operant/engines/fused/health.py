@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from operant.envs.find_functional import find_functional
-from operant.envs.functional import Discrete
+from operant.envs.functional import Continuous, Discrete
 from operant.run.progress import Progress
-from operant.spec.schema import Spec
 
 COLLAPSED = 0.01  # of the largest entropy that the actions allow
 LARGEST_KL = 0.2  # per update; 0.03 to 0.05 are healthy
@@ -18,10 +16,9 @@ LARGEST_CLIP = 0.5  # share of samples; 0.2 to 0.25 are healthy
 class Health:
     """Looks at metric rows, and tells of each thing that is wrong once."""
 
-    def __init__(self, spec: Spec, tell: Callable[[str, str], None]) -> None:
+    def __init__(self, actions: Discrete | Continuous, tell: Callable[[str, str], None]) -> None:
         self._tell = tell
         self._told: set[str] = set()
-        actions = find_functional(spec.env).actions
         self._least_entropy = COLLAPSED * math.log(actions.n) if isinstance(actions, Discrete) else None
 
     def look(self, at: Progress, row: Mapping[str, float | None]) -> None:

@@ -40,12 +40,16 @@ class State(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Steps of the environments whose episodes are recorded, [T, E]: whether one ended there, how, and its score."""
+    """Steps of the environments whose episodes are recorded, [T, E]: whether one ended there, how, and what it came to.
+
+    `facts` are the problem's own, which count only where an episode ended.
+    """
 
     over: Array
     terminated: Array
     score: Array
     length: Array
+    facts: dict[str, Array]
 
 
 class Report(NamedTuple):

@@ -6,17 +6,16 @@ a lane whose session waits for the others, or is not here, is put back to what i
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 
 from operant.engines.fused import codec
 from operant.engines.fused.health import Health
 from operant.engines.fused.learner import GREEDY, RANDOM, Recorded, Report, State
-from operant.engines.fused.playing import RANDOM_EPISODES, Ended, Player
+from operant.engines.fused.playing import RANDOM_EPISODES, Ended, Player, Result, ended_at, mean_parts
 from operant.engines.fused.program import Program, lane_of, stacked, updates_left
 from operant.engines.fused.tracker import Tracker
+from operant.envs.functional import Continuous, Discrete
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session
@@ -26,12 +25,12 @@ from operant.spec.schema import Spec
 class Lane:
     """One session in its place of the program."""
 
-    def __init__(self, session: Session, index: int, spec: Spec) -> None:
+    def __init__(self, session: Session, index: int, spec: Spec, actions: Discrete | Continuous) -> None:
         self.session = session
         self.index = index
         self.spec = spec
         self.tracker = Tracker()
-        self.health = Health(spec, session.event)
+        self.health = Health(actions, session.event)
 
     @property
     def at(self) -> Progress:
@@ -102,6 +101,9 @@ class Course:
         """Log, evaluate and save, each when it is due."""
         due = {kind: [lane for lane in lanes if lane.session.due(kind, lane.at)] for kind in ("log", "eval")}
         played = self.evaluate(due["eval"], "eval")
+        # Copied whole and once: cutting a lane out of every array on the device would be a program for each shape.
+        saving = [lane for lane in lanes if lane.session.due("save", lane.at)]
+        states = codec.to_host(self.states) if saving else None
         for lane in lanes:
             at = lane.at
             row: dict[str, float | None] = {}
@@ -111,21 +113,14 @@ class Course:
                 lane.health.look(at, row)
                 row["perf/frames_per_second"] = at.frames / at.seconds if at.seconds > 0 else None
             if lane in due["eval"]:
-                score = float(np.mean([over.score for over in played[lane.index]]))
-                row |= {
-                    "eval/score": score,
-                    "eval/length": float(np.mean([over.length for over in played[lane.index]])),
-                }
+                ended = played[lane.index]
+                score = float(np.mean([over.score for over in ended]))
+                row |= {"eval/score": score, "eval/length": float(np.mean([over.length for over in ended]))}
+                row |= mean_parts("eval", ended)
             if row:
                 lane.session.log(at, row)
-            if lane.session.due("save", at):
-                self.save(lane, at, score)
-
-    def save(self, lane: Lane, at: Progress, score: float | None) -> None:
-        """Publish a checkpoint of one lane."""
-        state = codec.to_host(lane_of(self.states, lane.index))
-        facts = lane.tracker.state()
-        lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
+            if lane in saving:
+                save(lane, lane_of(states, lane.index), at, score)
 
     def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[Ended]]:
         """Play greedily on the fixed seeds and record the episodes; by lane."""
@@ -144,6 +139,7 @@ class Course:
         for lane in lanes:
             scores = [over.score for over in played[lane.index]]
             row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
+            row |= mean_parts("final", played[lane.index])
             lane.session.log(lane.at, row | {"final/episodes": len(scores)})
 
     def measure_random(self) -> None:
@@ -155,14 +151,20 @@ class Course:
                 lane.session.anchor("random", float(np.mean(scores)))
 
 
+def save(lane: Lane, state: State, at: Progress, score: float | None) -> None:
+    """Publish a checkpoint of one lane, whose state is on the host."""
+    facts = lane.tracker.state()
+    lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
+
+
 def finished(recorded: Recorded, updates: int) -> list[Ended]:
     """The episodes that ended in the recorded environments during a chunk, in the order they ended."""
-    over, terminated, score, length = (part[:updates].reshape(-1, part.shape[-1]) for part in recorded)
-    rows: list[tuple[Any, ...]] = list(zip(*np.nonzero(over), strict=True))
-    return [Ended(None, float(score[row]), int(length[row]), bool(terminated[row])) for row in rows]
+    rows: Recorded = jax.tree.map(lambda part: part[:updates].reshape(-1, part.shape[-1]), recorded)
+    found = Result(rows.score, rows.length, rows.terminated, rows.facts)
+    return [ended_at(found, at) for at in zip(*np.nonzero(rows.over), strict=True)]
 
 
 def as_episode(ended: Ended, env: str, split: str, at: Progress) -> Episode:
     """The record of an episode that ended."""
     how = "terminated" if ended.terminated else "truncated"
-    return Episode(env, split, ended.seed, at, ended.score, ended.length, how)
+    return Episode(env, split, ended.seed, at, ended.score, ended.length, how, parts=ended.parts)

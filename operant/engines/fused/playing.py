@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -29,27 +29,50 @@ class Match(NamedTuple):
     length: Array
     over: Array
     terminated: Array
+    facts: dict[str, Array]
+
+
+class Result(NamedTuple):
+    """What episodes [E] came to."""
+
+    score: Array
+    length: Array
+    terminated: Array
+    facts: dict[str, Array]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """An episode that ended."""
+    """An episode that ended; `parts` are the facts that its problem told of it."""
 
     seed: int | None
     score: float
     length: int
     terminated: bool
+    parts: dict[str, float] = field(default_factory=dict)
 
 
-def play(learner: Learner, policy: Policy, seeds: Array, wanted: Array, way: Array) -> tuple[Array, Array, Array]:
-    """Scores, lengths and endings of one episode for each seed [E]; those not `wanted` are not waited for."""
+def mean_parts(split: str, ended: Sequence[Ended]) -> dict[str, float]:
+    """The mean of each part over episodes, as columns of a row."""
+    return {f"{split}/{name}": float(np.mean([over.parts[name] for over in ended])) for name in ended[0].parts}
+
+
+def play(learner: Learner, policy: Policy, seeds: Array, wanted: Array, way: Array) -> Result:
+    """One episode for each seed [E], played to its end; those not `wanted` are not waited for."""
     env = learner.env
     # A seed's own key begins its episode, so a problem that can name a game by its seed plays that very game.
     keys = jax.vmap(jax.random.key)(seeds)
     world, observation = jax.vmap(env.reset)(keys)
     count = len(seeds)
     start = Match(
-        jnp.int32(1), world, observation, jnp.zeros(count), jnp.zeros(count, jnp.int32), ~wanted, jnp.zeros(count, bool)
+        jnp.int32(1),
+        world,
+        observation,
+        jnp.zeros(count),
+        jnp.zeros(count, jnp.int32),
+        ~wanted,
+        jnp.zeros(count, bool),
+        {name: jnp.zeros(count) for name in env.facts},
     )
 
     def step(now: Match) -> Match:
@@ -66,10 +89,17 @@ def play(learner: Learner, policy: Policy, seeds: Array, wanted: Array, way: Arr
             now.length + going,
             now.over | outcome.terminated | outcome.truncated,
             now.terminated | (going & outcome.terminated),
+            {name: jnp.where(going, outcome.facts[name], old) for name, old in now.facts.items()},
         )
 
     end = lax.while_loop(lambda now: ~now.over.all(), step, start)
-    return end.score, end.length, end.terminated
+    return Result(end.score, end.length, end.terminated, end.facts)
+
+
+def ended_at(found: Result, at: Any, seed: int | None = None) -> Ended:
+    """The episode at an index of results on the host."""
+    parts = {name: float(value[at]) for name, value in found.facts.items()}
+    return Ended(seed, float(found.score[at]), int(found.length[at]), bool(found.terminated[at]), parts)
 
 
 def _at(keys: Array, number: Any) -> Array:
@@ -83,7 +113,7 @@ class Player:
         self._together = min(together, MOST_TOGETHER)
         self._lanes = lanes
 
-        def of_lanes(policies: Policy, seeds: Array, wanted: Array, way: Array) -> tuple[Array, Array, Array]:
+        def of_lanes(policies: Policy, seeds: Array, wanted: Array, way: Array) -> Result:
             return jax.vmap(lambda policy: play(learner, policy, seeds, wanted, way))(policies)
 
         self._play = jax.jit(of_lanes, compiler_options=options)
@@ -94,10 +124,9 @@ class Player:
         for start in range(0, episodes, self._together):
             seeds = np.arange(first_seed + start, first_seed + start + self._together, dtype=np.uint32)
             wanted = np.arange(start, start + self._together) < episodes
-            found = jax.device_get(self._play(policies, seeds, wanted, np.int32(way)))
-            for lane, (scores, lengths, terminated) in zip(ended, zip(*found, strict=True), strict=True):
-                rows = zip(seeds.tolist(), scores.tolist(), lengths.tolist(), terminated.tolist(), strict=True)
-                lane += [Ended(*row) for row, is_wanted in zip(rows, wanted, strict=True) if is_wanted]
+            found: Result = jax.device_get(self._play(policies, seeds, wanted, np.int32(way)))
+            for lane, rows in enumerate(ended):
+                rows += [ended_at(found, (lane, i), int(seeds[i])) for i in np.flatnonzero(wanted)]
         return ended
 
     def one(self, policy: Policy, first_seed: int, episodes: int, way: int) -> Iterator[Ended]:

@@ -17,17 +17,7 @@ from jax import Array, lax
 
 from operant.engines.fused import losses, nets, normalise, policies, worlds
 from operant.engines.fused.devices import Axis, mean_over, own_key
-from operant.engines.fused.learner import (
-    GREEDY,
-    RANDOM,
-    Learner,
-    Line,
-    Policy,
-    Report,
-    State,
-    left_of,
-    line_of,
-)
+from operant.engines.fused.learner import GREEDY, RANDOM, Learner, Line, Policy, Report, State, left_of, line_of
 from operant.engines.fused.normalise import Moments
 from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.shuffle import shuffled
@@ -148,7 +138,8 @@ class Ppo(Learner):
         """One rollout and what is learnt from it."""
         key, of_play, of_order = jax.random.split(state.mind.key, 3)
         after, steps, cuts, tally = self.rollout(state, own_key(axis, of_play))
-        after, recorded, ended = worlds.account(after, steps.reward, steps.terminated, steps.truncated, axis)
+        ends = (steps.reward, steps.terminated, steps.truncated)
+        after, recorded, ended = worlds.account(after, *ends, steps.facts, axis)
         samples, running, rewards = self.judged(state, steps, cuts, after.observation, hyper, axis)
         frame = (state.mind.update + 1).astype(jnp.float32) * self.frames
         learnt = self.learn(state, samples, own_key(axis, of_order), hyper, frame, axis)
@@ -186,7 +177,8 @@ class Ppo(Learner):
                 cuts = worlds.keep_cut(cuts, outcome)
             ends = (outcome.reward, outcome.terminated, outcome.truncated)
             seen = now.observation.astype(self.storage)
-            return (after, tally, cuts), Step(seen, mask, action, *ends, successor)
+            facts = worlds.recorded_facts(outcome)
+            return (after, tally, cuts), Step(seen, mask, action, *ends, successor, facts)
 
         (after, tally, cuts), steps = lax.scan(step, (start, tally, cuts), (noise, keys))
         return after, steps, cuts, tally

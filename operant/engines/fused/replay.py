@@ -92,17 +92,17 @@ def play(
     )
     tally = worlds.empty_tally(env, start.worlds, action)
 
-    def step(carry: tuple[Playing, Tally], given: tuple[Array, Array]) -> tuple[Any, tuple[Array, ...]]:
+    def step(carry: tuple[Playing, Tally], given: tuple[Array, Array]) -> tuple[Any, tuple[Any, ...]]:
         (now, ring), tally = carry
         action = act(now.observation, given[0][:, 2], given[0][:, 3:])
         after, tally, outcome = worlds.step(env, now, tally, policies.to_env(env.actions, action), given[1])
         reward = outcome.reward if clip is None else jnp.clip(outcome.reward, -clip, clip)
         one = Transition(now.observation, action, reward, outcome.observation, outcome.terminated)
-        told = (now.observation, outcome.reward, outcome.terminated, outcome.truncated)
-        return (Playing(after, add(ring, one)), tally), told
+        told = (outcome.reward, outcome.terminated, outcome.truncated, worlds.recorded_facts(outcome))
+        return (Playing(after, add(ring, one)), tally), (now.observation, *told)
 
-    (after, tally), (seen, reward, terminated, truncated) = lax.scan(step, (start, tally), (bits, keys))
-    counted, recorded, ended = worlds.account(after.worlds, reward, terminated, truncated, axis)
+    (after, tally), (seen, reward, terminated, truncated, facts) = lax.scan(step, (start, tally), (bits, keys))
+    counted, recorded, ended = worlds.account(after.worlds, reward, terminated, truncated, facts, axis)
     return Playing(counted, after.ring), seen, tally, recorded, ended
 
 

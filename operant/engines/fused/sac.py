@@ -18,9 +18,9 @@ from jax import Array, lax
 
 from operant.engines.fused import losses, nets, normalise, policies, replay, worlds
 from operant.engines.fused.devices import Axis, mean_over, own_key
-from operant.engines.fused.dqn import replay_arithmetic
-from operant.engines.fused.learner import GREEDY, RANDOM, Learner, Policy, Report, State, left_of
+from operant.engines.fused.learner import GREEDY, RANDOM, Policy, Report, State, left_of
 from operant.engines.fused.normalise import Moments
+from operant.engines.fused.off_policy import OffPolicy
 from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.replay import Playing, Ring, Transition
 from operant.envs.functional import Discrete, FunctionalEnv
@@ -62,24 +62,18 @@ class Mind(NamedTuple):
     update: Array
 
 
-class Sac(Learner):
-    """The learner; `size` transitions of a batch are on each device."""
+class Sac(OffPolicy):
+    """The learner."""
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         assert isinstance(spec.agent.algorithm, SacSpec)
-        assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
-        self.spec, self.env, self.settings, self.net = spec, env, spec.agent.algorithm, spec.agent.net
+        super().__init__(spec, env, spec.agent.algorithm)
+        self.settings = spec.agent.algorithm
         self.discrete = isinstance(env.actions, Discrete)
         self.count = policies.outputs_of(env.actions)
-        self.frames = self.settings.training_frequency
-        self.local = spec.env.num_envs // spec.meta.devices
-        self.steps = self.frames // spec.env.num_envs
-        self.capacity = spec.agent.memory.max_size // spec.env.num_envs
-        self.size = spec.agent.memory.batch_size // spec.meta.devices
         # One number needs neither limit nor decay: both are for networks.
         plain = self.net.optimizer.model_copy(update={"clip_grad_norm": None, "weight_decay": 0.0})
-        self.optimiser, self.plain = Optimiser(self.net.optimizer), Optimiser(plain)
-        self.dtype, self.storage = jnp.dtype(spec.meta.precision), jnp.dtype(spec.meta.storage)
+        self.plain = Optimiser(plain)
         largest = self.settings.discrete_entropy * math.log(self.count) if self.discrete else -float(self.count)
         self.target_entropy = self.settings.entropy_scale * largest
 
@@ -256,6 +250,3 @@ class Sac(Learner):
         drawn = self.explore(policy, way == RANDOM, observation, bits[:, 0], bits)
         best = jnp.argmax(output, -1).astype(jnp.int32) if self.discrete else jnp.tanh(output[:, : self.count])
         return jnp.where(way == GREEDY, best, drawn)
-
-    def arithmetic(self) -> tuple[list[str], int]:
-        return replay_arithmetic(self.spec, self.settings.training_start, self.frames, self.settings.training_iter)

@@ -62,8 +62,10 @@ def train_group(places: Sequence[Place], until: int | None, stop: StopRequest) -
         sessions = [stack.enter_context(place.run.session(until, stop)) for place in places]
         for place, session in zip(places, sessions, strict=True):
             _note_place(session, place, device)
-        lanes = [Lane(*each) for each in zip(sessions, (place.lane for place in places), specs, strict=True)]
-        Course(Program(build_learner(specs[0]), places[0].lanes), lanes).run()
+        learner = build_learner(specs[0])
+        members = zip(sessions, (place.lane for place in places), specs, strict=True)
+        lanes = [Lane(*each, learner.env.actions) for each in members]
+        Course(Program(learner, places[0].lanes), lanes).run()
 
 
 def _note_place(session: Session, place: Place, device: str) -> None:

@@ -35,7 +35,10 @@ class Tally(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step of every environment, as a learner sees it; `successor` is the observation before any reset."""
+    """One step of every environment, as a learner sees it; `successor` is the observation before any reset.
+
+    `facts` are those of the recorded environments only.
+    """
 
     observation: Array
     mask: Array | None
@@ -44,6 +47,7 @@ class Step(NamedTuple):
     terminated: Array
     truncated: Array
     successor: Array
+    facts: dict[str, Array]
 
 
 class Ended(NamedTuple):
@@ -86,7 +90,7 @@ def step(env: FunctionalEnv, worlds: Worlds, tally: Tally, action: Array, keys: 
 
 
 def account(
-    worlds: Worlds, reward: Array, terminated: Array, truncated: Array, axis: Axis
+    worlds: Worlds, reward: Array, terminated: Array, truncated: Array, facts: dict[str, Array], axis: Axis
 ) -> tuple[Worlds, Recorded, Ended]:
     """What a rollout [T, N] adds to scores and lengths, and the episodes that ended in it.
 
@@ -101,9 +105,15 @@ def account(
     start = (worlds.score, worlds.length)
     (score, length), (scores, lengths) = lax.scan(add, start, (reward, over), unroll=unrolled(len(reward)))
     sums = (over.sum(), jnp.where(over, scores, 0.0).sum(), jnp.where(over, lengths, 0).sum())
-    recorded = Recorded(*(part[:, :RECORDED] for part in (over, terminated, scores, lengths)))
+    first = [part[:, :RECORDED] for part in (over, terminated, scores, lengths)]
+    recorded = Recorded(first[0], first[1], first[2], first[3], facts)
     ended = sum_over(axis, Ended(*(each.astype(jnp.float32) for each in sums)))
     return worlds._replace(score=score, length=length), recorded, ended
+
+
+def recorded_facts(outcome: Outcome) -> dict[str, Array]:
+    """What this step would have an episode remembered by, of the environments whose episodes are written down."""
+    return {name: value[:RECORDED] for name, value in outcome.facts.items()}
 
 
 def told(tally: Tally, steps: int, axis: Axis) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES, DELTAS, MAX_HP, SIPHON, SIZE, STAGES
 from operant.envs.hackmatrix.legend import ENTRIES
-from operant.envs.hackmatrix.replay import Frame
+from operant.envs.hackmatrix.replay import WON, Frame
 from operant.envs.hackmatrix.tiles import BACKGROUND, COLOURS, FAINT, INK, SIDE, font, tile
 
 WIDTH, HEIGHT = 912, 624  # both divide by 16, as films want it
@@ -109,14 +109,15 @@ def _draw_thoughts(pen: ImageDraw.ImageDraw, frame: Frame, y: int) -> int:
     if frame.action is not None:
         pen.text((_PANEL, y), f"next: {ACTION_NAMES[frame.action]}", INK, font(18))
     elif frame.over:
-        pen.text((_PANEL, y), frame.over, COLOURS["virus"], font(18))
+        ink = COLOURS["exit" if frame.over == WON else "virus"]
+        pen.text((_PANEL, y), frame.over, ink, font(18))
     if frame.value is not None:
         pen.text((WIDTH - 16, y + 2), f"value {frame.value:.2f}", FAINT, font(15), anchor="ra")
     y += 28
     for action, chance in frame.likeliest(_CHANCES):
         chosen = action == frame.action
         pen.text((_PANEL, y + 7), ACTION_NAMES[action], INK if chosen else FAINT, font(14), anchor="lm")
-        start, end = _PANEL + 66, WIDTH - 66
+        start, end = _PANEL + 66, WIDTH - 74
         pen.rounded_rectangle((start, y, end, y + 14), 3, "#222b3b")
         if chance * (end - start) >= 3:
             fill = COLOURS["player"] if chosen else "#47617f"

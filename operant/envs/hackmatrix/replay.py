@@ -16,6 +16,7 @@ from operant.errors import UsageError
 
 FORMAT = 1
 GAME = "HackMatrix-v0"
+WON = "won"
 _WRITES_ONE = "operant play hackmatrix --replay FILE    (writes one)"
 
 
@@ -95,7 +96,7 @@ def _ending(outcome: Outcome) -> str:
     if outcome.refused:
         return "illegal action"
     if outcome.won or outcome.died:
-        return "won" if outcome.won else "died"
+        return WON if outcome.won else "died"
     return "time up" if outcome.truncated else ""
 
 

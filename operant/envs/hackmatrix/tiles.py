@@ -82,7 +82,7 @@ def _draw_ground(pen: ImageDraw.ImageDraw, cell: dict[str, Any], crowded: bool) 
         _draw_block(pen, block, crowded)
     if cell["isExit"]:
         pen.rounded_rectangle(_at(0.5, 0.5, 0.46), 12, "#173d2b", COLOURS["exit"], 6)
-        _write(pen, (0.5, 0.83), "EXIT", 0.17, COLOURS["exit"])
+        _write(pen, (0.5, 0.87), "EXIT", 0.17, COLOURS["exit"])
     if cell["siphonCenter"]:
         for x, y in ((0.12, 0.0), (0.0, 0.12)):
             side = SIDE * _FINE

@@ -31,6 +31,7 @@ class Files:
     attempts: int = 1
     anchors: dict[str, float] | None = field(default_factory=lambda: {"random": 20.0})
     episodes: Sequence[dict[str, Any]] = ()
+    parts: dict[str, float] = field(default_factory=dict)
     torn: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
@@ -45,7 +46,8 @@ class Files:
         if self.final is not None:
             at = {"frames": 1000, "updates": len(self.returns), "episodes": 99, "tokens": 0, "seconds": 3.0}
             ends = {"final/low": self.final - 5, "final/high": self.final + 5, "final/episodes": 100}
-            rows.append({**at, "final/score": self.final, **ends})
+            parts = {f"final/{name}": value for name, value in self.parts.items()}
+            rows.append({**at, "final/score": self.final, **ends, **parts})
         return rows
 
 

@@ -43,6 +43,7 @@ class HackMatrixEnv(FunctionalEnv):
     actions: ClassVar[Discrete] = Discrete(ACTION_COUNT)
     masked: ClassVar[bool] = True
     reductions: ClassVar[Mapping[str, Reduction]] = MappingProxyType({"stats/highest_stage": "max"})
+    facts: ClassVar[tuple[str, ...]] = ("stage", "won")
 
     def reset(self, key: Array) -> tuple[State, Array]:
         words = settled(pack(lay_out(unpack(settled(new_games(source_of(key)))))))
@@ -80,15 +81,16 @@ class HackMatrixEnv(FunctionalEnv):
 
     def _outcome(self, game: Game, report: Report, action: Array, observation: Array) -> Outcome:
         terminated = report.done
+        facts = {"stage": game.stage.astype(jnp.float32), "won": report.won.astype(jnp.float32)}
         metrics = {f"reward/{name}": value for name, value in report.parts.items()}
         metrics |= {
             "actions/move_frac": (action < SIPHON).astype(jnp.float32),
             "actions/siphon_frac": (action == SIPHON).astype(jnp.float32),
             "actions/program_frac": (action > SIPHON).astype(jnp.float32),
-            "stats/highest_stage": game.stage.astype(jnp.float32),
+            "stats/highest_stage": facts["stage"],
         }
         reward = sum(report.parts.values(), start=jnp.float32(0))
-        return Outcome(observation, reward, terminated, (game.steps >= self.limit) & ~terminated, metrics)
+        return Outcome(observation, reward, terminated, (game.steps >= self.limit) & ~terminated, metrics, facts)
 
 
 def source_of(key: Array) -> Source:

@@ -12,6 +12,7 @@ from operant.engines.fused.learners import LEARNERS
 from operant.engines.fused.optimise import RULES
 from operant.engines.fused.suits import ALGORITHMS, OPTIMISERS
 from operant.engines.fused.together import groups
+from operant.envs.functional import Discrete
 from operant.run.progress import Progress
 from operant.run.run import Run
 from operant.spec.proximal import PpoSpec
@@ -51,7 +52,7 @@ def test_auto_scale_keeps_minibatches_and_bounds_gradient_steps(envs: int, expec
 
 def test_a_policy_that_goes_wrong_is_told_once():
     told: list[str] = []
-    health = Health(Spec.model_validate({"engine": "fused"}), lambda kind, words: told.append(words))
+    health = Health(Discrete(2), lambda kind, words: told.append(words))
     fine = {"policy/entropy": 0.5, "policy/kl": 0.01, "policy/clip_fraction": 0.1}
     health.look(Progress(), fine)
     assert told == []

@@ -43,19 +43,20 @@ def test_scores_go_on_over_rollouts_and_every_episode_is_counted():
     reward = jnp.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
     terminated = jnp.array([[True, False, False], [False, False, False]])
     truncated = jnp.array([[False, False, False], [False, True, False]])
-    after, recorded, ended = worlds.account(before, reward, terminated, truncated, None)
+    after, recorded, ended = worlds.account(before, reward, terminated, truncated, {"stage": reward}, None)
     assert after.score.tolist() == [1.0, 0.0, 7.0]
     assert after.length.tolist() == [1, 0, 3]
     assert [float(part) for part in ended] == [2.0, 6.0 + 4.0, 3.0 + 2.0]
     rows = finished(jax.tree.map(lambda part: np.asarray(part)[None], recorded), 1)
     assert [(row.score, row.length, row.terminated) for row in rows] == [(6.0, 3, True), (4.0, 2, False)]
+    assert [row.parts for row in rows] == [{"stage": 1.0}, {"stage": 2.0}]
 
 
 def test_only_the_first_environments_are_recorded():
     many = RECORDED + 5
     zeros = jnp.zeros((2, many))
     start = Worlds(None, zeros[0], zeros[0], jnp.zeros(many, jnp.int32))
-    _, recorded, ended = worlds.account(start, zeros, zeros == 0, zeros > 0, None)
+    _, recorded, ended = worlds.account(start, zeros, zeros == 0, zeros > 0, {}, None)
     assert recorded.over.shape == (2, RECORDED)
     assert float(ended.episodes) == 2 * many
 

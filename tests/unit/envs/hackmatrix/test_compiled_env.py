@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from operant.envs.functional import Outcome
 from operant.envs.hackmatrix.compiled.env import HackMatrixEnv
 from operant.envs.hackmatrix.compiled.exchange import plain_of, state_of
 from operant.envs.hackmatrix.compiled.state import GAME_WORDS, HISTORY_SHAPE
@@ -46,8 +47,27 @@ def test_time_runs_out_on_the_step_that_completes_a_stage() -> None:
     alone, many = step(states, [3] * SIDE_BY_SIDE), advance(states, [3] * SIDE_BY_SIDE, keys)
     assert many.outcome.truncated.all()
     assert (many.outcome.metrics["stats/highest_stage"] == 4).all()
+    assert {(float(stage), float(won)) for stage, won in told(many.outcome)} == {(4.0, 0.0)}
     assert np.array_equal(alone.outcome.observation, many.outcome.observation)
     assert {plain_of(words).stage for words in many.states.words} == {1}
+
+
+def test_a_won_game_is_told_as_such() -> None:
+    state = random_state(Random(0))
+    state.player.at, state.exit, state.stage = 34, 35, 8
+    state.cells = [Cell()] * 35 + [Cell("exit")]
+    state.enemies, state.transmissions = [], []
+    states = together([state_of(state, (1, k), 5, 40) for k in range(SIDE_BY_SIDE)])
+    keys = jax.random.split(jax.random.key(3), SIDE_BY_SIDE)
+    right_or_down = [3 if k % 2 else 1 for k in range(SIDE_BY_SIDE)]
+    found = told(advance(states, right_or_down, keys).outcome)
+    assert {(float(stage), float(won)) for stage, won in found[1::2]} == {(8.0, 1.0)}
+    assert {(float(stage), float(won)) for stage, won in found[::2]} == {(8.0, 0.0)}
+
+
+def told(outcome: Outcome) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Stage and victory of every game."""
+    return list(zip(np.asarray(outcome.facts["stage"]), np.asarray(outcome.facts["won"]), strict=True))
 
 
 def test_states_go_to_and_fro() -> None:
@@ -76,5 +96,6 @@ def test_what_a_learner_needs_to_know() -> None:
     shares = {f"actions/{kind}_frac" for kind in ("move", "siphon", "program")}
     assert set(outcome.metrics) == parts | shares | {"stats/highest_stage"}
     assert ENV.reductions == {"stats/highest_stage": "max"}
+    assert tuple(outcome.facts) == ENV.facts == ("stage", "won")
     assert (ENV, hash(ENV)) == (HackMatrixEnv(), hash(HackMatrixEnv()))
     assert HackMatrixEnv(limit=5) != ENV

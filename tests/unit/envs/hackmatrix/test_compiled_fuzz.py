@@ -144,6 +144,8 @@ EXPECTED = {
     *ACTION_NAMES, "refused", "died", "won", "stage completed", "out of time", "another exit than the gate",
     "36 enemies", "enemies on one cell", "killed by a siphon's enemy", "poor siphon", "wasted reset", "eight snapshots",
 }  # fmt: skip
+# Met about once in a hundred thousand steps: the quick test's seed meets it, three of the ten seeds below do not.
+RARE = {"another exit than the gate"}
 
 
 def test_the_forms_agree() -> None:
@@ -160,7 +162,7 @@ def test_the_forms_agree_for_a_million_steps(seed: int) -> None:
     fuzz = Fuzz(seed)
     fuzz.play(1 + 100_000 // SIDE_BY_SIDE)
     print(seed, sorted(fuzz.reached.items()))
-    assert EXPECTED - set(fuzz.reached) == set()
+    assert EXPECTED - RARE - set(fuzz.reached) == set()
 
 
 def test_ordinary_play_never_meets_the_capacities() -> None:
