@@ -23,9 +23,10 @@ def models(context: typer.Context, as_json: AsJson = False) -> int | None:
     """
     if context.invoked_subcommand is not None:
         return None
-    from operant.engines.language.fetch import MODELS, fetched
+    from operant.engines import load
 
-    rows = [{"name": name, "about": one.about, "file": fetched(name)} for name, one in MODELS.items()]
+    known = load("language").models()
+    rows = [{"name": name, "about": about, "file": file} for name, (about, file) in known.items()]
     if as_json:
         document({"models": rows, "exit": EXIT_DONE})
         return EXIT_DONE
@@ -45,11 +46,10 @@ def fetch(
     \b
       operant models fetch smollm2-135m-instruct
     """
-    from operant.engines.language.fetch import checksum
-    from operant.engines.language.fetch import fetch as get
+    from operant.engines import load
 
-    path = get(name)
-    facts = {"name": name, "file": path, "bytes": path.stat().st_size, "sha256": checksum(path)}
+    path, checksum = load("language").fetch_model(name)
+    facts = {"name": name, "file": path, "bytes": path.stat().st_size, "sha256": checksum}
     if as_json:
         document(facts | {"exit": EXIT_DONE})
     else:

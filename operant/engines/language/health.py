@@ -25,7 +25,7 @@ class Health:
         self._told: set[str] = set()
 
     def look(self, groups: Sequence[Group]) -> None:
-        """Alert to answers that cannot be read, are cut off, or are all worth the same; stop if none could be judged."""
+        """Alert to answers that cannot be read, are cut off, or are all worth the same; stop if none was judged."""
         answers = [(group, answer) for group in groups for answer in group.answers]
         if not answers:
             note = next((note for group in groups for note in group.errors), "no reason given")
