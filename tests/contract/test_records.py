@@ -14,7 +14,6 @@ from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, finish, result
 
-
 WEIGHTS = ("policy.safetensors", "model.safetensors")
 
 

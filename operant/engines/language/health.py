@@ -38,10 +38,11 @@ class Health:
         unread = sum(each.verdict.outcome == "unparsed" for _, each in answers) / len(answers)
         if unread > MANY:
             self.once("unparsed", f"no answer was found in {unread:.0%} of the completions; one of them: {text!r}")
-        cut = sum(each.completion.finish == "length" for _, each in answers) / len(answers)
-        if cut > MANY:
-            limit = group.prompt.max_tokens
-            self.once("truncated", f"{cut:.0%} of the completions were cut off at {limit} tokens (env.text.max_tokens)")
+        cut = [each for _, each in answers if each.completion.finish == "length"]
+        if len(cut) > MANY * len(answers) and not any(each.reward for each in cut):
+            share, limit = len(cut) / len(answers), group.prompt.max_tokens
+            words = f"{share:.0%} of the completions were cut off at {limit} tokens (env.text.max_tokens), all worth 0"
+            self.once("truncated", words)
         if self.lab.tracker.silent_rounds >= SILENT_ROUNDS:
             self.once(
                 "no_signal",
