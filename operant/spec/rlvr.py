@@ -106,6 +106,12 @@ class VerifiedAlgorithm(Algorithm):
     overlong: Literal["keep", "mask", "zero"] = Field(
         default="keep", description="Completions cut off by length: as judged, not learnt from, or rewarded with 0."
     )
+    mismatch_coef: float = Field(
+        default=0.0,
+        ge=0,
+        le=100,
+        description="Weight of the squared difference of the trainer's and the generator's log-probabilities.",
+    )
     mismatch_limit: float | None = Field(
         default=0.5,
         gt=0,
