@@ -94,6 +94,30 @@ def check_source(source: str) -> None:
         _locate(source)
 
 
+def check_vocabulary(source: str, teacher: PreTrainedTokenizerBase, policy: PreTrainedTokenizerBase) -> None:
+    """Refuse a teacher whose tokens are not the policy's: it would be asked about other texts than were written."""
+    theirs, ours = teacher.get_vocab(), policy.get_vocab()
+    if theirs == ours:
+        return
+    differing = sorted(token for token, number in ours.items() if theirs.get(token) != number)
+    shown = f", such as {differing[0]!r}" if differing else ""
+    raise UsageError(
+        f"the teacher's vocabulary of {len(theirs):,} tokens differs from the policy's of {len(ours):,}{shown}",
+        place=source,
+        remedy="agent.algorithm.teacher: a model of the same family as agent.model.source",
+    )
+
+
+def load_tokenizer(source: str) -> PreTrainedTokenizerBase:
+    """The tokenizer of the model called `source`, without its weights."""
+    if source == "tiny":
+        return byte_tokenizer()
+    from transformers import AutoTokenizer
+
+    folder, arguments = _locate(source)
+    return AutoTokenizer.from_pretrained(folder, **arguments)
+
+
 def write_folder(policy: Policy, path: Path) -> Path:
     """Write weights, configuration and tokenizer as a folder that `AutoModelForCausalLM.from_pretrained` loads.
 
