@@ -95,14 +95,16 @@ def check_source(source: str) -> None:
 
 
 def check_vocabulary(source: str, teacher: PreTrainedTokenizerBase, policy: PreTrainedTokenizerBase) -> None:
-    """Refuse a teacher whose tokens are not the policy's: it would be asked about other texts than were written."""
+    """Refuse a teacher that lacks tokens of the policy's, or numbers them otherwise; it may have more of them."""
     theirs, ours = teacher.get_vocab(), policy.get_vocab()
-    if theirs == ours:
+    differing = [
+        token for token, number in sorted(ours.items(), key=lambda each: each[1]) if theirs.get(token) != number
+    ]
+    if not differing:
         return
-    differing = sorted(token for token, number in ours.items() if theirs.get(token) != number)
-    shown = f", such as {differing[0]!r}" if differing else ""
     raise UsageError(
-        f"the teacher's vocabulary of {len(theirs):,} tokens differs from the policy's of {len(ours):,}{shown}",
+        f"the teacher's vocabulary differs: {len(differing):,} of the policy's {len(ours):,} tokens are not in it"
+        f" under the same number, such as {differing[0]!r}",
         place=source,
         remedy="agent.algorithm.teacher: a model of the same family as agent.model.source",
     )

@@ -52,9 +52,10 @@ def spread(scorer: Scorer, ranks: Ranks) -> Scorer:
 
 
 def _layers(model: Any) -> list[nn.Module]:
-    """The layers of a Hugging Face decoder: the longest list of modules in it."""
-    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
-    return list(max(lists, key=len, default=nn.ModuleList()))
+    """The layers of a Hugging Face decoder; none where they are not in one list, and the model is then one part."""
+    count = model.config.get_text_config().num_hidden_layers
+    lists = (module for module in model.modules() if isinstance(module, nn.ModuleList))
+    return list(next((each for each in lists if len(each) == count), ()))
 
 
 @torch.no_grad()
