@@ -16,6 +16,7 @@ from operant.engines.language.model import Policy, check_vocabulary, load_policy
 from operant.engines.language.ranks import Ranks
 from operant.engines.language.rollout import Group, Rounds
 from operant.engines.language.shard import Scorer, spread
+from operant.engines.language.sharing import shared
 from operant.engines.language.tiny import TinySizes
 from operant.engines.language.tracker import Tracker
 from operant.envs.text.mixture import Course, Part
@@ -81,7 +82,7 @@ def build_lab(spec: Spec, seeds: Seeds, checkpoint: Path | None = None) -> Itera
         read_weights(checkpoint, policy)
     course = build_course(spec, seeds)
     verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
-    generator = build_generator(policy, model)
+    generator = shared(build_generator(policy, model), Ranks())
     try:
         rounds = Rounds(policy, generator, verifiers, model.template, text.max_tokens, settings.overlong)
         yield Lab(spec, seeds, policy, rounds, course, learner)
@@ -90,14 +91,11 @@ def build_lab(spec: Spec, seeds: Seeds, checkpoint: Path | None = None) -> Itera
         generator.close()
 
 
-def build_learner(spec: Spec, seeds: Seeds, policy: Policy | None) -> Learner:
-    """Whoever trains `policy`; among several processes it trains a copy of which each has a slice.
-
-    Only the leader has a policy of its own to keep in step, with which completions are written.
-    """
+def build_learner(spec: Spec, seeds: Seeds, policy: Policy) -> Learner:
+    """Whoever trains `policy`; among several processes it trains a copy of which each has a slice."""
     settings, model, ranks = settings_of(spec), model_of(spec), Ranks()
-    trained = policy if policy is not None and ranks.alone else build_policy(model, seeds, spec.meta.device)
-    learner = Learner(trained, settings, model, seeds, ranks, policy or trained)
+    trained = policy if ranks.alone else build_policy(model, seeds, spec.meta.device)
+    learner = Learner(trained, settings, model, seeds, ranks, policy)
     if settings.teacher is not None:
         learner.teacher = load_teacher(settings.teacher, trained, model, ranks)
     return learner

@@ -76,8 +76,8 @@ class Report:
 class Learner:
     """Trains a policy's weights by one of the family's losses (final).
 
-    Among several processes each trains its slice of `policy`; after every change the leader's `written` has the whole
-    weights, with which completions are written. Alone, the two are one.
+    Among several processes each trains its slice of `policy`; after every change `written` has the whole weights, with
+    which completions are written. Alone, the two are one.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class Learner:
         settings: VerifiedAlgorithm,
         model: ModelSpec,
         seeds: Seeds,
-        ranks: Ranks,
-        written: Policy,
+        ranks: Ranks | None = None,
+        written: Policy | None = None,
     ) -> None:
         self.policy = policy
         self.settings = settings
         self.seeds = seeds
-        self.ranks = ranks
-        self.written = written
-        self.scorer = spread(Scorer(policy.model), ranks)
+        self.ranks = ranks or Ranks()
+        self.written = written or policy
+        self.scorer = spread(Scorer(policy.model), self.ranks)
         self.optimiser = Optimiser(policy.model, model.optimizer)
         self.device = self.optimiser.weights[0].device
         self.reference: Scorer | None = None
@@ -159,13 +159,11 @@ class Learner:
     @torch.no_grad()
     def _publish(self) -> None:
         """Bring the weights to whoever writes completions with them."""
-        if self.written is self.policy and self.ranks.rank == 0:
+        if self.written is self.policy:
             return
         own = dict(self.written.model.named_parameters())
         for name, weight in self.optimiser.named.items():
-            complete = whole(weight)
-            if self.ranks.rank == 0:
-                own[name].copy_(complete)
+            own[name].copy_(whole(weight))
 
     def _imitate(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
         """Add the gradients of the mean negative log-probability of given completions; returns this process's share."""

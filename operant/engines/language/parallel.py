@@ -1,7 +1,7 @@
-"""One session in several processes: the leader generates, judges and records; all of them train.
+"""One session in several processes: all of them generate and train; the leader judges and records.
 
-Process 0 is the session. It starts the others, tells them every call of its learner, and they make the same call on
-their slices of the weights and their share of each minibatch, until it says that there is nothing more to do.
+Process 0 is the session. It starts the others, tells them every call of its learner and its generator, and they make
+the same call on their slices of the weights and their share of the work, until it says that there is no more to do.
 """
 
 from __future__ import annotations
@@ -123,16 +123,23 @@ def follow() -> None:
 
 
 def _follow(run: Run, port: int, rank: int) -> None:
-    from operant.engines.language.build import build_learner, prepare_torch
+    from operant.engines.language.build import build_generator, build_learner, build_policy, model_of, prepare_torch
+    from operant.engines.language.learner import Learner
+    from operant.engines.language.sharing import SharedGenerator, shared
     from operant.run.seeding import Seeds
 
     spec = Spec.model_validate(run.spec)
     prepare_torch(spec, run.threads)
     _join(spec, TCPStore(HOST, port, spec.meta.processes, is_master=False, timeout=PATIENCE), rank)
-    learner = build_learner(spec, Seeds(run.seed), None)
+    seeds, model, ranks = Seeds(run.seed), model_of(spec), Ranks()
+    policy = build_policy(model, seeds, spec.meta.device)
+    members = {
+        Learner.__name__: build_learner(spec, seeds, policy),
+        SharedGenerator.__name__: shared(build_generator(policy, model), ranks),
+    }
     while True:
-        name, arguments = learner.ranks.hear()
-        getattr(learner, name)(*arguments)
+        who, what, arguments = ranks.hear()
+        getattr(members[who], what)(*arguments)
 
 
 def _end_with_leader() -> None:

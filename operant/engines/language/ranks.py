@@ -36,18 +36,24 @@ class Ranks:
         """Whether this process is the only one."""
         return self.size == 1
 
-    def announce(self, name: str | None, arguments: tuple[Any, ...] = ()) -> None:
-        """Tell the others what the leader is about to do, so that they do it too; nothing at all ends them."""
+    def announce(self, who: str | None, what: str = "", arguments: tuple[Any, ...] = ()) -> None:
+        """Tell the others which method of whom the leader is about to call, so that they do too; None ends them."""
         if self.rank == 0 and not self.alone:
-            dist.broadcast_object_list([name, arguments], src=0, device=CPU)
+            dist.broadcast_object_list([who, what, arguments], src=0, device=CPU)
 
-    def hear(self) -> tuple[str, tuple[Any, ...]]:
-        """What the leader does next; `Dismissed` when that is nothing."""
-        said: list[Any] = [None, ()]
+    def hear(self) -> tuple[str, str, tuple[Any, ...]]:
+        """Which method of whom the leader calls next; `Dismissed` when it is none."""
+        said: list[Any] = [None, "", ()]
         dist.broadcast_object_list(said, src=0, device=CPU)
         if said[0] is None:
             raise Dismissed
-        return said[0], said[1]
+        return said[0], said[1], said[2]
+
+    def collect(self, part: Any) -> list[Any]:
+        """The parts of all processes, which only the leader gets; of the others each keeps its own."""
+        parts: list[Any] = [part] * self.size
+        dist.gather_object(part, parts if self.rank == 0 else None, dst=0)
+        return parts
 
     def total(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Each sum over all processes; all of them name the same ones in the same order."""
@@ -96,7 +102,7 @@ def together(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, 
     @wraps(method)
     def call(self: M, *args: P.args, **kwargs: P.kwargs) -> R:
         assert not kwargs, "what is told to other processes is told by position"
-        self.ranks.announce(method.__name__, args)
+        self.ranks.announce(type(self).__name__, method.__name__, args)
         return method(self, *args, **kwargs)
 
     return call
