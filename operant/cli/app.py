@@ -30,7 +30,7 @@ COMMANDS = (
     ("compare", look.compare, "Say which of two runs is better, if that can be said."),
     ("plot", look.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("help", guide.help_, "Explain every setting of a section or algorithm."),
-    ("convert", convert.convert, "Write an SLM-Lab spec as a native one."),
+    ("convert", convert.convert, "Write a spec of another lab as a native one."),
     ("schema", guide.schema, "Print the JSON Schema of spec files."),
     ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
 )

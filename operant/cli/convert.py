@@ -1,4 +1,4 @@
-"""`operant convert`: the spec files of SLM-Lab as native ones."""
+"""`operant convert`: the spec files of other labs as native ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def convert(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Write an SLM-Lab spec, or all specs of its file, as native YAML.
+    """Write a spec of SLM-Lab, rlvr-experiments or prime-rl as native YAML.
 
     Comments say what was changed or left out, and why. A setting that has no counterpart and would
     change the results is an error, unless --lossy is given.
@@ -36,6 +36,7 @@ def convert(
     \b
       operant convert ppo_cartpole.json ppo_cartpole --out ppo.yaml
       operant convert ppo_mujoco.yaml -s env=Hopper-v5 -s max_frame=4e6
+      operant convert rl.toml --out grpo.yaml
     """
     from operant.run.layout import shown
     from operant.spec.dialects.write import native_yaml

@@ -29,7 +29,7 @@ def translation_lines(loaded: Loaded) -> list[str]:
         return []
     keys = list(dict.fromkeys(remark.key for remark in loaded.remarks))
     said = f"; {plural(len(keys), 'key')} changed or left out: {', '.join(keys)}" if keys else ""
-    return [f"an SLM-Lab spec{said}", f"  why:      operant convert {loaded.path} {loaded.spec.name}"]
+    return [f"{loaded.lab}{said}", f"  why:      operant convert {loaded.path} {loaded.spec.name}"]
 
 
 def asked_by_flags(flags: str | None) -> Flags:

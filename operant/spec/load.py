@@ -2,7 +2,7 @@
 
 A file (YAML 1.2, JSON or TOML) holds one spec, or several under their names. In a file of
 several, a name that starts with `_` is no spec but a place for YAML anchors to live. A spec
-without a `name` is called after its file. A spec in SLM-Lab's shape is translated first.
+without a `name` is called after its file. A spec in another lab's shape is translated first.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from pydantic import ValidationError
 
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
+from operant.spec.dialects.labs import lab_of
+from operant.spec.dialects.ledger import Remark
 from operant.spec.dialects.slm.commas import holds_slm, without_last_commas
-from operant.spec.dialects.slm.ledger import Remark
-from operant.spec.dialects.slm.shape import is_slm
-from operant.spec.dialects.slm.translate import translate
 from operant.spec.document import Document, Mark, Reader, Source
 from operant.spec.errors import span_of, spec_error
 from operant.spec.overrides import apply, fill
@@ -41,8 +40,8 @@ REMEDY = "operant help spec"
 class Loaded:
     """A spec and where it came from; `source` is the text of the file, word for word.
 
-    A spec of another lab is `translated`: `written` is what it says in native words, before defaults, and
-    `remarks` tell what was changed or left out.
+    `lab` tells whose words it was in, such as "an SLM-Lab spec", and is empty for a native one. `written` is what a
+    translated spec says in native words, before defaults, and `remarks` tell what was changed or left out.
     """
 
     spec: Spec
@@ -50,9 +49,14 @@ class Loaded:
     suffix: str
     path: Path | None
     builtin: bool
-    translated: bool = False
+    lab: str = ""
     remarks: tuple[Remark, ...] = ()
     written: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def translated(self) -> bool:
+        """Whether it was another lab's."""
+        return bool(self.lab)
 
 
 @dataclass(frozen=True)
@@ -69,16 +73,15 @@ class _Origin:
 
     def loaded(self, name: str, document: Document, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
         document = _named(document, name)
-        translated, remarks = is_slm(document.data), ()
-        if translated:
+        lab, remarks = lab_of(document.data), ()
+        if lab is not None:
             document, overrides = fill(document, overrides)
-            translation = translate(document, lossy)
+            translation = lab.translate(document, lossy)
             document, remarks = translation.document, translation.remarks
         document = apply(document, overrides)
         spec = _built(document)
-        return Loaded(
-            spec, self.source.text, self.suffix, self.path, self.path is None, translated, remarks, document.data
-        )
+        title = lab.title if lab is not None else ""
+        return Loaded(spec, self.source.text, self.suffix, self.path, self.path is None, title, remarks, document.data)
 
 
 def load(target: str, name: str | None = None, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
@@ -192,6 +195,9 @@ def _split(document: Document, stem: str) -> dict[str, Document]:
         cause = f"the file holds {holds}, not a spec or named specs"
         raise report([Problem(cause, document.marks[()].value, hint, REMEDY)])
     body = {key: value for key, value in data.items() if key != EDITOR_KEY}
+    lab = lab_of(body)
+    if lab is not None and lab.name_path:
+        return {_as_name(lab.name_in(body) or stem): replace(document, data=body)}
     if _is_one_spec(body):
         return {str(body.get("name", stem)): replace(document, data=body)}
     specs = {key: document.below(key) for key in body if not key.startswith("_")}

@@ -127,8 +127,14 @@ def _process_shares(spec: Spec) -> Iterable[Misfit]:
     processes, algorithm = spec.meta.processes, spec.agent.algorithm
     if processes == 1:
         return
+    if algorithm.ENGINE == "language":
+        if spec.agent.model is not None and spec.agent.model.lora is not None:
+            problem = "does not fit agent.model.lora: adapters are small enough to be trained in one process"
+            yield Misfit("meta.processes", problem, "1; or leave out agent.model.lora", 1, ("agent.model.lora",))
+        return
     if algorithm.name not in IN_PROCESSES:
-        problem = f"has no effect: {algorithm.name} learns in one process, only {' and '.join(IN_PROCESSES)} share"
+        sharing = f"{', '.join(IN_PROCESSES)} and language models"
+        problem = f"has no effect: {algorithm.name} learns in one process, only {sharing} share"
         yield Misfit("meta.processes", problem, "leave it out", 1, ("agent.algorithm.name",))
         return
     if spec.agent.net.memory:

@@ -57,7 +57,8 @@ class _Scan:
         end, names = self.key(start)
         path = self.opened(names[:-1]) + names[-1:]
         span = self.source.span(start, end)
-        self.marks.setdefault(path, Mark(span, span))
+        for depth in range(1, len(names) + 1):
+            self.marks.setdefault(self.opened(names[: depth - 1]) + names[depth - 1 : depth], Mark(span, span))
         if double:
             index = self.tables[path] = self.tables.get(path, -1) + 1
             path = (*path, index)

@@ -97,6 +97,16 @@ class VerifiedAlgorithm(Algorithm):
     sft_coef: float = Field(
         default=0.0, ge=0, le=100, description="Weight of supervised loss on the gold answers of the same prompts."
     )
+    teacher: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="A fixed model, named as `agent.model.source`, to come closer to on the tokens that were drawn.",
+    )
+    teacher_coef: float = Field(default=1.0, gt=0, le=1e3, description="Weight of the divergence from the teacher.")
+    teacher_kl: Literal["k2", "k3"] = Field(
+        default="k2", description="Its estimator; the gradient of k2 is that of the divergence itself."
+    )
     zero_variance: Literal["keep", "drop", "resample"] = Field(
         default="drop", description="Groups whose rewards are all equal teach nothing: keep, drop, or draw others."
     )
@@ -105,6 +115,12 @@ class VerifiedAlgorithm(Algorithm):
     )
     overlong: Literal["keep", "mask", "zero"] = Field(
         default="keep", description="Completions cut off by length: as judged, not learnt from, or rewarded with 0."
+    )
+    mismatch_coef: float = Field(
+        default=0.0,
+        ge=0,
+        le=100,
+        description="Weight of the squared difference of the trainer's and the generator's log-probabilities.",
     )
     mismatch_limit: float | None = Field(
         default=0.5,
@@ -136,6 +152,10 @@ class VerifiedAlgorithm(Algorithm):
             reasons["agent.algorithm.clip_low"] = f"the loss {self.loss} has no lower limit"
         if self.loss == "reinforce":
             reasons["agent.algorithm.clip_high"] = "the loss reinforce has no limit"
+        if self.teacher is None:
+            reasons |= dict.fromkeys(
+                ("agent.algorithm.teacher_coef", "agent.algorithm.teacher_kl"), "there is no teacher"
+            )
         if self.zero_variance != "resample":
             reasons["agent.algorithm.resample_rounds"] = "zero_variance is not resample"
         return reasons

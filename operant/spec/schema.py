@@ -103,7 +103,8 @@ class MetaSpec(Closed):
         default=1,
         ge=1,
         le=64,
-        description="Processes of a session that share environments and minibatches, averaging gradients; PPO and A2C.",
+        description="Processes of a session that share every minibatch: of PPO and A2C, which share environments too, "
+        "and of language models, whose weights are spread over them.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
     precision: Literal["float32", "bfloat16"] = Field(

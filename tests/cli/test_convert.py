@@ -1,4 +1,4 @@
-"""SLM-Lab files at the command line: `convert` word for word, and `train` of one as it is."""
+"""Files of other labs at the command line: `convert` word for word, and `train` of one as it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Golden, Operant, Toy
 
-FILES = Path(__file__).parents[1] / "unit" / "spec" / "dialects" / "slm" / "files"
+DIALECTS = Path(__file__).parents[1] / "unit" / "spec" / "dialects"
+FILES = DIALECTS / "slm" / "files"
 FILLED = ("-s", "env=Hopper-v5", "-s", "max_frame=4e6")
 
 # name: the words after `operant convert`
@@ -22,18 +23,24 @@ CONVERTED: dict[str, tuple[str, ...]] = {
     "older": ("older.json", "vanilla_dqn_cartpole"),
     "sac_pendulum": ("sac_pendulum.yaml",),
     "lossy": ("dqn_cartpole.yaml", "--lossy"),
+    "rlvr_gsm8k": ("rlvr_gsm8k.yaml",),
+    "rlvr_mixed": ("rlvr_mixed.yaml",),
+    "prime_rl_gsm8k": ("prime_rl_gsm8k.toml",),
+    "prime_rl_older": ("prime_rl_older.toml",),
 }
 REFUSED: dict[str, tuple[str, ...]] = {
     "no_counterpart": ("dqn_cartpole.yaml",),
     "no_such_algorithm": ("hydra_cartpole.yaml", "--lossy"),
     "left_over_variables": ("ppo_continuous.yaml", "ppo_continuous"),
     "native_already": ("ppo_cartpole",),
+    "research": ("prime_rl_research.toml",),
 }
 
 
 @pytest.fixture(autouse=True)
 def _files(here: Path) -> None:
-    shutil.copytree(FILES, here, dirs_exist_ok=True)
+    for folder in (FILES, DIALECTS / "files"):
+        shutil.copytree(folder, here, dirs_exist_ok=True)
 
 
 @pytest.mark.parametrize("name", CONVERTED)
@@ -79,3 +86,26 @@ def test_a_check_tells_what_was_changed(operant: Operant) -> None:
     words = ("check", "ppo_cartpole.json", "--no-estimate")
     assert "operant convert ppo_cartpole.json ppo_cartpole" in operant(*words).out
     assert "agent.name: left out: a label" in operant(*words, "--json").document["remarks"]
+
+
+@pytest.mark.parametrize(
+    ("file", "title"),
+    [("rlvr_gsm8k.yaml", "an rlvr-experiments spec; 36 keys"), ("prime_rl_older.toml", "a prime-rl config; 7 keys")],
+)
+def test_a_check_names_the_lab(operant: Operant, file: str, title: str) -> None:
+    small = ("-s", "agent.model.source=tiny", "-s", "env.name=copy")
+    result = operant("check", file, "--no-estimate", *small)
+    assert result.code == 0, result.err
+    assert title in result.out
+
+
+@pytest.mark.slow
+def test_a_prime_rl_file_trains_as_it_is(operant: Operant, here: Path) -> None:
+    tiny = ("agent.model.source=tiny", "agent.model.tiny.layers=1", "agent.model.tiny.width=32", "env.name=copy")
+    small = (*tiny, "env.text.max_tokens=6", "env.max_frame=32", "meta.eval_episodes=2", "meta.final_episodes=2")
+    result = operant("train", "prime_rl_older.toml", "--plain", *(word for each in small for word in ("-s", each)))
+    assert result.code == 0, result.err
+    assert "a prime-rl config; 7 keys changed or left out" in result.out
+    kept = next((here / "runs" / "prime_rl_older").glob("*/spec.toml"), None)
+    assert kept is not None
+    assert kept.read_text() == (here / "prime_rl_older.toml").read_text()

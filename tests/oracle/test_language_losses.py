@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.language.losses import PRESETS, LossSettings, Normaliser, Tokens, policy_loss, preset
+from operant.engines.language.losses import PRESETS, LossSettings, Normaliser, Tokens, divergence, policy_loss, preset
 
 LENGTHS = (3, 1, 4, 2)
 RNG = np.random.default_rng(5)
@@ -18,6 +18,7 @@ OLD = -RNG.uniform(0.1, 3.0, TOTAL)
 NEW = OLD + RNG.normal(0, 0.4, TOTAL)
 MU = OLD + RNG.normal(0, 0.8, TOTAL)
 REF = OLD + RNG.normal(0, 0.3, TOTAL)
+TEACHER = OLD + RNG.normal(0, 0.5, TOTAL)
 ENTROPY = RNG.uniform(0.1, 2.0, TOTAL)
 OWNER = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
 ADVANTAGE = np.array([1.3, -0.7, -1.1, 0.4])
@@ -33,6 +34,8 @@ CASES: dict[str, LossSettings] = {
     "k1": preset("grpo", kl="k1", kl_coef=0.1),
     "k2": preset("dapo", kl="k2", kl_coef=0.1),
     "k3": preset("gspo", kl="k3", kl_coef=0.1),
+    "teacher k2": preset("reinforce", teacher_kl="k2", teacher_coef=0.7),
+    "teacher k3": preset("grpo", teacher_kl="k3", teacher_coef=0.7, kl="k1", kl_coef=0.1),
     "entropy": preset("dapo", entropy_coef=0.01),
     "tis": preset("dapo", correction="token", correction_cap=1.1),
     "sequence tis": preset("grpo", correction="sequence", correction_cap=1.4),
@@ -69,6 +72,8 @@ def oracle(new: np.ndarray, s: LossSettings) -> float:
                 term *= min(weight, s.correction_cap)
             d = REF[i] - new[i]
             term += s.kl_coef * {"k1": -d, "k2": d * d / 2, "k3": math.exp(d) - d - 1}[s.kl]
+            t = TEACHER[i] - new[i]
+            term += s.teacher_coef * {"k2": t * t / 2, "k3": math.exp(t) - t - 1}[s.teacher_kl]
             term += s.square_coef * (new[i] - MU[i]) ** 2 - s.entropy_coef * ENTROPY[i]
             terms.append(term)
         if s.mean == "sequence":
@@ -91,6 +96,7 @@ def tokens(new: torch.Tensor, chosen: np.ndarray) -> Tokens:
         advantages=take(ADVANTAGE[OWNER]),
         owner=take(OWNER),
         reference=take(REF),
+        teacher=take(TEACHER),
         entropies=take(ENTROPY),
     )
 
@@ -132,3 +138,13 @@ def test_at_the_first_update_every_ratio_is_one(name: str) -> None:
     sums = policy_loss(same, replace(PRESETS[name], length=6), WHOLE).sums
     assert sums["ratio"].item() == TOTAL
     assert sums["kl"].item() == sums["mismatch_kl"].item() == sums["clipped"].item() == sums["masked"].item() == 0.0
+
+
+def test_the_mean_gradient_of_the_teachers_term_is_that_of_the_divergence() -> None:
+    """With k2, over every token that may be drawn: the gradient of sum p (log p - log q) by the logits of p."""
+    logits, teacher = torch.tensor(RNG.normal(0, 1, 6), requires_grad=True), torch.tensor(RNG.normal(0, 1, 6))
+    logs, fixed = torch.log_softmax(logits, 0), torch.log_softmax(teacher, 0)
+    (expected,) = torch.autograd.grad((logs.exp() * (logs - fixed)).sum(), logits, retain_graph=True)
+    terms = divergence(logs, fixed, "k2")
+    (found,) = torch.autograd.grad((logs.exp().detach() * terms).sum(), logits)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)

@@ -12,8 +12,11 @@ import torch
 
 from operant.engines.language.completion import Generator, Sampling
 from operant.engines.language.learner import Learner
-from operant.engines.language.model import Policy, load_policy
+from operant.engines.language.model import Policy, check_vocabulary, load_policy
+from operant.engines.language.ranks import Ranks
 from operant.engines.language.rollout import Group, Rounds
+from operant.engines.language.shard import Scorer, spread
+from operant.engines.language.sharing import shared
 from operant.engines.language.tiny import TinySizes
 from operant.engines.language.tracker import Tracker
 from operant.envs.text.mixture import Course, Part
@@ -72,20 +75,38 @@ def build_lab(spec: Spec, seeds: Seeds, checkpoint: Path | None = None) -> Itera
     """The parts that a spec asks for, with a checkpoint's weights where one is given; closed at the end."""
     settings, text, model = settings_of(spec), text_of(spec), model_of(spec)
     policy = build_policy(model, seeds, spec.meta.device)
-    learner = Learner(policy, settings, model, seeds)
+    learner = build_learner(spec, seeds, policy)
     if checkpoint is not None:
         from operant.engines.language.codec import read_weights
 
         read_weights(checkpoint, policy)
     course = build_course(spec, seeds)
     verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
-    generator = build_generator(policy, model)
+    generator = shared(build_generator(policy, model), Ranks())
     try:
         rounds = Rounds(policy, generator, verifiers, model.template, text.max_tokens, settings.overlong)
         yield Lab(spec, seeds, policy, rounds, course, learner)
     finally:
         verifiers.close()
         generator.close()
+
+
+def build_learner(spec: Spec, seeds: Seeds, policy: Policy) -> Learner:
+    """Whoever trains `policy`; among several processes it trains a copy of which each has a slice."""
+    settings, model, ranks = settings_of(spec), model_of(spec), Ranks()
+    trained = policy if ranks.alone else build_policy(model, seeds, spec.meta.device)
+    learner = Learner(trained, settings, model, seeds, ranks, policy)
+    if settings.teacher is not None:
+        learner.teacher = load_teacher(settings.teacher, trained, model, ranks)
+    return learner
+
+
+def load_teacher(source: str, policy: Policy, model: ModelSpec, ranks: Ranks) -> Scorer:
+    """A model that says how likely it finds the policy's completions, which it must read as the policy does."""
+    device = next(policy.model.parameters()).device
+    teacher = load_policy(source, dtype=model.dtype, device=device)
+    check_vocabulary(source, teacher.tokenizer, policy.tokenizer)
+    return spread(Scorer(teacher.model), ranks).eval().requires_grad_(False)
 
 
 def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:

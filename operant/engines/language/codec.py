@@ -16,6 +16,7 @@ from torch import Tensor
 
 from operant.engines.language.model import Policy, write_folder
 from operant.engines.language.optimise import Optimiser
+from operant.engines.language.shard import like
 from operant.errors import RunError
 
 LEARNER_FILE = "learner.safetensors"
@@ -65,4 +66,4 @@ def read_weights(folder: Path, policy: Policy, learner: dict[str, Tensor] | None
             remedy="keep agent.model as it was when the checkpoint was written, or start a new run",
         )
     for name, weight in wanted.items():
-        weight.copy_(saved[name])
+        weight.copy_(like(saved[name], weight))

@@ -6,25 +6,28 @@ in the same micro-batches, and those of the generator serve to watch, and where 
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from operant.engines.language import codec
 from operant.engines.language.lessons import Lesson, lessons_of
-from operant.engines.language.logprobs import token_logprobs
 from operant.engines.language.losses import LossSettings, Normaliser, Tokens, policy_loss
 from operant.engines.language.model import Policy
 from operant.engines.language.optimise import Optimiser
 from operant.engines.language.pack import Batch, Sample, micro_batches
+from operant.engines.language.ranks import Ranks, together
 from operant.engines.language.rollout import Group
 from operant.engines.language.settings import loss_settings
+from operant.engines.language.shard import Scorer, frozen_copy, spread, whole
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
-from operant.spec.language import ModelSpec
+from operant.spec.language import LmOptimizerSpec, ModelSpec
 from operant.spec.rlvr import VerifiedAlgorithm
 
 MEANS = {
@@ -34,18 +37,32 @@ MEANS = {
     "masked": "policy/masked",
     "entropy": "policy/entropy",
     "reference_kl": "policy/reference_kl",
+    "teacher_kl": "policy/teacher_kl",
 }
 
 
 @dataclass
 class Piece:
-    """One micro-batch, and for each of its completion tokens what the loss needs to know."""
+    """One micro-batch, and for each of its completion tokens what the loss needs to know.
+
+    `weight` is 0 for one that is only computed to keep other processes company.
+    """
 
     batch: Batch
+    weight: float
     advantages: Tensor
     generator: Tensor
     old: Tensor | None = None
     reference: Tensor | None = None
+    teacher: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A minibatch: this process's micro-batches, and the size of the whole."""
+
+    pieces: list[Piece]
+    whole: Normaliser
 
 
 @dataclass(frozen=True)
@@ -57,21 +74,67 @@ class Report:
 
 
 class Learner:
-    """Trains a policy's weights by one of the family's losses (final)."""
+    """Trains a policy's weights by one of the family's losses (final).
 
-    def __init__(self, policy: Policy, settings: VerifiedAlgorithm, model: ModelSpec, seeds: Seeds) -> None:
+    Among several processes each trains its slice of `policy`; after every change `written` has the whole weights, with
+    which completions are written. Alone, the two are one.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: VerifiedAlgorithm,
+        model: ModelSpec,
+        seeds: Seeds,
+        ranks: Ranks | None = None,
+        written: Policy | None = None,
+    ) -> None:
         self.policy = policy
         self.settings = settings
         self.seeds = seeds
+        self.ranks = ranks or Ranks()
+        self.written = written or policy
+        self.scorer = spread(Scorer(policy.model), self.ranks)
         self.optimiser = Optimiser(policy.model, model.optimizer)
-        self.device = next(policy.model.parameters()).device
-        self.reference: nn.Module | None = None
+        self.device = self.optimiser.weights[0].device
+        self.reference: Scorer | None = None
+        self.teacher: Scorer | None = None
 
+    @together
     def remember_reference(self) -> None:
         """Keep the policy as it is now to measure the divergence from, where the spec asks for that."""
         if self.settings.kl != "none":
-            self.reference = copy.deepcopy(self.policy.model).eval().requires_grad_(False)
+            self.reference = frozen_copy(self.scorer, self.ranks)
 
+    @together
+    def rehearse(self, batches: Sequence[Sequence[Sample]], lr: float) -> list[float]:
+        """Imitate one batch of given completions after the other; returns the loss of each step."""
+        optimiser = Optimiser(self.policy.model, LmOptimizerSpec(lr=lr, lr_end_fraction=0.1))
+        losses = []
+        for update, samples in enumerate(batches):
+            losses.append(self.ranks.total({"sft": self._imitate(samples)})["sft"])
+            optimiser.step(update, update / len(batches))
+        self.optimiser.adopt()
+        self._publish()
+        return losses
+
+    @together
+    def write(self, folder: Path, facts: dict[str, Any]) -> None:
+        """Save a checkpoint; the other processes only hand over their part of it."""
+        if self.ranks.rank == 0:
+            codec.write(folder, self.written, self.optimiser, facts)
+        else:
+            for part in self.optimiser.parts().values():
+                whole(part)
+
+    @together
+    def read(self, folder: Path) -> dict[str, Any]:
+        """Take up a checkpoint; returns the facts that were saved with it."""
+        facts = codec.read(folder, self.policy, self.optimiser)
+        self._publish()
+        return facts
+
+    @together
     def learn(self, groups: Sequence[Group], at: Progress, budget: int, gold: Sequence[Sample] = ()) -> Report:
         """Take a round's gradient steps, from where a run of `budget` frames now is; `gold` is imitated beside it."""
         settings, update, share = self.settings, at.updates, at.frames / budget
@@ -79,80 +142,91 @@ class Learner:
         if not lessons:
             return Report()
         size = settings.step_size
-        steps = [self._pieces(lessons[at : at + size]) for at in range(0, len(lessons), size)]
+        steps = [self._step(lessons[at : at + size]) for at in range(0, len(lessons), size)]
         several = len(steps) * settings.training_epoch > 1
-        self._prepare([piece for step in steps for piece in step], several)
+        self._prepare([piece for step in steps for piece in step.pieces], several)
         sums: defaultdict[str, float] = defaultdict(float)
         norms: list[float] = []
         for epoch in range(settings.training_epoch):
             for index in self.seeds.rng("minibatches", update, epoch).permutation(len(steps)):
                 self._gradients(steps[index], loss_settings(settings, at.frames), sums)
                 if gold:
-                    sums["sft"] += self.imitate(gold, settings.sft_coef)
+                    sums["sft"] += self._imitate(gold, settings.sft_coef)
                 norms.append(self.optimiser.step(update + len(norms), share))
-        return Report(len(norms), self._means(sums, norms))
+        self._publish()
+        return Report(len(norms), self._means(self.ranks.total(sums), norms))
 
-    def imitate(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
-        """Add the gradients of the mean negative log-probability of given completions; returns that mean."""
+    @torch.no_grad()
+    def _publish(self) -> None:
+        """Bring the weights to whoever writes completions with them."""
+        if self.written is self.policy:
+            return
+        own = dict(self.written.model.named_parameters())
+        for name, weight in self.optimiser.named.items():
+            own[name].copy_(whole(weight))
+
+    def _imitate(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
+        """Add the gradients of the mean negative log-probability of given completions; returns this process's share."""
         total = sum(len(sample.completion) for sample in samples)
         summed = 0.0
-        for batch in self._batches(samples):
-            loss = -token_logprobs(self.policy.model, batch).logprobs.sum() / total
+        for batch, counts in self._batches(samples):
+            loss = -self.scorer(batch, 1.0)[0].sum() * counts / total
             (weight * loss).backward()
             summed += float(loss.detach())
         return summed
 
-    def _gradients(self, pieces: Sequence[Piece], loss: LossSettings, sums: defaultdict[str, float]) -> None:
+    def _gradients(self, step: Step, loss: LossSettings, sums: defaultdict[str, float]) -> None:
         """Add the gradients of all micro-batches of a minibatch."""
-        whole = Normaliser(
-            tokens=sum(len(piece.batch.targets) for piece in pieces),
-            sequences=sum(len(piece.batch.samples) for piece in pieces),
-        )
         found: list[dict[str, Tensor]] = []
-        for piece in pieces:
-            scores = token_logprobs(
-                self.policy.model, piece.batch, self.settings.temperature, entropy=bool(loss.entropy_coef)
-            )
-            old = scores.logprobs.detach() if piece.old is None else piece.old
+        for piece in step.pieces:
+            logprobs, entropies = self.scorer(piece.batch, self.settings.temperature, bool(loss.entropy_coef))
             tokens = Tokens(
-                logprobs=scores.logprobs,
-                old=old,
+                logprobs=logprobs,
+                old=logprobs.detach() if piece.old is None else piece.old,
                 generator=piece.generator,
                 advantages=piece.advantages,
                 owner=piece.batch.owner,
                 reference=piece.reference,
-                entropies=scores.entropies,
+                teacher=piece.teacher,
+                entropies=entropies,
             )
-            share_of_loss = policy_loss(tokens, loss, whole)
-            share_of_loss.value.backward()
-            found.append({**share_of_loss.sums, "loss": share_of_loss.value.detach() * whole.tokens})
+            share = policy_loss(tokens, loss, step.whole)
+            (share.value * piece.weight).backward()
+            own = {**share.sums, "loss": share.value.detach() * step.whole.tokens}
+            found.append({key: value.float() * piece.weight for key, value in own.items()})
         for key in found[0]:
-            sums[key] += float(torch.stack([each[key].float() for each in found]).sum())
+            sums[key] += float(torch.stack([each[key] for each in found]).sum())
 
     @torch.no_grad()
     def _prepare(self, pieces: Sequence[Piece], several: bool) -> None:
-        """Log-probabilities before the first step: of the policy where more steps follow, and of the reference."""
+        """Log-probabilities before the first step: of the policy where more steps follow, and of fixed models."""
+        temperature = self.settings.temperature
         for piece in pieces:
             if several:
-                piece.old = token_logprobs(self.policy.model, piece.batch, self.settings.temperature).logprobs
+                piece.old = self.scorer(piece.batch, temperature)[0]
             if self.reference is not None:
-                piece.reference = token_logprobs(self.reference, piece.batch, self.settings.temperature).logprobs
+                piece.reference = self.reference(piece.batch, temperature)[0]
+            if self.teacher is not None:
+                piece.teacher = self.teacher(piece.batch, temperature)[0]
 
-    def _pieces(self, lessons: Sequence[Lesson]) -> list[Piece]:
-        """Micro-batches of a minibatch, with each token's advantage and the generator's log-probability."""
+    def _step(self, lessons: Sequence[Lesson]) -> Step:
+        """A minibatch, with each token's advantage and the generator's log-probability."""
         advantages = torch.tensor([lesson.advantage for lesson in lessons], device=self.device)
         pieces = []
-        for batch in self._batches([lesson.sample for lesson in lessons]):
+        for batch, weight in self._batches([lesson.sample for lesson in lessons]):
             drawn = [value for index in batch.samples for value in lessons[index].logprobs]
             generator = torch.tensor(drawn, dtype=torch.float32, device=self.device)
-            pieces.append(Piece(batch, advantages[batch.owner], generator))
-        return pieces
+            pieces.append(Piece(batch, weight, advantages[batch.owner], generator))
+        tokens = sum(len(lesson.sample.completion) for lesson in lessons)
+        return Step(pieces, Normaliser(tokens, len(lessons)))
 
-    def _batches(self, samples: Sequence[Sample]) -> list[Batch]:
-        made = micro_batches(samples, self.settings.pass_tokens, pad_id=self.policy.pad_id)
-        return [batch.to(self.device) for batch in made]
+    def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:
+        """This process's micro-batches, each with the weight it counts with."""
+        most = self.ranks.pass_tokens(samples, self.settings.pass_tokens)
+        made = micro_batches(samples, most, pad_id=self.policy.pad_id)
+        return [(batch.to(self.device), weight) for batch, weight in self.ranks.deal(made)]
 
-    def _means(self, sums: defaultdict[str, float], norms: list[float]) -> dict[str, float]:
+    def _means(self, sums: dict[str, float], norms: list[float]) -> dict[str, float]:
         tokens = max(sums["tokens"], 1)
         means = {name: sums[key] / tokens for key, name in MEANS.items() if key in sums}
         return {

@@ -36,7 +36,7 @@ def token_logprobs(
     head = inner.get_output_embeddings()
     check_head(inner, head)
     hidden = hidden_states(inner, batch).flatten(0, 1)[batch.at]
-    weight = _whole(head.weight)
+    weight = head.weight
     scale = 1.0 / temperature if temperature else 1.0
     rows = max(1, chunk // weight.shape[0])
     logprobs, entropies = _HeadScores.apply(hidden, weight, batch.targets, scale, rows, entropy)  # pyright: ignore[reportGeneralTypeIssues]
@@ -64,11 +64,6 @@ def check_head(inner: Any, head: nn.Module) -> None:
         raise UsageError(
             "models with a bias in the last layer are not supported: their log-probabilities would be wrong"
         )
-
-
-def _whole(weight: Tensor) -> Tensor:
-    """The head's weights in one piece, where they are spread over processes."""
-    return weight.full_tensor() if hasattr(weight, "full_tensor") else weight  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class _HeadScores(torch.autograd.Function):

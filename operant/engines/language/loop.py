@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from operant.engines.language import codec
 from operant.engines.language.build import Lab
 from operant.engines.language.completion import Sampling
 from operant.engines.language.health import Health
@@ -56,7 +55,7 @@ class Course:
         warmed = warm_up(lab, warmup) if warmup and (latest is None or lab.settings.kl != "none") else {}
         lab.learner.remember_reference()
         if latest is not None:
-            lab.tracker.restore(codec.read(latest.path, lab.policy, lab.learner.optimiser))
+            lab.tracker.restore(lab.learner.read(latest.path))
             lab.rounds.generator.load({}, lab.tracker.updates)
             return
         score = self.examination(lab.spec.meta.eval_episodes, "eval")
@@ -98,9 +97,8 @@ class Course:
 
     def save(self, score: float | None) -> None:
         """Publish a checkpoint."""
-        lab, facts = self.lab, self.lab.tracker.state()
-        optimiser = lab.learner.optimiser
-        self.session.save(self.at, lambda folder: codec.write(folder, lab.policy, optimiser, facts), score)
+        learner, facts = self.lab.learner, self.lab.tracker.state()
+        self.session.save(self.at, lambda folder: learner.write(folder, facts), score)
 
     def examination(self, count: int, split: str) -> float:
         """The mean greedy score on held-out problems, whose episodes are kept."""

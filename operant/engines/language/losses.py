@@ -49,6 +49,8 @@ class LossSettings:
     kl: Divergence = "k3"
     kl_coef: float = 0.0
     square_coef: float = 0.0
+    teacher_kl: Divergence = "k2"
+    teacher_coef: float = 0.0
     entropy_coef: float = 0.0
 
 
@@ -77,6 +79,7 @@ class Tokens:
     advantages: Tensor
     owner: Tensor
     reference: Tensor | None = None
+    teacher: Tensor | None = None
     entropies: Tensor | None = None
 
 
@@ -105,19 +108,28 @@ def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normaliser) -> Lo
     terms, clipped = _surrogate(log_ratio, tokens, settings)
     kept = keep(tokens, settings)
     terms = terms * kept * correction(tokens.old - tokens.generator, number, count, settings)
-    extra = torch.zeros_like(terms)
+    value = aggregate(terms + beside(tokens, settings), number, count, settings, whole)
+    return Loss(value, metrics(tokens, log_ratio, clipped, kept))
+
+
+def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
+    """What is added to a token's term whatever it was rewarded with: divergences, and less its entropy."""
+    extra = torch.zeros_like(tokens.logprobs)
     if settings.kl_coef:
         if tokens.reference is None:
             raise ValueError("a KL term needs the log-probabilities of a reference")
         extra = extra + settings.kl_coef * divergence(tokens.logprobs, tokens.reference, settings.kl)
+    if settings.teacher_coef:
+        if tokens.teacher is None:
+            raise ValueError("distillation needs the log-probabilities of a teacher")
+        extra = extra + settings.teacher_coef * divergence(tokens.logprobs, tokens.teacher, settings.teacher_kl)
     if settings.square_coef:
         extra = extra + settings.square_coef * (tokens.logprobs - tokens.generator).square()
     if settings.entropy_coef:
         if tokens.entropies is None:
             raise ValueError("an entropy bonus needs entropies")
         extra = extra - settings.entropy_coef * tokens.entropies
-    value = aggregate(terms + extra, number, count, settings, whole)
-    return Loss(value, metrics(tokens, log_ratio, clipped, kept))
+    return extra
 
 
 def clip_terms(log_ratio: Tensor, advantages: Tensor, low: float, high: float, cap: float | None = None) -> Tensor:
@@ -198,6 +210,8 @@ def metrics(tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor) ->
         }
         if tokens.reference is not None:
             found["reference_kl"] = divergence(tokens.logprobs, tokens.reference, "k3").sum()
+        if tokens.teacher is not None:
+            found["teacher_kl"] = divergence(tokens.logprobs, tokens.teacher, "k3").sum()
         if tokens.entropies is not None:
             found["entropy"] = tokens.entropies.sum()
         return found

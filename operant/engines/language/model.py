@@ -96,6 +96,32 @@ def check_source(source: str) -> None:
         _locate(source)
 
 
+def check_vocabulary(source: str, teacher: PreTrainedTokenizerBase, policy: PreTrainedTokenizerBase) -> None:
+    """Refuse a teacher that lacks tokens of the policy's, or numbers them otherwise; it may have more of them."""
+    theirs, ours = teacher.get_vocab(), policy.get_vocab()
+    differing = [
+        token for token, number in sorted(ours.items(), key=lambda each: each[1]) if theirs.get(token) != number
+    ]
+    if not differing:
+        return
+    raise UsageError(
+        f"the teacher's vocabulary differs: {len(differing):,} of the policy's {len(ours):,} tokens are not in it"
+        f" under the same number, such as {differing[0]!r}",
+        place=source,
+        remedy="agent.algorithm.teacher: a model of the same family as agent.model.source",
+    )
+
+
+def load_tokenizer(source: str) -> PreTrainedTokenizerBase:
+    """The tokenizer of the model called `source`, without its weights."""
+    if source == "tiny":
+        return byte_tokenizer()
+    from transformers import AutoTokenizer
+
+    folder, arguments = _locate(source)
+    return AutoTokenizer.from_pretrained(folder, **arguments)
+
+
 def write_folder(policy: Policy, path: Path) -> Path:
     """Write weights, configuration and tokenizer as a folder that `AutoModelForCausalLM.from_pretrained` loads.
 

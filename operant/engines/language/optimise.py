@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from operant.engines.language.shard import like, whole
 from operant.spec.language import LmOptimizerSpec
 
 
@@ -30,7 +31,7 @@ class Optimiser:
         for weight, master in zip(self.weights, self.masters, strict=True):
             if weight is not master:
                 master.grad = None if weight.grad is None else weight.grad.float()
-        norm = nn.utils.clip_grad_norm_(self.masters, self.settings.clip_grad_norm or float("inf"))
+        norm = whole(nn.utils.clip_grad_norm_(self.masters, self.settings.clip_grad_norm or float("inf")))
         if not torch.isfinite(norm):
             self.clear()
             return float(norm)
@@ -61,7 +62,11 @@ class Optimiser:
                 master.copy_(weight)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that a resumed run needs, by name."""
+        """Everything that a resumed run needs, by name, each in one piece."""
+        return {name: whole(tensor) for name, tensor in self.parts().items()}
+
+    def parts(self) -> dict[str, Tensor]:
+        """The same as this process holds it."""
         tensors: dict[str, Tensor] = {}
         for name, weight, master in zip(self.named, self.weights, self.masters, strict=True):
             if weight is not master:
@@ -75,12 +80,12 @@ class Optimiser:
         """Take over what `state` gave."""
         for name, weight, master in zip(self.named, self.weights, self.masters, strict=True):
             if weight is not master:
-                master.copy_(tensors[f"master/{name}"])
+                master.copy_(like(tensors[f"master/{name}"], master))
             kept = {key: tensors[f"{key}/{name}"] for key in _KEPT if f"{key}/{name}" in tensors}
             if kept:
                 # Counts of steps stay on the host, as torch has them; moments lie beside the weights.
                 self.torch.state[master] = {
-                    key: value.clone() if value.ndim == 0 else value.to(master.device) for key, value in kept.items()
+                    key: value.clone() if value.ndim == 0 else like(value, master) for key, value in kept.items()
                 }
 
 

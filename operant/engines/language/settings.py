@@ -28,5 +28,8 @@ def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
         correction_cap=settings.importance_high,
         kl="k3" if settings.kl == "none" else settings.kl,
         kl_coef=settings.kl_coef,
+        teacher_kl=settings.teacher_kl,
+        teacher_coef=0.0 if settings.teacher is None else settings.teacher_coef,
+        square_coef=settings.mismatch_coef,
         entropy_coef=value_at(settings.entropy_coef, frames),
     )

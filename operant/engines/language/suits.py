@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from operant.engines import missing_package
+from operant.errors import UsageError
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -17,11 +18,29 @@ def check_suits(spec: Spec) -> None:
             __import__(package)
         except ModuleNotFoundError as missing:
             raise missing_package(missing.name or package, "the language engine") from missing
-    from operant.engines.language.build import build_course, choose_device, model_of
-    from operant.engines.language.model import check_source
+    from operant.engines.language.build import build_course, model_of, settings_of
+    from operant.engines.language.model import check_source, check_vocabulary, load_tokenizer
     from operant.run.seeding import Seeds
 
-    choose_device(spec.meta.device)
-    check_source(model_of(spec).source)
+    _check_devices(spec)
+    source, teacher = model_of(spec).source, settings_of(spec).teacher
+    check_source(source)
+    if teacher is not None:
+        check_source(teacher)
+        check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(source))
     course = build_course(spec, Seeds(spec.meta.seed))
     course.held_out(1, spec.meta.eval_seed)
+
+
+def _check_devices(spec: Spec) -> None:
+    """A GPU where one is asked for, and one for each process."""
+    import torch
+
+    from operant.engines.language.build import choose_device
+
+    there, asked = torch.cuda.device_count(), spec.meta.processes
+    if choose_device(spec.meta.device) == "cuda" and 1 < asked != min(asked, there):
+        raise UsageError(
+            f"meta.processes is {asked}, but this machine has {there} GPU{'s' if there > 1 else ''}, one for each",
+            remedy=f"-s meta.processes={there}, or -s meta.device=cpu",
+        )

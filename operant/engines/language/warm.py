@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from operant.engines.language.optimise import Optimiser
 from operant.engines.language.pack import Sample
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
-from operant.spec.language import LmOptimizerSpec
 from operant.spec.rlvr import WarmupSpec
 
 if TYPE_CHECKING:
@@ -20,14 +18,11 @@ if TYPE_CHECKING:
 
 def warm_up(lab: Lab, settings: WarmupSpec) -> dict[str, float]:
     """Take the gradient steps; returns the mean loss of the first and of the last tenth of them."""
-    optimiser = Optimiser(lab.policy.model, LmOptimizerSpec(lr=settings.lr, lr_end_fraction=0.1))
-    losses = []
-    for update in range(settings.updates):
-        problems = [lab.course.take(position, 1)[0] for position in _positions(lab, settings, update)]
-        samples = gold_samples(lab, problems)
-        losses.append(lab.learner.imitate(samples))
-        optimiser.step(update, update / settings.updates)
-    lab.learner.optimiser.adopt()
+    batches = [
+        gold_samples(lab, [lab.course.take(position, 1)[0] for position in _positions(lab, settings, update)])
+        for update in range(settings.updates)
+    ]
+    losses = lab.learner.rehearse(batches, settings.lr)
     tenth = max(1, settings.updates // 10)
     return {"warmup/first_loss": float(np.mean(losses[:tenth])), "warmup/last_loss": float(np.mean(losses[-tenth:]))}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.a2c import a2c
 from operant.spec.dialects.slm.crossq import crossq
 from operant.spec.dialects.slm.dqn import dqn
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.ppo import ppo
 from operant.spec.dialects.slm.random import random
 from operant.spec.dialects.slm.reinforce import reinforce

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.perceptron import native_type, numbers
 from operant.spec.dialects.slm.vision import CNN, bytes_to_numbers, convolutions
 from operant.spec.document import KeyPath

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.arc import chain
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.offered import NATIVE
 from operant.spec.dialects.slm.optim import critic_optimiser
 from operant.spec.dialects.slm.replay import replay

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm import net as nets
 from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.env import Budget
 from operant.spec.dialects.slm.exploring import exploration
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.replay import replay, rounds, start
 
 NATIVE = "agent.algorithm"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 
 DEFAULT_CLIP = 10.0
 PLAYGROUND = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.offered import NATIVE, offers
 from operant.spec.dialects.slm.schedule import schedule
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.arc import arc
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.perceptron import mlp
 from operant.spec.dialects.slm.recurrent import recurrent
 from operant.spec.dialects.slm.vision import convolutional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operant.spec import algorithms
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 
 NATIVE = "agent.algorithm"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.optimizers import TAKES
 from operant.spec.schedulers import SCHEDULERS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from operant.spec import nets
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 
 ACTIVATIONS = {name: name for name in get_args(nets.Activation)}
 NO_ACTIVATION = f"has no counterpart; there are {', '.join(ACTIVATIONS)}"

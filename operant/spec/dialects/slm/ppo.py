@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.offered import copy_if_offered, offers
 from operant.spec.dialects.slm.on_policy import MEMORY_DROPPED, actor_critic_net, drawn_actions, policy_terms
 from operant.spec.dialects.slm.schedule import schedule

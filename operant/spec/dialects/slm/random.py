@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 
 NATIVE = "agent.algorithm"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.perceptron import activation, native_type, numbers
 
 CELLS = {"GRU": "gru", "LSTM": "lstm"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm import net as nets
 from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.on_policy import EPISODES, NATIVE, NO_TARGET, drawn_actions, policy_terms, unit_of
 
 NO_CRITIC = "left out: REINFORCE has no critic"

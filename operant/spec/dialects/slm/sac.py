@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm import net as nets
 from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.offered import NATIVE, copy_if_offered, offers
 from operant.spec.dialects.slm.replay import replay, rounds, start
 

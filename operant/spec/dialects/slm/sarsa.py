@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm import net as nets
 from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.dqn import NET_DROPPED, td_loss
 from operant.spec.dialects.slm.env import Budget
 from operant.spec.dialects.slm.exploring import exploration
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.on_policy import NATIVE, NO_TARGET, steps_per_update
 
 

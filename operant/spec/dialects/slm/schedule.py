@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 
 NO_COUNTERPART = "has no counterpart: a schedule here is a number or a straight line"
 

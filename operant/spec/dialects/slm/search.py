@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operant.spec.dialects.slm.ledger import Ledger
+from operant.spec.dialects.ledger import Ledger
 from operant.spec.document import KeyPath
 from operant.spec.errors import dotted
 
@@ -14,7 +14,7 @@ GRID = "grid_search"
 
 def search(ledger: Ledger) -> None:
     """Take over a search block, if there is one."""
-    block = ledger.slm.data.get("search")
+    block = ledger.theirs.data.get("search")
     if not isinstance(block, dict):
         return
     for at, body in _entries(block, ("search",)):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.a2c import a2c
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.ledger import Section
 from operant.spec.dialects.slm.ppo import ppo
 from operant.spec.dialects.slm.replay import NATIVE, gradient_steps, replay_settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects.slm.ledger import Section
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.slm.perceptron import activation, native_type
 from operant.spec.document import KeyPath
 

@@ -1,11 +1,11 @@
 """The books of one translation: what was read, what it became, what is said about it, what is lost.
 
-Every native value remembers where the SLM-Lab file gave it, so that a later error points there.
+Every native value remembers where the other lab's file gave it, so that a later error points there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from operant.spec.problems import Problem, did_you_mean, shown
 
 @dataclass(frozen=True)
 class Remark:
-    """What became of a key of the SLM-Lab spec where the native spec does not simply say the same."""
+    """What became of a key of another lab's spec where the native spec does not simply say the same."""
 
     key: str
     text: str
@@ -31,11 +31,12 @@ class Ledger:
 
     `losses` may be accepted by a person who asks for it, and are then told as `lost`; `refusals` never, for without
     the setting there is no spec.
-    `homes` gives, for each SLM-Lab path, the native path that holds the very same value.
+    `homes` gives, for each path of theirs, the native path that holds the very same value; `lab` is whose spec it is.
     """
 
-    def __init__(self, document: Document) -> None:
-        self.slm = document
+    def __init__(self, document: Document, lab: str = "SLM-Lab") -> None:
+        self.lab = lab
+        self.theirs = document
         self.native = Document(document.source, {}, {})
         self.remarks: list[Remark] = []
         self.losses: list[Problem] = []
@@ -44,20 +45,20 @@ class Ledger:
         self.homes: dict[KeyPath, KeyPath] = {}
 
     def set(self, native: str | KeyPath, value: Any, origin: KeyPath) -> None:
-        """Give the native setting a value that comes from `origin` in the SLM-Lab spec."""
+        """Give the native setting a value that comes from `origin` in their spec."""
         path = tuple(native.split(".")) if isinstance(native, str) else native
-        found = self.slm.mark_of(origin)
+        found = self.theirs.mark_of(origin)
         marks = {path: found[1]} if found else {}
-        if value == lookup(self.slm.data, origin):
+        if value == lookup(self.theirs.data, origin):
             self.homes[origin] = path
-            inside = {at[len(origin) :]: mark for at, mark in self.slm.marks.items() if at[: len(origin)] == origin}
+            inside = {at[len(origin) :]: mark for at, mark in self.theirs.marks.items() if at[: len(origin)] == origin}
             marks |= {path + at: mark for at, mark in inside.items()}
         data = put(self.native.data, path, value)
         self.native = replace(self.native, data=data, marks={**self.native.marks, **marks})
 
     def remark(self, path: KeyPath, text: str) -> None:
         """Say what became of a key."""
-        self.remarks.append(Remark(dotted(path), text, key_span(path, self.slm)))
+        self.remarks.append(Remark(dotted(path), text, key_span(path, self.theirs)))
 
     def lose(self, path: KeyPath, why: str, hint: str = "") -> None:
         """Name a setting that changes results and has no counterpart."""
@@ -74,22 +75,23 @@ class Ledger:
 
     def _said(self, path: KeyPath) -> str:
         """A single value as it was written; nothing for a section or an absent key."""
-        value = lookup(self.slm.data, path)
+        value = lookup(self.theirs.data, path)
         return "" if value is None or isinstance(value, dict | list) else shown(value)
 
     def _at(self, path: KeyPath) -> Span | None:
-        return span_of(path, self.slm)
+        return span_of(path, self.theirs)
 
 
 class Section:
-    """One mapping of the SLM-Lab spec, which knows which of its keys have been read."""
+    """One mapping of another lab's spec, which knows which of its keys have been read."""
 
     def __init__(self, ledger: Ledger, path: KeyPath) -> None:
         self.ledger = ledger
         self.path = path
-        found = lookup(ledger.slm.data, path)
+        found = lookup(ledger.theirs.data, path)
         self.data: dict[str, Any] = found if isinstance(found, dict) else {}
         self._read: set[str] = set()
+        self._known: set[str] = set()
         self._below: dict[str, Section] = {}
 
     def at(self, key: str) -> KeyPath:
@@ -103,10 +105,10 @@ class Section:
         return default if value is None else value
 
     def need(self, key: str) -> Any:
-        """The value of a key that SLM-Lab cannot do without."""
+        """The value of a key that the other lab cannot do without."""
         value = self.get(key)
         if value is None:
-            self.ledger.refuse(self.at(key), "is missing", "SLM-Lab has no default for it")
+            self.ledger.refuse(self.at(key), "is missing", f"{self.ledger.lab} has no default for it")
         return value
 
     def whole(self, key: str, default: int) -> int:
@@ -118,7 +120,7 @@ class Section:
         return default
 
     def copy(self, key: str, native: str, default: Any = None) -> None:
-        """Take a value over as it is; where it is absent, SLM-Lab's own default, or else nothing."""
+        """Take a value over as it is; where it is absent, the other lab's own default, or else nothing."""
         value = self.get(key, default)
         if value is not None:
             self.ledger.set(native, value, self.at(key))
@@ -139,8 +141,25 @@ class Section:
                 self.ledger.refuse(self.at(key), "is not a section")
         return self._below[key]
 
+    def items(self, key: str) -> list[Section]:
+        """The sections of a list, in order; none where there is no list of sections."""
+        found = self.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            self.ledger.refuse(self.at(key), "is not a list of sections")
+            return []
+        return [Section(self.ledger, (*self.at(key), index)) for index in range(len(found))]
+
+    def lacks(self, reasons: Mapping[str, str], harmless: Sequence[Any] = ()) -> None:
+        """Name as lost the keys that change results and have no counterpart, unless they say what is so anyway."""
+        self._known.update(reasons)
+        for key, why in reasons.items():
+            value = self.get(key)
+            if value is not None and not any(value is each or value == each for each in harmless):
+                self.ledger.lose(self.at(key), why)
+
     def drop(self, reasons: Mapping[str, str]) -> None:
         """Leave out keys that change nothing, each with the reason."""
+        self._known.update(reasons)
         for key, why in reasons.items():
             if key in self.data and key not in self._read and self.get(key) is not None:
                 self.ledger.remark(self.at(key), why)
@@ -156,4 +175,6 @@ class Section:
     def close(self) -> None:
         """Whatever is left was not understood."""
         for key in self.unread():
-            self.ledger.lose(self.at(key), "is not a key that is understood here", did_you_mean(key, self._read))
+            self.ledger.lose(
+                self.at(key), "is not a key that is understood here", did_you_mean(key, self._read | self._known)
+            )

@@ -1,0 +1,223 @@
+"""The `rl` files of prime-rl, of today's form and of the one that air-agent used, told as native specs.
+
+Batches count completions there as here. Servers, transports and placement decide how fast a run is and not what it
+learns, so they are left out, each key with the reason. A file says its model and environments once for three programs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operant.spec.dialects.ledger import Ledger, Section
+from operant.spec.dialects.prime_rl_env import environments
+from operant.spec.dialects.prime_rl_trainer import trainer
+from operant.spec.dialects.translation import Translation, finished
+from operant.spec.document import Document
+
+LAB = "prime-rl"
+BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
+PLACES = "left out: it places work on devices; -s meta.processes=N shares a model among processes"
+RECORDS = "left out: what a run records lies in its directory"
+SERVER = "left out: the built-in generator shares the trainer's device and weights"
+TRANSPORT = "left out: the generator reads the trainer's weights, so there is nothing to send"
+CLOSER = "an upper limit, which holds: rounds are synchronous, so nothing learnt from is older"
+FLOW = "left out: a round's prompts are all answered at once, and then learnt from"
+TURNS = "left out: tasks in words have one turn, so both strategies are the same"
+CREDITS = {"grpo": "dr_grpo", "max_rl": "max_rl"}
+SHARED = {
+    "output_dir": "left out: say --root DIR",
+    "clean": "left out: nothing is ever overwritten",
+    "dry_run": "left out: operant check FILE",
+    "env_vars": "left out: set them where the command is run",
+    "log": RECORDS,
+    "monitors": RECORDS,
+    "wandb": RECORDS,
+    "tokenizer": "left out: the model brings its own tokenizer",
+    "inference_gpu_ids": PLACES,
+    "trainer_gpu_ids": PLACES,
+    "deployment": PLACES,
+    "slurm": PLACES,
+    "weight_broadcast": TRANSPORT,
+    "rollout_transport": TRANSPORT,
+    "seq_len": "left out: the model's context is the limit, and env.text.max_tokens that of a completion",
+    "inference": SERVER,
+}
+ORCHESTRATOR = {
+    "seq_len": SHARED["seq_len"],
+    "max_off_policy_steps": CLOSER,
+    "max_async_level": CLOSER,
+    "concurrency": FLOW,
+    "tasks_per_minute": FLOW,
+    "workers_per_env": FLOW,
+    "use_token_client": "left out: training always uses the tokens that were drawn",
+    "renderer": "left out: agent.model.template says how prompts are dressed",
+    "trajectory_strategy": TURNS,
+    "log": RECORDS,
+    "wandb": RECORDS,
+    "client": SERVER,
+    "model": "left out: the model is said once",
+    "tokenizer": SHARED["tokenizer"],
+}
+
+
+def recognises(content: Any) -> bool:
+    """Whether plain data has the shape of such a file: every one of them has an orchestrator."""
+    return isinstance(content, dict) and isinstance(content.get("orchestrator"), dict) and "agent" not in content
+
+
+def translate(document: Document, lossy: bool = False) -> Translation:
+    """The native form of an `rl` file; SpecError with everything that has no counterpart."""
+    ledger = Ledger(document, LAB)
+    _sections(Section(ledger, ()))
+    return finished(ledger, document, lossy)
+
+
+def _sections(top: Section) -> None:
+    ledger = top.ledger
+    top.copy("name", "name")
+    run = top.below("run")
+    run.get("name")
+    run.drop({"dir": SHARED["output_dir"]})
+    run.close()
+    orchestrator = top.below("orchestrator")
+    batch = _batch(orchestrator)
+    steps = max(1, top.whole("max_steps", 1))
+    top.need("max_steps")
+    ledger.set("env.max_frame", steps * batch, top.at("max_steps"))
+    ledger.remark(top.at("max_steps"), f"{steps} steps x {batch} completions = {steps * batch:,} frames")
+    _checkpoints(top.below("ckpt"), batch, steps)
+    top.lacks({"resume": "has no counterpart: operant resume RUN goes on at a run's checkpoint"})
+    _model(top)
+    ledger.set("meta.device", "auto", ("orchestrator",))
+    ledger.set("meta.max_session", 1, ("orchestrator",))
+    _orchestrator(orchestrator, batch, steps)
+    trainer(top.below("trainer"))
+    top.drop(SHARED)
+    top.close()
+
+
+def _model(top: Section) -> None:
+    """The model's name, from the place where it is shared, or from a program's own."""
+    model = top.below("model")
+    own = top.below("trainer").below("model")
+    if model.get("name") is not None:
+        model.copy("name", "agent.model.source")
+    elif own.get("name") is not None:
+        own.copy("name", "agent.model.source")
+    else:
+        top.ledger.refuse(model.at("name"), "is missing", "the model to train")
+    if model.get("name") is not None and own.get("name", model.get("name")) != model.get("name"):
+        top.ledger.lose(own.at("name"), "is another model than model.name")
+    model.close()
+
+
+def _batch(orchestrator: Section) -> int:
+    """Completions of a step, in groups."""
+    ledger = orchestrator.ledger
+    if orchestrator.get("token_batch_size") is not None:
+        ledger.refuse(
+            orchestrator.at("token_batch_size"), "has no counterpart: batches count completions", "batch_size"
+        )
+    older = orchestrator.get("rollouts_per_example") is not None
+    key = "rollouts_per_example" if older else "group_size"
+    group, batch = orchestrator.whole(key, GROUP), orchestrator.whole("batch_size", BATCH)
+    if group < 2:
+        ledger.refuse(orchestrator.at(key), "leaves nothing to compare a completion with", "2 or more")
+        group = 2
+    ledger.set("agent.algorithm.name", "grpo", orchestrator.at("algo"))
+    ledger.set("agent.algorithm.group_size", group, orchestrator.at(key))
+    ledger.set("agent.algorithm.batch_size", batch, orchestrator.at("batch_size"))
+    said = f"{batch} completions of a step = {batch // group} prompts x {group}"
+    ledger.remark(orchestrator.at("batch_size"), said)
+    return max(batch, 1)
+
+
+def _checkpoints(section: Section, batch: int, steps: int) -> None:
+    interval = section.get("interval")
+    every = steps if interval is None else max(1, section.whole("interval", steps))
+    section.ledger.set("meta.save_frequency", every * batch, section.at("interval"))
+    section.ledger.set("meta.log_frequency", batch, section.path)
+    if interval is not None:
+        section.ledger.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
+    section.copy("keep_last", "meta.keep_checkpoints")
+    section.drop({"keep_interval": "left out: the newest checkpoints and the best one are kept"})
+    section.drop({"resume_step": "left out: operant resume RUN", "weights_only": "left out: every one can be resumed"})
+    section.close()
+
+
+def _orchestrator(section: Section, batch: int, steps: int) -> None:
+    """Sampling, credit, filters and environments."""
+    train = section.below("train")
+    _sampling(section.below("sampling"))
+    _sampling(train.below("sampling"))
+    _credit(section)
+    keeps_all = train.get("filter_zero_advantages", True) is False
+    section.ledger.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", train.path)
+    _evaluation(section.below("eval"), batch, steps)
+    environments(section, train)
+    train.close()
+    _buffer(section.below("buffer"))
+    section.drop(ORCHESTRATOR)
+    section.close()
+
+
+def _sampling(section: Section) -> None:
+    section.copy("temperature", "agent.algorithm.temperature")
+    for key in ("max_completion_tokens", "max_tokens"):
+        section.copy(key, "env.text.max_tokens")
+    section.lacks({"extra_body": "has no counterpart: temperature, top_p and top_k say how tokens are drawn"}, ({},))
+    section.lacks({"repetition_penalty": "has no counterpart"}, (1,))
+    section.lacks({"min_tokens": "has no counterpart"}, (0,))
+    section.copy("top_p", "agent.algorithm.top_p")
+    if section.get("top_k", -1) != -1:
+        section.copy("top_k", "agent.algorithm.top_k")
+    section.drop({"seed": "left out: completions are drawn from the run's seed, each differently"})
+    section.close()
+
+
+def _credit(section: Section) -> None:
+    """Rewards less their group's mean, not divided by their deviation, unless an algorithm says otherwise."""
+    ledger, algo, advantage = section.ledger, section.get("algo", "grpo"), section.below("advantage")
+    name, at = algo, section.at("algo")
+    if isinstance(algo, dict):
+        inner = section.below("algo")
+        key = "type" if "type" in algo else "name"
+        name, at = inner.get(key, "grpo"), inner.at(key)
+        inner.lacks({"length_penalty": "has no counterpart: rewards are as judged"})
+        inner.close()
+    if name in CREDITS:
+        ledger.set("agent.algorithm.credit", CREDITS[str(name)], at)
+        ledger.set("agent.algorithm.scale", "none", at)
+    else:
+        ledger.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")
+    advantage.lacks({"length_weighted_mean": "has no counterpart: a group's mean counts completions"}, (False,))
+    advantage.lacks({"type": "has no counterpart"}, ("default",))
+    advantage.close()
+
+
+def _evaluation(section: Section, batch: int, steps: int) -> None:
+    """The same held-out problems every so often."""
+    every = section.whole("interval", EVAL_INTERVAL) if section.data else steps
+    section.ledger.set("meta.eval_frequency", max(1, every) * batch, section.at("interval"))
+    if section.data:
+        section.ledger.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
+    section.copy("num_examples", "meta.eval_episodes")
+    once = "left out: an evaluation answers each problem once, greedily"
+    section.drop({"group_size": once, "rollouts_per_example": once, "sampling": once})
+    held_out = "left out: evaluations take held-out problems of the tasks that are trained on"
+    section.drop({"source": held_out, "env": held_out})
+    section.drop({"skip_first_step": "left out: a policy is always examined before it learns"})
+    section.close()
+
+
+def _buffer(section: Section) -> None:
+    section.drop({"seed": "left out: the run's seed orders the problems"})
+    filtering = section.get("online_difficulty_filtering")
+    if filtering:
+        section.ledger.set("agent.algorithm.zero_variance", "resample", section.at("online_difficulty_filtering"))
+        said = "groups whose rewards are all equal are replaced by others"
+        section.ledger.remark(section.at("online_difficulty_filtering"), said)
+    section.get("env_ratios")
+    pools = ("easy_threshold", "hard_threshold", "easy_fraction", "hard_fraction")
+    section.lacks(dict.fromkeys(pools, "has no counterpart: problems are not sorted into pools"))
+    section.close()

@@ -1,0 +1,256 @@
+"""The training files of rlvr-experiments, told as native specs.
+
+Such a file counts in prompts where a spec counts in completions, gives every engine a section of its own under
+`roles`, and has no evaluation. What it says of engines, ports and buffers decides how fast a run is and not what it
+learns, so it is left out, each key with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from operant.spec.dialects.ledger import Ledger, Section
+from operant.spec.dialects.rlvr_data import data, data_iter
+from operant.spec.dialects.rlvr_roles import roles
+from operant.spec.dialects.translation import Translation, finished
+from operant.spec.document import Document
+
+LAB = "rlvr-experiments"
+SEED = 42
+NEVER = 9_999_999
+"""So many prompts between two updates of the reference mean that it stays as it is."""
+UNSAVED = (0, 9999)
+LOSSES = {"grpo": "grpo", "drgrpo": "dr_grpo", "dapo": "dapo"}
+ONE_PROCESS = "left out: generation and training take turns in one process"
+OWN_SHAPES = "left out: passes are packed by tokens (agent.algorithm.pass_tokens), without fixed shapes"
+REPLACED = "groups whose rewards are all equal are replaced, as its filter does; those completions are frames too"
+DISTILLING = "has no counterpart: distillation here is on sampled tokens (agent.algorithm.teacher)"
+LEGACY = "has no counterpart: it is of the trainers for distillation, not of the one for verified rewards"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the counts of prompts come to, in completions: of a group, of a gradient step, of a round."""
+
+    group: int
+    step: int
+    round: int
+
+
+def recognises(content: Any) -> bool:
+    """Whether plain data has the shape of such a file: `roles` is the one key that every one of them has."""
+    return isinstance(content, dict) and isinstance(content.get("roles"), list) and "env" not in content
+
+
+def translate(document: Document, lossy: bool = False) -> Translation:
+    """The native form of a training file; SpecError with everything that has no counterpart."""
+    ledger = Ledger(document, LAB)
+    _sections(Section(ledger, ()))
+    return finished(ledger, document, lossy)
+
+
+def _sections(top: Section) -> None:
+    ledger = top.ledger
+    top.copy("name", "name")
+    _run(top.below("run"))
+    sizes = _sizes(top.below("training"), top.below("sampling"))
+    _loss(top.below("loss"))
+    data(top.below("data"))
+    data_iter(top.below("data_iter"))
+    _sampling(top.below("sampling"))
+    _imitation(top)
+    _training(top.below("training"), sizes)
+    _verifier(top.below("verifier"))
+    roles(top)
+    ledger.set("meta.device", "auto", ("roles",))
+    ledger.set("meta.max_session", 1, ("run",))
+    buffer = top.below("buffer")
+    buffer.lacks({"max_reads": "has no counterpart: a completion is learnt from in its own round"}, (1,))
+    buffer.drop({"maxsize": "left out: a round is learnt from as soon as it is judged"})
+    buffer.close()
+    top.drop(
+        {
+            "tokenizer": "left out: the model brings its own tokenizer",
+            "trace_path": "left out: what a run records lies in its directory",
+            "sync": "left out: the generator reads the trainer's weights, so there is nothing to send",
+        }
+    )
+    top.close()
+
+
+def _run(run: Section) -> None:
+    run.get("name")
+    run.copy("seed", "meta.seed", SEED)
+    run.drop({"port_start": "left out: one process needs no ports"})
+    run.close()
+
+
+def _sizes(training: Section, sampling: Section) -> Sizes:
+    """Prompts of a step and completions of a prompt, as one count of completions."""
+    ledger, group = training.ledger, sampling.whole("n", 1)
+    if group < 2:
+        ledger.refuse(sampling.at("n"), "leaves nothing to compare a completion with", "2 or more")
+        group = 2
+    prompts = max(1, training.whole("prompts_per_optim_step", 1))
+    training.need("prompts_per_optim_step")
+    synced = max(prompts, training.whole("prompts_per_rollout_sync", prompts))
+    sizes = Sizes(group, prompts * group, synced // prompts * prompts * group)
+    origin = training.at("prompts_per_optim_step")
+    ledger.set("agent.algorithm.group_size", group, sampling.at("n"))
+    ledger.set("agent.algorithm.batch_size", sizes.round, origin)
+    ledger.remark(origin, f"{prompts} prompts x {group} completions = {sizes.step} completions in a gradient step")
+    if sizes.round > sizes.step:
+        ledger.set("agent.algorithm.minibatch_size", sizes.step, origin)
+        times = sizes.round // sizes.step
+        ledger.remark(
+            training.at("prompts_per_rollout_sync"),
+            f"{times} steps between two updates of the generator: a round of {sizes.round} completions "
+            f"is learnt in {times} minibatches",
+        )
+    return sizes
+
+
+def _loss(loss: Section) -> None:
+    """Advantages and loss by name; the ratio's denominator and the averages are those of the whole batch."""
+    ledger = loss.ledger
+    name = loss.only("name", LOSSES, f"is none of {', '.join(LOSSES)}", "drgrpo") or "dr_grpo"
+    ledger.set("agent.algorithm.name", name, loss.at("name"))
+    ledger.remark(loss.at("name"), "ratios compare with the trainer's own log-probabilities, not the generator's")
+    ledger.set("agent.algorithm.zero_variance", "resample", loss.at("name"))
+    ledger.remark(loss.at("name"), REPLACED)
+    if name == "dapo":
+        loss.copy("eps_low", "agent.algorithm.clip_low")
+        loss.copy("eps_high", "agent.algorithm.clip_high")
+        ledger.remark(loss.at("name"), "token means are over the whole step, not over each micro-batch")
+    elif loss.get("eps") == 0:
+        ledger.set("agent.algorithm.loss", "reinforce", loss.at("eps"))
+        ledger.remark(loss.at("eps"), "no clipping: the loss is reinforce")
+    elif loss.get("eps") is not None:
+        for side in ("clip_low", "clip_high"):
+            ledger.set(f"agent.algorithm.{side}", loss.get("eps"), loss.at("eps"))
+    if name == "dr_grpo":
+        loss.copy("C", "agent.algorithm.constant_length")
+    if loss.get("beta", 0):
+        ledger.set("agent.algorithm.kl", "k3", loss.at("beta"))
+        loss.copy("beta", "agent.algorithm.kl_coef")
+    loss.drop({"C": f"left out: {name} has no constant length", "eps": f"left out: {name} reads eps_low and eps_high"})
+    loss.drop(dict.fromkeys(("eps_low", "eps_high"), f"left out: {name} reads eps"))
+    loss.close()
+
+
+def _training(training: Section, sizes: Sizes) -> None:
+    """The budget in frames, how often to save, and how much goes through the model at once."""
+    ledger, steps = training.ledger, max(1, training.whole("max_steps", 1))
+    training.need("max_steps")
+    ledger.set("env.max_frame", steps * sizes.step, training.at("max_steps"))
+    ledger.remark(training.at("max_steps"), f"{steps} steps x {sizes.step} completions = {steps * sizes.step:,} frames")
+    _saving(training, sizes, steps)
+    _pass_tokens(training)
+    reference = training.get("prompts_per_reference_sync")
+    if reference is not None and training.whole("prompts_per_reference_sync", NEVER) < steps * sizes.step:
+        ledger.lose(training.at("prompts_per_reference_sync"), "has no counterpart: the reference is the first policy")
+    elif reference is not None:
+        ledger.remark(
+            training.at("prompts_per_reference_sync"), "never in this budget: the reference stays the first policy"
+        )
+    training.lacks({"resume_step": "has no counterpart: operant resume RUN goes on at a run's checkpoint"}, (0,))
+    training.lacks({"alpha_grpo": "has no counterpart: the loss of the policy has weight 1"}, (1,))
+    training.lacks({"adaptive_sampling": "has no counterpart: every prompt has group_size completions"})
+    training.lacks(dict.fromkeys(("alpha_gkd", "jsd_alpha", "teacher_top_k", "teacher_use_chat_template"), DISTILLING))
+    training.lacks(dict.fromkeys(LEGACY_KEYS, LEGACY))
+    training.drop(HOW_FAST)
+    training.close()
+
+
+LEGACY_KEYS = (
+    "batch_size", "minibatch_size", "sync_every_n_steps", "opsd_loss_type", "discard_perfect_completions",
+    "sft_batch_size", "sft_accumulation_steps",
+)  # fmt: skip
+HOW_FAST = {
+    "num_epochs": "left out: its trainer for verified rewards ignores it too; max_steps ends the run",
+    "max_staleness": "an upper limit, which holds: rounds are synchronous, so nothing learnt from is older",
+    "abort_in_flight": "left out: nothing is being written while weights change",
+    "prompts_per_forward_backward": OWN_SHAPES,
+    "completion_len_buckets": OWN_SHAPES,
+    "completions_per_micro_batch_reference": OWN_SHAPES,
+    "max_concurrent_tasks": ONE_PROCESS,
+    "rollout_timeout_s": "left out: completions end by their length",
+}
+
+
+def _saving(training: Section, sizes: Sizes, steps: int) -> None:
+    ledger, interval = training.ledger, training.whole("checkpoint_interval", 0)
+    every = steps if interval in UNSAVED else interval
+    origin = training.at("checkpoint_interval")
+    for key in ("save_frequency", "eval_frequency"):
+        ledger.set(f"meta.{key}", every * sizes.step, origin)
+    ledger.set("meta.log_frequency", sizes.round, origin)
+    said = f"a checkpoint and an evaluation every {every} steps = {every * sizes.step:,} frames"
+    ledger.remark(origin, f"{said}, a metric row after every round")
+
+
+def _pass_tokens(training: Section) -> None:
+    """Completions of a micro-batch times their padded length is what one pass holds at most."""
+    ledger, buckets, size = (
+        training.ledger,
+        training.get("seq_len_buckets"),
+        training.get("completions_per_micro_batch"),
+    )
+    longest = max((each for each in buckets if isinstance(each, int)), default=0) if isinstance(buckets, list) else 0
+    if longest:
+        ledger.remark(
+            training.at("seq_len_buckets"), f"{OWN_SHAPES}; completions longer than {longest} are not dropped"
+        )
+    products = size.items() if isinstance(size, dict) else [(longest, size)]
+    tokens = max((int(a) * int(b) for a, b in products if str(a).isdigit() and str(b).isdigit()), default=0)
+    if tokens:
+        origin = training.at("completions_per_micro_batch")
+        ledger.set("agent.algorithm.pass_tokens", tokens, origin)
+        ledger.remark(origin, f"{tokens:,} tokens in one pass: the largest product of completions and padded length")
+
+
+def _sampling(sampling: Section) -> None:
+    for key in ("temperature", "top_p"):
+        sampling.copy(key, f"agent.algorithm.{key}")
+    if sampling.get("top_k", -1) != -1:
+        sampling.copy("top_k", "agent.algorithm.top_k")
+    sampling.copy("max_tokens", "env.text.max_tokens")
+    sampling.lacks(dict.fromkeys(("min_p", "presence_penalty", "frequency_penalty"), "has no counterpart"), (0,))
+    sampling.lacks({"repetition_penalty": "has no counterpart"}, (1,))
+    sampling.drop(
+        {
+            "stop": "left out: each task has its own stop strings, the same in training and evaluation",
+            "include_stop_str_in_output": "left out: a stop string is trained on, and not judged",
+            "logprobs": "left out: the log-probability of each token is always kept",
+            "seed": "left out: completions are drawn from the run's seed, each differently",
+        }
+    )
+    sampling.close()
+
+
+def _verifier(verifier: Section) -> None:
+    verifier.copy("num_workers", "env.text.workers")
+    verifier.copy("timeout", "env.text.seconds")
+    judged = "has no counterpart: answers are judged by their task"
+    verifier.lacks(dict.fromkeys(("type", "role", "kwargs", "alpha", "judge"), judged))
+    pool = "left out: the pool of verifiers has its own"
+    verifier.drop(dict.fromkeys(("max_workers", "max_concurrent", "warmup", "truncate"), pool))
+    verifier.close()
+
+
+def _imitation(top: Section) -> None:
+    """Supervised answers beside the completions: here they are gold answers of the same prompts, or none."""
+    training, weight = top.below("training"), top.below("training").get("alpha_sft", 0)
+    given = [key for key in ("sft_data", "sft_data_iter", "sft") if (training if key == "sft" else top).get(key)]
+    for key in given:
+        section = training if key == "sft" else top
+        if weight:
+            section.ledger.lose(
+                section.at(key), "has no counterpart: sft_coef imitates gold answers of the same prompts"
+            )
+        else:
+            section.ledger.remark(section.at(key), "left out: training.alpha_sft is 0")
+    if weight and not given:
+        training.copy("alpha_sft", "agent.algorithm.sft_coef")
+        training.ledger.remark(training.at("alpha_sft"), "imitates the gold answers of the round's own prompts")

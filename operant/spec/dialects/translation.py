@@ -1,0 +1,38 @@
+"""The end of every translation: a native document with its remarks, or one report of everything that is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from operant.spec.dialects.ledger import Ledger, Remark
+from operant.spec.document import Document
+from operant.spec.problems import report
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A native document, whose marks lie in the other lab's file, and what is to be said about it."""
+
+    document: Document
+    remarks: tuple[Remark, ...]
+
+
+def finished(ledger: Ledger, document: Document, lossy: bool) -> Translation:
+    """What the books of a translation come to; SpecError with everything that has no counterpart.
+
+    `lossy` turns settings without counterpart into remarks, where a spec remains without them.
+    """
+    problems = ledger.refusals if lossy else [*ledger.refusals, *ledger.losses]
+    if problems:
+        remedy = None if ledger.refusals else _remedy(document)
+        raise report([replace(each, remedy=each.remedy or remedy) for each in problems], document.source.label)
+    ordered = sorted([*ledger.remarks, *ledger.lost], key=_line)
+    return Translation(ledger.native, tuple(ordered))
+
+
+def _line(remark: Remark) -> tuple[int, int]:
+    return (remark.at.line, remark.at.column) if remark.at else (0, 0)
+
+
+def _remedy(document: Document) -> str:
+    return f"operant convert {document.source.label} {document.data.get('name', '')} --lossy".replace("  ", " ")

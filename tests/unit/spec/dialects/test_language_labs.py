@@ -1,0 +1,102 @@
+"""Files of rlvr-experiments and prime-rl: what each key becomes, and what is said of one that has no counterpart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from operant.errors import SpecError
+from operant.spec.dialects.write import native_yaml
+from operant.spec.load import Loaded, load
+
+FILES = Path(__file__).parent / "files"
+LOADABLE = ("rlvr_gsm8k.yaml", "rlvr_mixed.yaml", "prime_rl_gsm8k.toml", "prime_rl_older.toml")
+
+
+def changed(folder: Path, file: str, old: str, new: str, lossy: bool = False) -> Loaded:
+    """The sample with one piece of its text replaced."""
+    text = (FILES / file).read_text()
+    assert old in text
+    path = folder / file
+    path.write_text(text.replace(old, new, 1))
+    return load(str(path), lossy=lossy)
+
+
+@pytest.mark.parametrize("file", LOADABLE)
+def test_the_written_spec_is_the_translated_one(file: str, tmp_path: Path) -> None:
+    loaded = load(str(FILES / file))
+    (tmp_path / "native.yaml").write_text(native_yaml([loaded], file))
+    again = load(str(tmp_path / "native.yaml"))
+    assert again.spec == loaded.spec
+    assert not again.lab
+
+
+# file, a misspelt piece of text, and the word that the error must suggest
+TYPOS = [
+    ("rlvr_gsm8k.yaml", "max_steps: 300", "max_step: 300", "max_steps"),
+    ("rlvr_gsm8k.yaml", "  max_staleness: 0", "  max_stalenes: 0", "max_staleness"),
+    ("rlvr_gsm8k.yaml", "verifier: {num_workers", "verifier: {num_worker", "num_workers"),
+    ("rlvr_gsm8k.yaml", "{name: drgrpo, beta", "{name: drgrpo, betta", "beta"),
+    ("rlvr_gsm8k.yaml", "top_p: 0.95", "topp: 0.95", "top_p"),
+    ("rlvr_gsm8k.yaml", "warmup_steps: 10", "warmup_step: 10", "warmup_steps"),
+    ("rlvr_gsm8k.yaml", "buffer:", "bufer:", "buffer"),
+    ("rlvr_gsm8k.yaml", "data_parallel_size: 2", "data_parallel_sizes: 2", "data_parallel_size"),
+    ("rlvr_gsm8k.yaml", "dataset: gsm8k", "dataset: gsm8", "gsm8k"),
+    ("prime_rl_gsm8k.toml", "[ckpt]", "[ckp]", "ckpt"),
+    ("prime_rl_gsm8k.toml", "group_size = 16", "group_sizes = 16", "group_size"),
+    ("prime_rl_gsm8k.toml", "keep_last = 2", "keep_lst = 2", "keep_last"),
+    ("prime_rl_gsm8k.toml", "ratio = 0.75", "ration = 0.75", "ratio"),
+    ("prime_rl_gsm8k.toml", "max_norm = 1.0", "maxnorm = 1.0", "max_norm"),
+    ("prime_rl_gsm8k.toml", "rank = 16", "rnk = 16", "rank"),
+    ("prime_rl_older.toml", "kl_tau = 0.0", "kl_ta = 0.0", "kl_tau"),
+    ("prime_rl_research.toml", "max_turns = 20", "max_turn = 20", "max_turns"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "meant"), TYPOS)
+def test_an_unknown_key_is_an_error_with_the_nearest_name(
+    file: str, old: str, new: str, meant: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError) as error:
+        changed(tmp_path, file, old, new)
+    assert f"did you mean {meant}?" in str(error.value)
+
+
+LOST = [
+    ("rlvr_gsm8k.yaml", "alpha_grpo: 1.0", "alpha_grpo: 0.5", "training.alpha_grpo"),
+    ("rlvr_gsm8k.yaml", "max_reads: 1", "max_reads: 2", "buffer.max_reads"),
+    ("rlvr_gsm8k.yaml", "prompts_per_reference_sync: 9999999", "prompts_per_reference_sync: 640", "reference_sync"),
+    ("rlvr_gsm8k.yaml", "split: train", "split: test", "data.split"),
+    ("rlvr_gsm8k.yaml", "config: {model: models/base-1b", "config: {model: models/other", "roles.2.config.model"),
+    ("prime_rl_gsm8k.toml", 'algo = "grpo"', 'algo = "echo"', "orchestrator.algo"),
+    ("prime_rl_gsm8k.toml", 'type = "adamw"', 'type = "muon"', "trainer.optim.type"),
+    ("prime_rl_older.toml", "kl_tau = 0.0", "kl_tau = 0.1", "trainer.loss.kl_tau"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "key"), LOST)
+def test_what_would_change_results_is_refused_or_said_to_be_lost(
+    file: str, old: str, new: str, key: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match="--lossy"):
+        changed(tmp_path, file, old, new)
+    told = [str(each) for each in changed(tmp_path, file, old, new, lossy=True).remarks]
+    assert any(key in line and "LOST" in line for line in told)
+
+
+def test_a_loss_without_clipping(tmp_path: Path) -> None:
+    found = changed(tmp_path, "rlvr_gsm8k.yaml", "eps: 0.2", "eps: 0").spec.agent.algorithm
+    assert found.model_dump()["loss"] == "reinforce"
+
+
+def test_a_group_of_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="nothing to compare"):
+        changed(tmp_path, "prime_rl_gsm8k.toml", "group_size = 16\n", "")
+
+
+def test_every_argument_of_a_research_environment_is_named() -> None:
+    with pytest.raises(SpecError, match="research tasks are not there yet") as error:
+        load(str(FILES / "prime_rl_research.toml"), lossy=True)
+    for argument in ("task_configs", "max_turns", "num_examples_per_task", "container_type"):
+        assert argument in str(error.value)
