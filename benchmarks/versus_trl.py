@@ -43,6 +43,7 @@ def worth(word: str, said: str) -> float:
 
 
 def prepare(options: argparse.Namespace) -> None:
+    """Threads, and no word to any hub."""
     os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS=str(options.threads))
     import torch
 
@@ -60,11 +61,11 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
     import builtins
     import contextlib
 
-    import pyarrow
+    import pyarrow  # pyright: ignore[reportMissingImports]
     import torch
-    from datasets import Dataset
+    from datasets import Dataset  # pyright: ignore[reportMissingImports]
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOConfig, GRPOTrainer  # pyright: ignore[reportMissingImports]
 
     # datasets hashes what it maps by pickling it, and pyarrow's type says that it lives here.
     builtins.MonthDayNano = pyarrow.MonthDayNano  # pyright: ignore[reportAttributeAccessIssue]
@@ -72,11 +73,24 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
     on_gpu = options.device == "cuda"
     batch = options.prompts * options.group
     config = GRPOConfig(
-        output_dir=tempfile.mkdtemp(), use_cpu=not on_gpu, bf16=on_gpu, per_device_train_batch_size=batch // options.passes,
-        gradient_accumulation_steps=options.passes, num_generations=options.group, max_completion_length=options.new,
-        learning_rate=1e-5, max_steps=options.steps, temperature=1.0, beta=0.0, logging_steps=1, save_strategy="no",
-        report_to=[], gradient_checkpointing=False, disable_tqdm=True, generation_kwargs={"min_new_tokens": options.new},
-    )  # fmt: skip
+        output_dir=tempfile.mkdtemp(),
+        use_cpu=not on_gpu,
+        bf16=on_gpu,
+        per_device_train_batch_size=batch // options.passes,
+        gradient_accumulation_steps=options.passes,
+        num_generations=options.group,
+        max_completion_length=options.new,
+        learning_rate=1e-5,
+        max_steps=options.steps,
+        temperature=1.0,
+        beta=0.0,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=[],
+        gradient_checkpointing=False,
+        disable_tqdm=True,
+        generation_kwargs={"min_new_tokens": options.new},
+    )
     dtype = torch.bfloat16 if on_gpu else torch.float32
     model = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
     tokenizer = AutoTokenizer.from_pretrained(options.model)
@@ -92,9 +106,13 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
         return [worth(one, said) for one, said in zip(word, completions, strict=True)]
 
     trainer = GRPOTrainer(
-        model=model, reward_funcs=reward, args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer,
+        model=model,
+        reward_funcs=reward,
+        args=config,
+        train_dataset=Dataset.from_list(rows),
+        processing_class=tokenizer,
         callbacks=[Clock()],
-    )  # fmt: skip
+    )
     with contextlib.redirect_stdout(sys.stderr):
         trainer.train()
     return {"seconds": [b - a for a, b in zip(stamps, stamps[1:], strict=False)]}
@@ -114,13 +132,20 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
 
     on_gpu = options.device == "cuda"
     algorithm = {
-        "name": "grpo", "group_size": options.group, "batch_size": options.prompts * options.group,
-        "zero_variance": "keep", "pass_tokens": options.pass_tokens, "mismatch_limit": None,
-    }  # fmt: skip
+        "name": "grpo",
+        "group_size": options.group,
+        "batch_size": options.prompts * options.group,
+        "zero_variance": "keep",
+        "pass_tokens": options.pass_tokens,
+        "mismatch_limit": None,
+    }
     model = {
-        "source": options.model, "dtype": "bfloat16" if on_gpu else "float32", "template": "raw", "slots": 4096,
+        "source": options.model,
+        "dtype": "bfloat16" if on_gpu else "float32",
+        "template": "raw",
+        "slots": 4096,
         "optimizer": {"lr": 1e-5},
-    }  # fmt: skip
+    }
     text = {"arguments": {"style": "bare", "letters": LETTERS}, "max_tokens": options.new}
     spec = Spec.model_validate(
         {
