@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 NO_DIFFERENCE = "no clear difference"
 RESAMPLES = 10_000
+EPISODE_RESAMPLES = 1000  # there are many more episodes than seeds
 MOST_CHANCE = 0.05
 NO_INTERVAL = "one seed, no interval"
 
@@ -92,6 +93,23 @@ def mean_band(
     means = centre + counts @ (table - centre) / seeds
     low, high = np.quantile(means, _tails(confidence), axis=0)
     return low, high
+
+
+def episode_interval(values: ArrayLike) -> Estimate:
+    """Mean over the episodes of one policy with its interval: Wilson's (1927) where all values are 0 or 1.
+
+    Wilson's interval is right where a bootstrap fails, at rates near 0 and 1: of no win in a
+    thousand games it still says how often one may be expected at most.
+    """
+    found = _finite(values, dimensions=1)
+    if len(found) == 1 or not np.isin(found, (0.0, 1.0)).all():
+        return mean_interval(found, resamples=EPISODE_RESAMPLES)
+    count, rate, z = len(found), float(found.mean()), NormalDist().inv_cdf(_tails(CONFIDENCE)[1])
+    centre = (rate + z**2 / (2 * count)) / (1 + z**2 / count)
+    reach = z / (1 + z**2 / count) * math.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
+    # At 0 and at 1 the two terms are equal but for rounding.
+    low, high = (0.0 if rate == 0 else centre - reach), (1.0 if rate == 1 else centre + reach)
+    return Estimate(rate, low, high, count)
 
 
 def iqm(scores: ArrayLike) -> float:

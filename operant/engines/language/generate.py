@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from operant.engines.language.completion import Completion, Prompt, Sampling
+from operant.engines.language.completion import Completion, Listener, Prompt, Sampling
 from operant.engines.language.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
 from operant.engines.language.fallback import ModelDecoder
 from operant.engines.language.sampling import chances, check_sampling, draw, prompt_key
@@ -55,8 +55,10 @@ class TorchGenerator:
         self._engine: tuple[Decoder, Stepper] | None = None
 
     @torch.inference_mode()
-    def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
-        """`sampling.n` completions of each prompt, in the order of the prompts."""
+    def generate(
+        self, prompts: Sequence[Prompt], sampling: Sampling, listener: Listener | None = None
+    ) -> list[list[Completion]]:
+        """`sampling.n` completions of each prompt, in the order of the prompts; `listener` hears them being written."""
         check_sampling(sampling)
         check_room(prompts, self.policy.context)
         if not prompts:
@@ -65,7 +67,7 @@ class TorchGenerator:
         self.policy.model.eval()
         try:
             decoder, stepper = self._ready(prompts, sampling)
-            return _Batch(self, decoder, stepper, prompts, sampling).run()
+            return _Batch(self, decoder, stepper, prompts, sampling, listener).run()
         finally:
             self.policy.model.train(training)
 
@@ -125,7 +127,13 @@ class _Batch:
     """The work of one call of `generate` (final)."""
 
     def __init__(
-        self, owner: TorchGenerator, decoder: Decoder, stepper: Stepper, prompts: Sequence[Prompt], sampling: Sampling
+        self,
+        owner: TorchGenerator,
+        decoder: Decoder,
+        stepper: Stepper,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        listener: Listener | None,
     ) -> None:
         self.owner = owner
         self.decoder = decoder
@@ -133,6 +141,8 @@ class _Batch:
         self.slots = stepper.slots
         self.prompts = prompts
         self.sampling = sampling
+        self.listener = listener
+        self.followed = listener is not None and listener.follows
         self.stops = Stops(owner.policy.tokenizer)
         self.waiting = deque(_Job(i, k) for i in range(len(prompts)) for k in range(sampling.n))
         self.seated: list[_Job] = []
@@ -166,13 +176,24 @@ class _Batch:
             stopped = self._stop(job, written, row, counts[row])
             if stopped is not None or not alive[row]:
                 ended.append((row, stopped if stopped is not None else counts[row], stopped is not None))
+        if self.listener is not None and self.followed and written is not None:
+            self._tell(self.listener, written, counts, {row for row, _, _ in ended})
         if ended:
             self._finish(ended)
             self._refill([row for row, _, _ in ended])
 
+    def _tell(self, listener: Listener, written: np.ndarray, counts: list[int], ended: set[int]) -> None:
+        """Let the listener hear how far each row has come that goes on."""
+        logprobs = self.slots.logprob[: len(self.seated)].tolist()
+        for row, job in enumerate(self.seated):
+            if row not in ended:
+                count = counts[row]
+                listener.progress(job.prompt, job.index, written[row, :count].tolist(), logprobs[row][:count])
+
     def _texts(self, alive: list[int]) -> np.ndarray | None:
         """What is written, brought to the host only if something there has to be looked at."""
-        if all(alive) and not any(self.prompts[job.prompt].stop for job in self.seated):
+        stops = any(self.prompts[job.prompt].stop for job in self.seated)
+        if all(alive) and not stops and not self.followed:
             return None
         return self.slots.written[: len(self.seated)].cpu().numpy()
 
@@ -190,13 +211,16 @@ class _Batch:
         for (row, count, stopped), ids, values in zip(ended, tokens, logprobs, strict=True):
             job = self.seated[row]
             over = stopped or ids[count - 1] in self.owner.policy.eos_ids
-            self.done[job.prompt][job.index] = Completion(
+            completion = Completion(
                 tokens=tuple(ids[:count]),
                 logprobs=tuple(values[:count]),
                 text=self.stops.text(ids[:count], self.prompts[job.prompt].stop),
                 finish="stop" if over else "length",
                 version=self.owner.version,
             )
+            self.done[job.prompt][job.index] = completion
+            if self.listener is not None:
+                self.listener.done(job.prompt, job.index, completion)
 
     def _refill(self, free: list[int]) -> None:
         """New completions take the free rows; where too few wait, the last rows move into the gaps."""

@@ -59,6 +59,7 @@ class Course:
             lab.tracker.restore(codec.read(latest.path, lab.policy, lab.learner.optimiser))
             lab.rounds.generator.load({}, lab.tracker.updates)
             return
+        lab.rounds.generator.load({}, 0)
         score = self.examination(lab.spec.meta.eval_episodes, "eval")
         self.session.anchor("random", score)
         self.session.log(self.at, {**warmed, "eval/score": score})

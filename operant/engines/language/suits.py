@@ -22,6 +22,20 @@ def check_suits(spec: Spec) -> None:
     from operant.run.seeding import Seeds
 
     choose_device(spec.meta.device)
-    check_source(model_of(spec).source)
+    model = model_of(spec)
+    check_source(model.source)
+    if model.generator == "openai":
+        _check_server(model.url or "")
     course = build_course(spec, Seeds(spec.meta.seed))
     course.held_out(1, spec.meta.eval_seed)
+
+
+def _check_server(url: str) -> None:
+    """Refuse a server that is not there, or that would go on answering with the weights of the beginning."""
+    from operant.engines.language.client import Client
+    from operant.engines.language.remote import refuses_weights, served_model, takes_weights
+
+    client = Client(url, timeout=30.0, pauses=())
+    served_model(client)
+    if not takes_weights(client):
+        raise refuses_weights(client.url)
