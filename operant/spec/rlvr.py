@@ -120,7 +120,14 @@ class VerifiedAlgorithm(Algorithm):
         return self.minibatch_size or self.batch_size
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
-        return [*unused_net_misfits(spec), *_batches(spec, self), *_parts(spec), *_divergence(self), *_tiny(spec), *_server(spec)]
+        return [
+            *unused_net_misfits(spec),
+            *_batches(spec, self),
+            *_parts(spec),
+            *_divergence(self),
+            *_tiny(spec),
+            *_server(spec),
+        ]
 
     def inert(self) -> Mapping[str, str]:
         reasons = dict(GAMES)

@@ -57,7 +57,10 @@ class Listener(Protocol):
     One that `follows` also hears them being written, a few tokens at a time.
     """
 
-    follows: bool
+    @property
+    def follows(self) -> bool:
+        """Whether `progress` is called."""
+        ...
 
     def progress(self, prompt: int, index: int, tokens: Sequence[int], logprobs: Sequence[float]) -> None:
         """All that is written so far; more will come."""

@@ -97,7 +97,9 @@ def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
         named = [place] if place else list(paper.tasks)
         takers = [name for name in named if name in given and argument in accepted_arguments(class_of(name))]
         if not takers:
-            raise UsageError(f"none of {', '.join(named)} takes an argument {argument!r}", remedy="operant tasks show NAME")
+            raise UsageError(
+                f"none of {', '.join(named)} takes an argument {argument!r}", remedy="operant tasks show NAME"
+            )
         for name in takers:
             given[name][argument] = value
     return [make_task(name, arguments) for name, arguments in given.items()]
@@ -126,6 +128,20 @@ class Examiner:
         self.tasks = tasks
         self.paper = paper
 
+    def check(self) -> None:
+        """Refuse, before anything is written, problems that do not fit the model's context."""
+        context = self.policy.context
+        for task in self.tasks:
+            prompts = [(problem, self.rounds.prompt(problem)) for problem in problems_of(task, self.paper)]
+            long = [(one, asked) for one, asked in prompts if len(asked.tokens) + asked.max_tokens > context]
+            if long:
+                problem, asked = long[0]
+                raise UsageError(
+                    f"{len(long)} of {len(prompts)} problems do not fit the model's context of {context} tokens: "
+                    f"{problem.id} has {len(asked.tokens)} and asks for {asked.max_tokens} more",
+                    remedy=f"-a {task.name}.max_tokens=N, fewer --shots, or leave {task.name} out",
+                )
+
     def sit(self, task: Task, at: Progress) -> Iterator[Sitting]:
         """One task, portion by portion: each time the same sitting, with more episodes."""
         sitting = Sitting(task.name)
@@ -151,7 +167,9 @@ def examiner(candidate: Candidate, paper: Paper) -> Iterator[Examiner]:
     overlong = getattr(spec.agent.algorithm, "overlong", "keep") if spec else "keep"
     try:
         rounds = Rounds(policy, generator, verifiers, candidate.template, longest, overlong)
-        yield Examiner(policy, rounds, tasks, paper)
+        asks = Examiner(policy, rounds, tasks, paper)
+        asks.check()
+        yield asks
     finally:
         verifiers.close()
         generator.close()

@@ -175,7 +175,7 @@ def _tokens(given: Any, policy: Policy) -> tuple[int, ...]:
         raise BadRequest("prompt: must be a text, a list of token ids, or a list of either", "prompt")
     if not tokens:
         raise BadRequest("prompt: is empty", "prompt")
-    size = policy.model.get_input_embeddings().weight.shape[0]
+    size = int(policy.model.config.get_text_config().vocab_size)
     for token in tokens:
         if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < size:
             raise BadRequest(f"prompt: {token!r} is no token id from 0 to {size - 1}", "prompt")

@@ -77,7 +77,9 @@ class RemoteGenerator:
             self._folder.cleanup()
             self._folder = None
 
-    def _ask(self, numbers: Sequence[int], prompts: Sequence[Prompt], sampling: Sampling) -> dict[int, list[Completion]]:
+    def _ask(
+        self, numbers: Sequence[int], prompts: Sequence[Prompt], sampling: Sampling
+    ) -> dict[int, list[Completion]]:
         first = prompts[numbers[0]]
         body = _body(self.served, [prompts[number].tokens for number in numbers], first, sampling)
         reply = self.client.post("/completions", body)

@@ -78,7 +78,9 @@ class Voice:
         """Log-probabilities as the kind of request wants them."""
         if query.chat:
             each = zip(tokens, values, best, strict=True)
-            return {"content": [{**self._said(t, v), "top_logprobs": [self._said(*b) for b in top]} for t, v, top in each]}
+            return {
+                "content": [{**self._said(t, v), "top_logprobs": [self._said(*b) for b in top]} for t, v, top in each]
+            }
         texts = [self._token(token) for token in tokens]
         starts = list(accumulate(map(len, texts), initial=0))[:-1]
         return {

@@ -65,9 +65,7 @@ def _check(policy: Policy, texts: Sequence[Sequence[int]]) -> None:
             raise UsageError(f"text {number} has {len(text)} tokens; the model's context holds 1 to {policy.context}")
 
 
-def _score(
-    policy: Policy, batch: Batch, temperature: float, top: int, chunk: int
-) -> tuple[list[float], list[Best]]:
+def _score(policy: Policy, batch: Batch, temperature: float, top: int, chunk: int) -> tuple[list[float], list[Best]]:
     inner = base_model(policy.model)
     head = inner.get_output_embeddings()
     check_head(inner, head)

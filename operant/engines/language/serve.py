@@ -1,7 +1,7 @@
 """An OpenAI-compatible server over HTTP, on the standard library alone.
 
-    GET  /health  /v1/models
-    POST /v1/completions  /v1/chat/completions  /v1/load
+GET  /health  /v1/models
+POST /v1/completions  /v1/chat/completions  /v1/load
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ WRITERS = {"/v1/completions": False, "/v1/chat/completions": True}
 
 
 class Server(ThreadingHTTPServer):
-    """Listens; every connection has a thread, the model has one of its own (final)."""
+    """Listens; every connection has a thread, the model has one of its own (final).
+
+    The port is taken at once, so that one in use is known before a model is loaded; `attend` then answers.
+    """
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, service: Service, host: str, port: int) -> None:
-        self.service = service
+    service: Service
+
+    def __init__(self, host: str, port: int) -> None:
         try:
             super().__init__((host, port), _Handler)
         except OSError as fault:
@@ -43,16 +47,20 @@ class Server(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}/v1"
 
+    def attend(self, service: Service) -> None:
+        """Answer with `service` until `shutdown` is called or Ctrl-C is pressed; then close."""
+        self.service = service
+        try:
+            self.serve_forever(poll_interval=0.1)
+        finally:
+            self.server_close()
+            service.close()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no error of ours; anything else is told in one line."""
         fault = sys.exc_info()[1]
         if not isinstance(fault, ConnectionError | TimeoutError):
             print(f"request from {client_address[0]}: {type(fault).__name__}: {fault}", file=sys.stderr, flush=True)
-
-    def server_close(self) -> None:
-        """Stop listening and working."""
-        super().server_close()
-        self.service.close()
 
 
 class _Handler(BaseHTTPRequestHandler):
