@@ -62,7 +62,7 @@ class OperantModel(LM):
         found = []
         for request in requests:
             tokens = list(self.policy.tokenizer(request.args[0], add_special_tokens=False).input_ids)
-            windows = get_rolling_token_windows(tokens, self._begin, self.policy.context - 1, 1)
+            windows = get_rolling_token_windows(tokens, self._begin, self.policy.context, 1)
             parts = self._likelihoods([make_disjoint_window(window) for window in windows])
             found.append(sum(value for value, _ in parts))
         return found
@@ -88,7 +88,7 @@ class OperantModel(LM):
 
     def _likelihoods(self, pairs: Sequence[Pair]) -> list[tuple[float, bool]]:
         """Sums over the second of each pair; what does not fit the model's context is left out at the beginning."""
-        texts = [(*before, *after)[-self.policy.context :] for before, after in pairs]
+        texts = [(*before, *after)[-self.policy.context - 1 :] for before, after in pairs]
         found = []
         for (_, after), text, scored in zip(pairs, texts, score_texts(self.policy, texts, top=1), strict=True):
             start = max(1, len(text) - len(after))

@@ -61,8 +61,9 @@ def score_texts(
 
 def _check(policy: Policy, texts: Sequence[Sequence[int]]) -> None:
     for number, text in enumerate(texts):
-        if not 0 < len(text) <= policy.context:
-            raise UsageError(f"text {number} has {len(text)} tokens; the model's context holds 1 to {policy.context}")
+        # The last token is only predicted and never read.
+        if not 0 < len(text) <= policy.context + 1:
+            raise UsageError(f"text {number} has {len(text)} tokens; the model reads {policy.context} and predicts one")
 
 
 def _score(policy: Policy, batch: Batch, temperature: float, top: int, chunk: int) -> tuple[list[float], list[Best]]:
