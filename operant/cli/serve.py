@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,7 @@ def serve(
     service = Service(candidate.policy(), name or target, slots=slots, allow_load=allow_load)
     if as_json:
         document({"url": server.url, "model": service.name, "context": service.policy.context, "exit": EXIT_DONE})
+        sys.stdout.flush()
     else:
         say(f"{service.name} at {server.url}; Ctrl-C ends it")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
