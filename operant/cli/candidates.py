@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from operant.cli.options import complete_run
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ DEVICES, DTYPES = ("auto", "cpu", "cuda"), ("float32", "bfloat16")
 RunOrModel = Annotated[
     str,
     typer.Argument(
-        metavar="RUN|MODEL",
+        metavar="RUN/MODEL",
         help="A run, or a model: a Hugging Face folder or id, a .gguf file, a name of `operant models`.",
+        autocompletion=complete_run,
         show_default=False,
     ),
 ]

@@ -46,7 +46,9 @@ def run(here: Path, folder: Path) -> Run:
 
 
 def save(run: Run, folder: Path, frames: int) -> None:
-    checkpoints.publish(run.checkpoints, Progress(frames), lambda place: shutil.copytree(folder, place, dirs_exist_ok=True))
+    checkpoints.publish(
+        run.checkpoints, Progress(frames), lambda place: shutil.copytree(folder, place, dirs_exist_ok=True)
+    )
 
 
 def rows(file: Path) -> list[dict]:
@@ -57,7 +59,18 @@ def test_a_model_is_examined_into_a_folder_of_its_own(operant: Operant, folder: 
     told = operant("eval", str(folder), *ASK, "-a", "style=bare", "--samples", "3")
     assert told.code == 0, told.err
     head, line = (each.split() for each in told.out.splitlines()[1:])
-    assert head == ["task", "items", "score", "pass@1", "pass@2", "pass@3", "unparsed", "truncated", "errors", "tokens/s"]
+    assert head == [
+        "task",
+        "items",
+        "score",
+        "pass@1",
+        "pass@2",
+        "pass@3",
+        "unparsed",
+        "truncated",
+        "errors",
+        "tokens/s",
+    ]
     assert line[:2] == ["copy", "4"]
     (place,) = (here / "runs" / "eval" / "small").iterdir()
     episodes = rows(place / "episodes.jsonl")
@@ -97,7 +110,9 @@ def test_a_wish_about_tasks_needs_tasks(operant: Operant, run: Run) -> None:
         (("FOLDER",), "there is no run 'FOLDER'"),
     ],
 )
-def test_mistakes_are_told_in_words(operant: Operant, folder: Path, here: Path, words: tuple[str, ...], cause: str) -> None:
+def test_mistakes_are_told_in_words(
+    operant: Operant, folder: Path, here: Path, words: tuple[str, ...], cause: str
+) -> None:
     told = operant("eval", *(str(folder) if word == "FOLDER" else word for word in words))
     assert told.code == 2, told.err
     assert cause.replace("FOLDER", str(folder)) in told.err

@@ -69,4 +69,16 @@ def test_a_task_without_a_single_verdict_has_no_score() -> None:
 
 def test_the_table_shows_powers_of_two_and_the_last_k() -> None:
     (head, _) = exam_table([task_score("t", answers("a", *[1.0] * 6), 1.0)])
-    assert head.split() == ["task", "items", "score", "pass@1", "pass@2", "pass@4", "pass@6", "unparsed", "truncated", "errors", "tokens/s"]
+    assert head.split() == [
+        "task",
+        "items",
+        "score",
+        "pass@1",
+        "pass@2",
+        "pass@4",
+        "pass@6",
+        "unparsed",
+        "truncated",
+        "errors",
+        "tokens/s",
+    ]

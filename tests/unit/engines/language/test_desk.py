@@ -30,7 +30,11 @@ def test_asks_without_a_seed_share_a_call_and_no_completion() -> None:
 def test_every_ask_gets_what_it_would_get_alone() -> None:
     policy = random_policy("llama")
     desk = Desk(TorchGenerator(policy))
-    asks = [Ask([A, B], Sampling(2, seed=1), True), Ask([B], Sampling(3, seed=1), True), Ask([B], Sampling(1, 0.0), False)]
+    asks = [
+        Ask([A, B], Sampling(2, seed=1), True),
+        Ask([B], Sampling(3, seed=1), True),
+        Ask([B], Sampling(1, 0.0), False),
+    ]
     for ask in asks:
         desk.ask(ask)
     alone = TorchGenerator(policy)

@@ -107,7 +107,9 @@ def test_likelihoods_are_those_of_the_harness_own_models(small: str) -> None:
         )
         told = api.loglikelihood(pairs)
         wishes = {"until": ["\n\n"], "max_gen_toks": 9, "temperature": 0}
-        asks = [SimpleNamespace(args=(text, dict(wishes)), arguments=(text, dict(wishes))) for text in ("Q: 1", "Q: 22")]
+        asks = [
+            SimpleNamespace(args=(text, dict(wishes)), arguments=(text, dict(wishes))) for text in ("Q: 1", "Q: 22")
+        ]
         assert api.generate_until(asks) == own.generate_until(asks)
     assert [value for value, _ in told] == pytest.approx([value for value, _ in expected], abs=1e-3)
     assert [greedy for _, greedy in told] == [greedy for _, greedy in expected]

@@ -80,7 +80,9 @@ def test_the_server_follows_the_policy_that_learns() -> None:
         generator.load({}, 4)
         assert generator.generate(PROMPTS, Sampling(2))[0][0].version == 4
         with_own = TorchGenerator(policy).generate(PROMPTS, Sampling(2))
-        assert [row[0].tokens for row in generator.generate(PROMPTS, Sampling(2))] == [row[0].tokens for row in with_own]
+        assert [row[0].tokens for row in generator.generate(PROMPTS, Sampling(2))] == [
+            row[0].tokens for row in with_own
+        ]
         changed = {name: value + 0.1 for name, value in policy.model.state_dict().items()}
         generator.load(changed, 5)
         again = generator.generate(PROMPTS, Sampling(2))

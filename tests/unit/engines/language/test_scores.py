@@ -27,7 +27,9 @@ def test_they_are_the_models_own(kind: str) -> None:
         np.testing.assert_allclose(scored.logprobs[1:], expected, atol=1e-4)  # pyright: ignore[reportArgumentType]
         for place in range(1, len(text)):
             assert scored.best[place][0][0] == int(logs[place - 1].argmax())
-            np.testing.assert_allclose([value for _, value in scored.best[place]], logs[place - 1].topk(3).values, atol=1e-4)
+            np.testing.assert_allclose(
+                [value for _, value in scored.best[place]], logs[place - 1].topk(3).values, atol=1e-4
+            )
 
 
 def test_they_are_those_of_the_generator() -> None:

@@ -74,7 +74,9 @@ def test_a_completion_is_what_the_generator_writes(server: Server, policy: Polic
 
 def test_prompts_may_be_texts_tokens_or_lists_of_them(server: Server, policy: Policy) -> None:
     ids = list(encode("ab", policy))
-    texts = [[choice["text"] for choice in complete(server, prompt=one)["choices"]] for one in ("ab", ids, ["ab"], [ids])]
+    texts = [
+        [choice["text"] for choice in complete(server, prompt=one)["choices"]] for one in ("ab", ids, ["ab"], [ids])
+    ]
     assert texts[0] == texts[1] == texts[2] == texts[3]
     several = complete(server, prompt=["ab", "cd"], n=2)["choices"]
     assert [one["text"] for one in several[:2]] == [one.text for one in written(policy, n=2)]
