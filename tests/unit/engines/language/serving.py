@@ -16,7 +16,10 @@ from operant.engines.language.serve import Server
 from operant.engines.language.service import Service
 from tests.unit.engines.language.small_models import random_policy
 
-TEMPLATE = "{% for m in messages %}[{{ m['role'][0] }}]{{ m['content'] }}{% endfor %}{% if add_generation_prompt %}[a]{% endif %}"
+TEMPLATE = (
+    "{% for m in messages %}[{{ m['role'][0] }}]{{ m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}[a]{% endif %}"
+)
 
 
 def talking_policy(kind: str = "llama") -> Policy:

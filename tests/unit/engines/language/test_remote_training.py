@@ -61,5 +61,5 @@ def test_a_server_that_cannot_keep_in_step_is_refused_before_work_starts(tmp_pat
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="http://127.0.0.1:9/v1: the server does not answer"):
+    with pytest.raises(RunError, match=r"http://127\.0\.0\.1:9/v1: the server does not answer"):
         trained(tmp_path, "agent.model.generator=openai", "agent.model.url=http://127.0.0.1:9")

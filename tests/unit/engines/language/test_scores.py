@@ -24,7 +24,7 @@ def test_they_are_the_models_own(kind: str) -> None:
         assert scored.logprobs[0] is None
         assert scored.best[0] == ()
         expected = [float(logs[place - 1, text[place]]) for place in range(1, len(text))]
-        np.testing.assert_allclose(scored.logprobs[1:], expected, atol=1e-4)  # pyright: ignore[reportArgumentType]
+        np.testing.assert_allclose(np.array(scored.logprobs[1:], float), expected, atol=1e-4)
         for place in range(1, len(text)):
             assert scored.best[place][0][0] == int(logs[place - 1].argmax())
             np.testing.assert_allclose(
@@ -37,7 +37,7 @@ def test_they_are_those_of_the_generator() -> None:
     prompt = Prompt((5, 6, 7), 20)
     (one,) = TorchGenerator(policy).generate([prompt], Sampling(1, 0.7, seed=2))[0]
     (scored,) = score_texts(policy, [(*prompt.tokens, *one.tokens)], 0.7)
-    np.testing.assert_allclose(scored.logprobs[3:], one.logprobs, atol=1e-5)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_allclose(np.array(scored.logprobs[3:], float), one.logprobs, atol=1e-5)
 
 
 def test_a_text_beyond_the_context_is_refused() -> None:
