@@ -21,7 +21,7 @@ DEVICES, DTYPES = ("auto", "cpu", "cuda"), ("float32", "bfloat16")
 RunOrModel = Annotated[
     str,
     typer.Argument(
-        metavar="TARGET",
+        metavar="RUN|MODEL",
         help="A run, or a model: a Hugging Face folder or id, a .gguf file, a name of `operant models`.",
         autocompletion=complete_run,
         show_default=False,

@@ -26,7 +26,7 @@ def serve(
         int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 for any that is free.")
     ] = 8000,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What the model is called; TARGET by default.")
+        str | None, typer.Option("--name", metavar="NAME", help="What the model is called; RUN|MODEL by default.")
     ] = None,
     slots: Annotated[int, typer.Option("--slots", metavar="N", min=1, help="Completions written side by side.")] = 64,
     allow_load: Annotated[
