@@ -22,6 +22,9 @@ GATHER_SECONDS = 0.004
 """So long the desk waits for others after the first: requests that are sent together do not arrive together."""
 
 
+CLOSE_SECONDS = 60.0
+
+
 @dataclass
 class Ask:
     """A request for completions of prompts.
@@ -118,9 +121,13 @@ class Desk:
         return self._inbox.qsize()
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Answer nobody any more; what is being written is dropped.
+
+        The thread is waited for: one that still computes when the interpreter ends would bring the process down.
+        """
+        self.generator.halt()
         self._inbox.put(None)
-        self._thread.join(timeout=1.0)
+        self._thread.join(timeout=CLOSE_SECONDS)
 
     def _serve(self) -> None:
         while (first := self._inbox.get()) is not None:

@@ -17,7 +17,7 @@ from operant.engines.language.sampling import chances, check_sampling, draw, pro
 from operant.engines.language.slots import Slots, Stepper
 from operant.engines.language.stops import Stops
 from operant.engines.language.weights import base_model, supports
-from operant.errors import UsageError
+from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,6 +51,7 @@ class TorchGenerator:
         self.slots = slots or (512 if self.on_gpu else 128)
         self.stride = stride
         self.version = version
+        self.halted = False
         self.ends = torch.tensor(policy.eos_ids, device=self.device)
         self._engine: tuple[Decoder, Stepper] | None = None
 
@@ -82,6 +83,10 @@ class TorchGenerator:
                 if own[name].data_ptr() != value.data_ptr():
                     own[name].copy_(value)
         self.version = version
+
+    def halt(self) -> None:
+        """End what is being written, for good: another thread's call of `generate` raises. Any thread may call this."""
+        self.halted = True
 
     def close(self) -> None:
         """Let the cache and the captured graphs go."""
@@ -153,6 +158,8 @@ class _Batch:
         """Seat, write and collect until every completion is done."""
         self._seat(list(range(min(self.decoder.slots, len(self.waiting)))))
         while self.seated:
+            if self.owner.halted:
+                raise RunError("the generator was halted while it wrote")
             self._collect()
             if self.seated:
                 self._write()
