@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
     )
     with contextlib.redirect_stdout(sys.stderr):
         trainer.train()
-    return {"seconds": [b - a for a, b in zip(stamps, stamps[1:], strict=False)]}
+    return {"seconds": [b - a for a, b in pairwise(stamps)]}
 
 
 def our_side(options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, tasks, train
+from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, serve, tasks, train
 from operant.cli.mistakes import defect, lacking, mistyped
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
@@ -21,7 +21,8 @@ COMMANDS = (
     ("train", train.train, "Train a spec: every seed, then the score with its interval."),
     ("resume", train.resume, "Continue a run exactly, or with -s as a child run."),
     ("check", check.check, "Validate a spec and estimate its time and disk."),
-    ("eval", play.evaluate, "Score a run's policies on fixed seeds."),
+    ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
+    ("serve", serve.serve, "Serve a language model to OpenAI's clients."),
     ("watch", play.watch, "Watch the agent play, in a window or as a film."),
     ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
     ("specs", look.specs, "List the built-in specs, or print one."),

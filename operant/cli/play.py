@@ -9,6 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from operant.cli.candidates import Device, Dtype, Manner, RunOrModel
+from operant.cli.exam import (
+    Follow,
+    Harness,
+    Limit,
+    Out,
+    Samples,
+    Shots,
+    TaskArguments,
+    Tasks,
+    Temperature,
+    Url,
+    Wishes,
+    examine,
+)
 from operant.cli.files import new_file
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
 from operant.cli.speak import aside, document, plural, say
@@ -25,7 +40,7 @@ LATEST, BEST = "latest", "best"
 
 
 def evaluate(
-    run: RunName,
+    run: RunOrModel,
     episodes: Annotated[
         int | None,
         typer.Option(
@@ -38,17 +53,37 @@ def evaluate(
     ] = None,
     checkpoint: CheckpointName = LATEST,
     sampled: Annotated[bool, typer.Option("--sampled", help="Sample actions instead of taking the best.")] = False,
+    tasks: Tasks = None,
+    shots: Shots = None,
+    samples: Samples = 1,
+    limit: Limit = None,
+    arguments: TaskArguments = None,
+    temperature: Temperature = None,
+    follow: Follow = False,
+    harness: Harness = None,
+    out: Out = None,
+    url: Url = None,
+    device: Device = None,
+    dtype: Dtype = None,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
 ) -> int:
     """Play every session's policy on fixed seeds, and report the score with its interval over sessions.
 
-    The episodes are appended to eval.jsonl in each session's directory.
+    The episodes are appended to eval.jsonl in each session's directory. With --tasks a language model, from a run
+    or by itself, is asked the held-out problems of these tasks as in training.
 
     \b
       operant eval ppo_cartpole
       operant eval ppo_cartpole --checkpoint best --episodes 20 --seed 7
+      operant eval grpo_tiny --tasks copy --follow
+      operant eval smollm2-135m-instruct --tasks gsm8k,mbpp --samples 8 --limit 100
     """
+    manner = Manner(device, dtype, url)
+    wishes = Wishes(tasks, shots, samples, limit, arguments or [], temperature, seed, out, follow, harness, manner)
+    if tasks is not None:
+        return examine(run, checkpoint, root, wishes, as_json)
+    wishes.refuse_without_tasks()
     from operant.report.stats import mean_interval
     from operant.run.run import find_sessions, resolve
 
@@ -98,7 +133,7 @@ def watch(
     from operant.run.run import find_sessions, resolve
 
     place, asked = _checkpoint_named(resolve(run, root).resolve(), LATEST if latest else checkpoint)
-    best = max(find_sessions(place), key=_best_score)
+    best = max(find_sessions(place), key=best_score)
     saved = choose_checkpoint(best, asked)
     first = best.spec["meta"]["eval_seed"] if seed is None else seed
     sink: str | Path = "window" if _has_screen() else _film_path(best, saved, first, episodes)
@@ -234,7 +269,8 @@ def _engine(run: Run) -> Any:
     return engine_of(Spec.model_validate(run.spec))
 
 
-def _best_score(run: Run) -> float:
+def best_score(run: Run) -> float:
+    """The best evaluation of a session, so that sessions can be ordered."""
     from operant.run.checkpoint import best
 
     top = best(run.checkpoints)

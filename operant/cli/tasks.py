@@ -89,7 +89,7 @@ def show(
     """
     if split not in ("train", "eval"):
         raise UsageError(f"there is no split {split!r}", remedy="--split train, or --split eval")
-    task = _made(name, _parsed(arguments), data)
+    task = _made(name, parsed(arguments), data)
     problems = task.problems("train" if split == "train" else "eval")
     shown = problems[:count]
     judged = _first_paragraph(type(task).verify.__doc__)
@@ -124,7 +124,7 @@ def validate(
     reports = []
     for one in _asked_for(name):
         try:
-            reports.append(_validated(one, _parsed(arguments), data, wrong, workers))
+            reports.append(_validated(one, parsed(arguments), data, wrong, workers))
         except UsageError as problem:
             if name != "all":
                 raise
@@ -161,7 +161,7 @@ def _made(name: str, arguments: dict[str, Any], data: Path | None) -> Task:
     return make_task(name, arguments)
 
 
-def _parsed(arguments: list[str] | None) -> dict[str, Any]:
+def parsed(arguments: list[str] | None) -> dict[str, Any]:
     """`digits=3` is a number, `operations=["add", "table"]` a list, anything that is no JSON a text."""
     parsed: dict[str, Any] = {}
     for argument in arguments or []:

@@ -136,7 +136,14 @@ class VerifiedAlgorithm(Algorithm):
         return self.minibatch_size or self.batch_size
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
-        return [*unused_net_misfits(spec), *_batches(spec, self), *_parts(spec), *_divergence(self), *_tiny(spec)]
+        return [
+            *unused_net_misfits(spec),
+            *_batches(spec, self),
+            *_parts(spec),
+            *_divergence(self),
+            *_tiny(spec),
+            *_server(spec),
+        ]
 
     def inert(self) -> Mapping[str, str]:
         reasons = dict(GAMES)
@@ -299,3 +306,10 @@ def _tiny(spec: Spec) -> Iterable[Misfit]:
             closest(widths, tiny.width),
             ("agent.model.tiny.heads",),
         )
+
+
+def _server(spec: Spec) -> Iterable[Misfit]:
+    """A server has an address."""
+    model = spec.agent.model
+    if model is not None and model.generator == "openai" and model.url is None:
+        yield Misfit("agent.model.generator", "needs the address of the server", "agent.model.url: http://HOST:PORT/v1")

@@ -81,8 +81,10 @@ def build_lab(spec: Spec, seeds: Seeds, checkpoint: Path | None = None) -> Itera
 
         read_weights(checkpoint, policy)
     course = build_course(spec, seeds)
-    verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
     generator = shared(build_generator(policy, model), Ranks())
+    if checkpoint is not None:
+        generator.load({}, 0)
+    verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
     try:
         rounds = Rounds(policy, generator, verifiers, model.template, text.max_tokens, settings.overlong)
         yield Lab(spec, seeds, policy, rounds, course, learner)
@@ -125,6 +127,10 @@ def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:
 
 def build_generator(policy: Policy, model: ModelSpec) -> Generator:
     """Whoever writes the completions."""
+    if model.generator == "openai":
+        from operant.engines.language.remote import RemoteGenerator
+
+        return RemoteGenerator(policy, model.url or "")
     from operant.engines.language.generate import TorchGenerator
 
     return TorchGenerator(policy, slots=model.slots)

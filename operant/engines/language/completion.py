@@ -51,6 +51,26 @@ class Completion:
     version: int = 0
 
 
+class Listener(Protocol):
+    """Hears completions as they end: the `index`-th of the prompt with the number `prompt`.
+
+    One that `follows` also hears them being written, a few tokens at a time.
+    """
+
+    @property
+    def follows(self) -> bool:
+        """Whether `progress` is called."""
+        ...
+
+    def progress(self, prompt: int, index: int, tokens: Sequence[int], logprobs: Sequence[float]) -> None:
+        """All that is written so far; more will come."""
+        ...
+
+    def done(self, prompt: int, index: int, completion: Completion) -> None:
+        """The whole completion."""
+        ...
+
+
 class Generator(Protocol):
     """Writes completions."""
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from operant.engines.language.completion import Completion, Prompt, Sampling
+from operant.engines.language.completion import Completion, Listener, Prompt, Sampling
 from operant.engines.language.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
 from operant.engines.language.fallback import ModelDecoder
 from operant.engines.language.sampling import chances, check_sampling, draw, prompt_key
 from operant.engines.language.slots import Slots, Stepper
 from operant.engines.language.stops import Stops
 from operant.engines.language.weights import base_model, supports
-from operant.errors import UsageError
+from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,12 +51,15 @@ class TorchGenerator:
         self.slots = slots or (512 if self.on_gpu else 128)
         self.stride = stride
         self.version = version
+        self.halted = False
         self.ends = torch.tensor(policy.eos_ids, device=self.device)
         self._engine: tuple[Decoder, Stepper] | None = None
 
     @torch.inference_mode()
-    def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
-        """`sampling.n` completions of each prompt, in the order of the prompts."""
+    def generate(
+        self, prompts: Sequence[Prompt], sampling: Sampling, listener: Listener | None = None
+    ) -> list[list[Completion]]:
+        """`sampling.n` completions of each prompt, in the order of the prompts; `listener` hears them being written."""
         check_sampling(sampling)
         check_room(prompts, self.policy.context)
         if not prompts:
@@ -65,7 +68,7 @@ class TorchGenerator:
         self.policy.model.eval()
         try:
             decoder, stepper = self._ready(prompts, sampling)
-            return _Batch(self, decoder, stepper, prompts, sampling).run()
+            return _Batch(self, decoder, stepper, prompts, sampling, listener).run()
         finally:
             self.policy.model.train(training)
 
@@ -80,6 +83,10 @@ class TorchGenerator:
                 if own[name].data_ptr() != value.data_ptr():
                     own[name].copy_(value)
         self.version = version
+
+    def halt(self) -> None:
+        """End what is being written, for good: another thread's call of `generate` raises. Any thread may call this."""
+        self.halted = True
 
     def close(self) -> None:
         """Let the cache and the captured graphs go."""
@@ -125,7 +132,13 @@ class _Batch:
     """The work of one call of `generate` (final)."""
 
     def __init__(
-        self, owner: TorchGenerator, decoder: Decoder, stepper: Stepper, prompts: Sequence[Prompt], sampling: Sampling
+        self,
+        owner: TorchGenerator,
+        decoder: Decoder,
+        stepper: Stepper,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        listener: Listener | None,
     ) -> None:
         self.owner = owner
         self.decoder = decoder
@@ -133,6 +146,8 @@ class _Batch:
         self.slots = stepper.slots
         self.prompts = prompts
         self.sampling = sampling
+        self.listener = listener
+        self.followed = listener is not None and listener.follows
         self.stops = Stops(owner.policy.tokenizer)
         self.waiting = deque(_Job(i, k) for i in range(len(prompts)) for k in range(sampling.n))
         self.seated: list[_Job] = []
@@ -148,6 +163,8 @@ class _Batch:
         """Seat, write and collect until every completion is done."""
         self._seat(list(range(min(self.decoder.slots, len(self.waiting)))))
         while self.seated:
+            if self.owner.halted:
+                raise RunError("the generator was halted while it wrote")
             self._collect()
             if self.seated:
                 self._write()
@@ -171,13 +188,24 @@ class _Batch:
             stopped = self._stop(job, written, row, counts[row])
             if stopped is not None or not alive[row]:
                 ended.append((row, stopped if stopped is not None else counts[row], stopped is not None))
+        if self.listener is not None and self.followed and written is not None:
+            self._tell(self.listener, written, counts, {row for row, _, _ in ended})
         if ended:
             self._finish(ended)
             self._refill([row for row, _, _ in ended])
 
+    def _tell(self, listener: Listener, written: np.ndarray, counts: list[int], ended: set[int]) -> None:
+        """Let the listener hear how far each row has come that goes on."""
+        logprobs = self.slots.logprob[: len(self.seated)].tolist()
+        for row, job in enumerate(self.seated):
+            if row not in ended:
+                count = counts[row]
+                listener.progress(job.prompt, job.index, written[row, :count].tolist(), logprobs[row][:count])
+
     def _texts(self, alive: list[int]) -> np.ndarray | None:
         """What is written, brought to the host only if something there has to be looked at."""
-        if all(alive) and not any(self.prompts[job.prompt].stop for job in self.seated):
+        stops = any(self.prompts[job.prompt].stop for job in self.seated)
+        if all(alive) and not stops and not self.followed:
             return None
         return self.slots.written[: len(self.seated)].cpu().numpy()
 
@@ -195,13 +223,16 @@ class _Batch:
         for (row, count, stopped), ids, values in zip(ended, tokens, logprobs, strict=True):
             job = self.seated[row]
             over = stopped or ids[count - 1] in self.owner.policy.eos_ids
-            self.done[job.prompt][job.index] = Completion(
+            completion = Completion(
                 tokens=tuple(ids[:count]),
                 logprobs=tuple(values[:count]),
                 text=self.stops.text(ids[:count], self.prompts[job.prompt].stop),
                 finish="stop" if over else "length",
                 version=self.owner.version,
             )
+            self.done[job.prompt][job.index] = completion
+            if self.listener is not None:
+                self.listener.done(job.prompt, job.index, completion)
 
     def _refill(self, free: list[int]) -> None:
         """New completions take the free rows; where too few wait, the last rows move into the gaps."""

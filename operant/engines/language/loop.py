@@ -58,6 +58,7 @@ class Course:
             lab.tracker.restore(lab.learner.read(latest.path))
             lab.rounds.generator.load({}, lab.tracker.updates)
             return
+        lab.rounds.generator.load({}, 0)
         score = self.examination(lab.spec.meta.eval_episodes, "eval")
         self.session.anchor("start", score)
         self.session.log(self.at, {**warmed, "eval/score": score})

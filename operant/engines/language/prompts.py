@@ -7,6 +7,7 @@ begin-of-text token, it stands there once: a template that writes it itself is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from operant.engines.language.completion import Prompt
@@ -21,33 +22,42 @@ Template = Literal["auto", "chat", "raw"]
 
 def render(problem: Problem, policy: Policy, template: Template = "auto") -> Prompt:
     """The prompt of a problem for a policy: `auto` uses a chat template iff the model has one."""
+    tokens = encode(as_text(problem, policy, template), policy)
+    return Prompt(tokens=tokens, max_tokens=problem.max_tokens, stop=problem.stop)
+
+
+def as_text(problem: Problem, policy: Policy, template: Template = "auto") -> str:
+    """The text whose tokens are the prompt of a problem, up to the answer's beginning."""
     if template == "chat" and not policy.has_chat_template:
         raise UsageError(
             f"model {policy.name} has no chat template, so it would be shown marks that it has never seen",
             remedy="set the prompt template to auto or raw",
         )
     chat = policy.has_chat_template if template == "auto" else template == "chat"
-    tokens = _chat_tokens(problem, policy) if chat else _raw_tokens(problem, policy)
-    return Prompt(tokens=tokens, max_tokens=problem.max_tokens, stop=problem.stop)
+    return _chat_text(problem, policy) if chat else _raw_text(problem)
 
 
-def _chat_tokens(problem: Problem, policy: Policy) -> tuple[int, ...]:
-    """System text and prompt as turns, then the beginning of the answer."""
-    turns = [{"role": "user", "content": problem.prompt}]
-    if problem.system:
-        turns.insert(0, {"role": "system", "content": problem.system})
-    text = policy.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    return _with_begin(str(text) + problem.prefix, policy)
+def conversation(turns: Sequence[Mapping[str, str]], policy: Policy) -> str:
+    """Turns of a conversation by the model's chat template, the mark of the answer's beginning at the end."""
+    return str(policy.tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))  # pyright: ignore[reportArgumentType]
 
 
-def _raw_tokens(problem: Problem, policy: Policy) -> tuple[int, ...]:
-    """System text, prompt and the beginning of the answer, one after the other."""
-    head = f"{problem.system}\n\n" if problem.system else ""
-    return _with_begin(head + problem.prompt + problem.prefix, policy)
-
-
-def _with_begin(text: str, policy: Policy) -> tuple[int, ...]:
+def encode(text: str, policy: Policy) -> tuple[int, ...]:
     """Tokens of a text, with the begin-of-text token exactly once where the model has one."""
     ids = tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
     begin = policy.bos_id
     return ids if begin is None or ids[:1] == (begin,) else (begin, *ids)
+
+
+def _chat_text(problem: Problem, policy: Policy) -> str:
+    """System text and prompt as turns, then the beginning of the answer."""
+    turns = [{"role": "user", "content": problem.prompt}]
+    if problem.system:
+        turns.insert(0, {"role": "system", "content": problem.system})
+    return conversation(turns, policy) + problem.prefix
+
+
+def _raw_text(problem: Problem) -> str:
+    """System text, prompt and the beginning of the answer, one after the other."""
+    head = f"{problem.system}\n\n" if problem.system else ""
+    return head + problem.prompt + problem.prefix

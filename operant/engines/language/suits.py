@@ -23,11 +23,13 @@ def check_suits(spec: Spec) -> None:
     from operant.run.seeding import Seeds
 
     _check_devices(spec)
-    source, teacher = model_of(spec).source, settings_of(spec).teacher
-    check_source(source)
+    model, teacher = model_of(spec), settings_of(spec).teacher
+    check_source(model.source)
     if teacher is not None:
         check_source(teacher)
-        check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(source))
+        check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(model.source))
+    if model.generator == "openai":
+        _check_server(model.url or "")
     course = build_course(spec, Seeds(spec.meta.seed))
     course.held_out(1, spec.meta.eval_seed)
 
@@ -44,3 +46,14 @@ def _check_devices(spec: Spec) -> None:
             f"meta.processes is {asked}, but this machine has {there} GPU{'s' if there > 1 else ''}, one for each",
             remedy=f"-s meta.processes={there}, or -s meta.device=cpu",
         )
+
+
+def _check_server(url: str) -> None:
+    """Refuse a server that is not there, or that would go on answering with the weights of the beginning."""
+    from operant.engines.language.client import Client
+    from operant.engines.language.remote import refuses_weights, served_model, takes_weights
+
+    client = Client(url, timeout=30.0, pauses=())
+    served_model(client)
+    if not takes_weights(client):
+        raise refuses_weights(client.url)

@@ -78,10 +78,7 @@ class Course:
         ]
         chosen: list[Problem] = []
         for part, share in zip(self.parts, shares(weights, count), strict=True):
-            problems = part.task.problems("eval")
-            rng = Random(f"held out/{seed}/{part.task.name}")
-            places = sorted(rng.sample(range(len(problems)), min(share, len(problems))))
-            chosen += [problems[place] for place in places]
+            chosen += held_out(part.task, share, seed)
         return chosen
 
     def _at(self, position: int) -> Problem:
@@ -105,6 +102,14 @@ class Course:
             plan.append((part, had[part]))
             had[part] += 1
         return plan
+
+
+def held_out(task: Task, count: int, seed: int = 0) -> list[Problem]:
+    """`count` problems of a task's eval split (all, where it has fewer), drawn by `seed`, in the split's order."""
+    problems = task.problems("eval")
+    rng = Random(f"held out/{seed}/{task.name}")
+    places = sorted(rng.sample(range(len(problems)), min(count, len(problems))))
+    return [problems[place] for place in places]
 
 
 @dataclass(frozen=True)

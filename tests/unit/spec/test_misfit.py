@@ -503,6 +503,16 @@ def test_the_mend_mends(case: tuple[Any, ...]) -> None:
         assert misfits(base, {**settings, path: mend}) == []
 
 
+def test_a_server_needs_an_address_and_an_address_a_server() -> None:
+    def told(**model: str) -> list[tuple[str, str]]:
+        base = {"env": {"name": "copy"}, "agent": {"algorithm": {"name": "grpo"}, "model": model}}
+        return [(each.path, each.problem) for each in misfits(base, {})]
+
+    assert told(generator="openai") == [("agent.model.generator", "needs the address of the server")]
+    assert told(url="http://x") == [("agent.model.url", "has no effect: agent.model.generator is not openai")]
+    assert told(generator="openai", url="http://x") == []
+
+
 def test_several_misfits_are_told_at_once() -> None:
     found = misfits(DQN, {"env.max_frame": 500, "agent.net.shared": True, "agent.algorithm.training_frequency": 5})
     assert [each.path for each in found] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.generate import TorchGenerator
 from operant.engines.language.sampling import chances, draw
-from operant.errors import UsageError
+from operant.errors import RunError, UsageError
 from tests.unit.engines.language.small_models import KINDS, random_policy
 
 PROMPTS = [Prompt(tuple(range(2, 2 + length)), tokens) for length, tokens in ((3, 9), (7, 4), (5, 20), (1, 12))]
@@ -135,3 +136,29 @@ def test_the_end_of_text_ends_a_row() -> None:
     cut = usual.tokens.index(usual.tokens[6]) + 1
     found = TorchGenerator(early).generate([Prompt((9, 9), 40)], Sampling(seed=1))[0][0]
     assert (found.tokens, found.finish) == (usual.tokens[:cut], "stop")
+
+
+def test_a_listener_hears_the_writing_and_can_end_it() -> None:
+    generator, heard = TorchGenerator(random_policy("llama"), stride=2), []
+
+    class Ears:
+        follows = True
+
+        def progress(self, prompt: int, index: int, tokens: Sequence[int], logprobs: Sequence[float]) -> None:
+            assert len(tokens) == len(logprobs)
+            heard.append((prompt, index, tuple(tokens)))
+
+        def done(self, prompt: int, index: int, completion: Completion) -> None:
+            heard.append((prompt, index, completion.tokens))
+            if prompt == 3:
+                generator.halt()
+
+    found = generator.generate(PROMPTS[:3], Sampling(n=2), Ears())
+    for prompt, group in enumerate(found):
+        for index, one in enumerate(group):
+            mine = [tokens for at, which, tokens in heard if (at, which) == (prompt, index)]
+            assert mine[-1] == one.tokens
+            assert all(one.tokens[: len(tokens)] == tokens for tokens in mine)
+    assert any(len(tokens) not in (0, len(found[2][0].tokens)) for at, _, tokens in heard if at == 2)
+    with pytest.raises(RunError, match="halted"):
+        generator.generate([*PROMPTS[:2], PROMPTS[2], Prompt((3,), 1)], Sampling(n=2), Ears())

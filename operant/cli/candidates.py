@@ -1,0 +1,123 @@
+"""Language models as a person names them: a run with its checkpoint, or a model by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from operant.cli.options import complete_run
+from operant.errors import UsageError
+
+if TYPE_CHECKING:
+    from operant.engines.language.examination import Candidate
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.run import Run
+
+DEVICES, DTYPES = ("auto", "cpu", "cuda"), ("float32", "bfloat16")
+
+RunOrModel = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN|MODEL",
+        help="A run, or a model: a Hugging Face folder or id, a .gguf file, a name of `operant models`.",
+        autocompletion=complete_run,
+        show_default=False,
+    ),
+]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="DEVICE", help="auto, cpu or cuda; the run's own by default.")
+]
+Dtype = Annotated[
+    str | None, typer.Option("--dtype", metavar="KIND", help="float32 or bfloat16; the run's own by default.")
+]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a person wants a model to be loaded; what is None is as the run says."""
+
+    device: str | None = None
+    dtype: str | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("device", self.device, DEVICES), ("dtype", self.dtype, DTYPES)):
+            if value not in (None, *known):
+                raise UsageError(f"there is no {name} {value!r}", remedy=f"--{name} {' or '.join(known)}")
+
+
+def runs_of(target: str, root: Path) -> list[Run] | None:
+    """The sessions of the run that is meant, or None where a model is."""
+    from operant.run.run import find_sessions, resolve
+
+    if is_model_file(Path(target)):
+        return None
+    try:
+        found = find_sessions(resolve(target, root).resolve())
+    except UsageError:
+        _check_model(target)
+        return None
+    for run in found:
+        refuse_other_engines(run)
+    return found
+
+
+def is_model_file(path: Path) -> bool:
+    """Whether a path is a Hugging Face folder, such as a checkpoint of a run, or a GGUF file."""
+    return path.suffix == ".gguf" or (path / "config.json").is_file()
+
+
+def refuse_other_engines(run: Run) -> None:
+    """Only language models are asked in words."""
+    from operant.run.layout import shown
+    from operant.spec.schema import Spec
+
+    engine = Spec.model_validate(run.spec).engine_name
+    if engine != "language":
+        raise UsageError(
+            f"this run is of the {engine} engine and has no language model",
+            place=shown(run.path),
+            remedy=f"operant eval {shown(run.path)}",
+        )
+
+
+def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
+    """A checkpoint, spoken to as its run does."""
+    from operant.engines.language.examination import Candidate
+    from operant.spec.schema import Spec
+
+    spec = Spec.model_validate(run.spec)
+    own = spec.agent.model.dtype if spec.agent.model else "float32"
+    slots = spec.agent.model.slots if spec.agent.model else 256
+    return Candidate(
+        source=str(checkpoint.path),
+        device=manner.device or spec.meta.device,
+        dtype=manner.dtype or own,  # pyright: ignore[reportArgumentType]
+        spec=spec,
+        url=manner.url,
+        slots=slots,
+    )
+
+
+def of_model(source: str, manner: Manner) -> Candidate:
+    """A model by itself."""
+    from operant.engines.language.examination import Candidate
+
+    return Candidate(source, manner.device or "auto", manner.dtype or "float32", url=manner.url)  # pyright: ignore[reportArgumentType]
+
+
+def _check_model(target: str) -> None:
+    from operant.engines.language.model import check_source
+
+    try:
+        check_source(target)
+    except UsageError as problem:
+        if problem.remedy and problem.remedy.endswith(target):
+            raise
+        raise UsageError(
+            f"there is no run and no model {target!r}",
+            remedy="`operant runs` lists the runs, `operant models` the models that can be fetched",
+        ) from None

@@ -1,0 +1,252 @@
+"""The server: OpenAI's words over HTTP, and the generator's numbers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from operant.engines.language.completion import Completion, Prompt, Sampling
+from operant.engines.language.generate import TorchGenerator
+from operant.engines.language.model import Policy, write_folder
+from operant.engines.language.prompts import encode
+from operant.engines.language.replies import Unfolding
+from operant.engines.language.serve import Server
+from operant.engines.language.stops import Stops
+from operant.errors import UsageError
+from tests.unit.engines.language.serving import events, fetch, serving, talking_policy
+from tests.unit.engines.language.small_models import random_policy
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return talking_policy()
+
+
+@pytest.fixture(scope="module")
+def server(policy: Policy) -> Iterator[Server]:
+    with serving(policy) as one:
+        yield one
+
+
+def complete(server: Server, **body: Any) -> dict[str, Any]:
+    status, reply = fetch(f"{server.url}/completions", {"prompt": "ab", "max_tokens": 12, "seed": 3} | body)
+    assert status == 200, reply
+    return reply
+
+
+def written(policy: Policy, text: str = "ab", max_tokens: int = 12, **wishes: Any) -> list[Completion]:
+    """What the generator itself writes."""
+    stop = wishes.pop("stop", ())
+    prompt = Prompt(encode(text, policy), max_tokens, stop)
+    return TorchGenerator(policy).generate([prompt], Sampling(**{"seed": 3, **wishes}))[0]
+
+
+def test_facts(server: Server) -> None:
+    _, models = fetch(f"{server.url}/models")
+    assert [(one["id"], one["max_model_len"]) for one in models["data"]] == [("small", 64)]
+    root = server.url.removesuffix("/v1")
+    assert fetch(f"{root}/health")[1] | {"waiting": 0} == {
+        "status": "ok",
+        "model": "small",
+        "version": 0,
+        "waiting": 0,
+        "loads": False,
+    }
+
+
+def test_a_completion_is_what_the_generator_writes(server: Server, policy: Policy) -> None:
+    reply = complete(server, n=2, temperature=0.7, top_p=0.9, top_k=50, logprobs=0, return_token_ids=True)
+    expected = written(policy, n=2, temperature=0.7, top_p=0.9, top_k=50)
+    for choice, one in zip(reply["choices"], expected, strict=True):
+        assert (choice["text"], choice["finish_reason"]) == (one.text, one.finish)
+        assert tuple(choice["token_ids"]) == one.tokens
+        assert tuple(choice["prompt_token_ids"]) == encode("ab", policy)
+        np.testing.assert_allclose(choice["logprobs"]["token_logprobs"], one.logprobs, atol=1e-6)
+    assert [choice["index"] for choice in reply["choices"]] == [0, 1]
+    wrote = sum(len(one.tokens) for one in expected)
+    assert reply["usage"] == {"prompt_tokens": 2, "completion_tokens": wrote, "total_tokens": 2 + wrote}
+
+
+def test_prompts_may_be_texts_tokens_or_lists_of_them(server: Server, policy: Policy) -> None:
+    ids = list(encode("ab", policy))
+    texts = [
+        [choice["text"] for choice in complete(server, prompt=one)["choices"]] for one in ("ab", ids, ["ab"], [ids])
+    ]
+    assert texts[0] == texts[1] == texts[2] == texts[3]
+    several = complete(server, prompt=["ab", "cd"], n=2)["choices"]
+    assert [one["text"] for one in several[:2]] == [one.text for one in written(policy, n=2)]
+    assert [one["text"] for one in several[2:]] == [one.text for one in written(policy, "cd", n=2)]
+
+
+def test_a_stop_string_ends_the_text_before_it(server: Server, policy: Policy) -> None:
+    whole = written(policy, max_tokens=40)[0].text
+    stop = whole[5:7]
+    choice = complete(server, max_tokens=40, stop=stop)["choices"][0]
+    assert (choice["text"], choice["finish_reason"]) == (whole[: whole.index(stop)], "stop")
+
+
+def test_echo_scores_the_prompt_as_lm_eval_asks_for_it(server: Server, policy: Policy) -> None:
+    (choice,) = complete(server, prompt="abcd", max_tokens=1, echo=True, logprobs=1, temperature=0)["choices"]
+    told = choice["logprobs"]
+    assert choice["text"].startswith("abcd")
+    assert told["tokens"][:4] == ["a", "b", "c", "d"]
+    assert told["text_offset"] == [0, 1, 2, 3, 4]
+    assert told["token_logprobs"][0] is told["top_logprobs"][0] is None
+    logits = policy.model(input_ids=np_tokens(encode("abcd", policy))).logits[0].float().log_softmax(-1)
+    ids = encode("abcd", policy)
+    for place in (1, 2, 3):
+        row = logits[place - 1]
+        assert told["token_logprobs"][place] == pytest.approx(float(row[ids[place]].detach()), abs=1e-5)
+        assert max(told["top_logprobs"][place].values()) == pytest.approx(float(row.max().detach()), abs=1e-5)
+    # The token that was written greedily is the likeliest, to the last bit: this is how lm_eval finds that out.
+    assert told["token_logprobs"][4] == max(told["top_logprobs"][4].values())
+
+
+def np_tokens(tokens: tuple[int, ...]) -> Any:
+    import torch
+
+    return torch.tensor([tokens])
+
+
+def test_echo_of_nothing_but_the_prompt(server: Server) -> None:
+    (choice,) = complete(server, prompt="abcd", max_tokens=0, echo=True, logprobs=2, temperature=0)["choices"]
+    assert choice["text"] == "abcd"
+    assert len(choice["logprobs"]["token_logprobs"]) == 4
+
+
+def test_chat_is_the_template_and_then_a_completion(server: Server, policy: Policy) -> None:
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]}]
+    body = {"messages": turns, "max_tokens": 9, "seed": 3, "logprobs": True, "top_logprobs": 2}
+    status, reply = fetch(f"{server.url}/chat/completions", body)
+    assert status == 200, reply
+    (choice,), expected = reply["choices"], written(policy, "[s]s[u]hi[a]", 9)[0]
+    assert choice["message"] == {"role": "assistant", "content": expected.text}
+    content = choice["logprobs"]["content"]
+    np.testing.assert_allclose([one["logprob"] for one in content], expected.logprobs, atol=1e-5)
+    assert {len(one["top_logprobs"]) for one in content} == {2}
+    assert reply["object"] == "chat.completion"
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_stream_says_the_same_piece_by_piece(server: Server, policy: Policy, chat: bool) -> None:
+    body: dict[str, Any] = {"max_tokens": 40, "seed": 3, "n": 2, "return_token_ids": True}
+    body |= {"stream_options": {"include_usage": True}}
+    body |= {"messages": [{"role": "user", "content": "hi"}]} if chat else {"prompt": "[u]hi[a]", "logprobs": 0}
+    pieces = events(f"{server.url}/{'chat/' if chat else ''}completions", body)
+    expected = written(policy, "[u]hi[a]", 40, n=2)
+    for index, one in enumerate(expected):
+        mine = [choice for piece in pieces for choice in piece["choices"] if choice["index"] == index]
+        said = [choice["delta"].get("content", "") if chat else choice["text"] for choice in mine]
+        assert "".join(said) == one.text
+        assert [token for choice in mine for token in choice.get("token_ids", ())] == list(one.tokens)
+        assert mine[-1]["finish_reason"] == one.finish
+        assert {choice["finish_reason"] for choice in mine[:-1]} == {None}
+        if not chat:
+            told = [value for choice in mine for value in choice["logprobs"]["token_logprobs"]]
+            np.testing.assert_allclose(told, one.logprobs, atol=1e-6)
+    assert max(len(one.tokens) for one in expected) > 8
+    assert len(pieces) > 4
+    assert pieces[-1]["usage"]["completion_tokens"] == sum(len(one.tokens) for one in expected)
+
+
+def test_a_stream_never_takes_back_what_it_said() -> None:
+    policy = random_policy("tiny")
+    text = "aé STOP rest"
+    tokens = encode(text, policy)
+    unfolding = Unfolding(Stops(policy.tokenizer), ("STOP",))
+    said = [unfolding.grow(tokens[:count]) for count in range(1, len(tokens) + 1)]
+    assert "".join(said) == "aé "
+    assert said[1] == ""  # half of a character
+    assert said[4:8] == ["", "", "", ""]  # what may become the stop string, and does
+
+
+def test_requests_that_come_together_are_answered_together(server: Server, policy: Policy) -> None:
+    desk, texts = server.service.desk, [f"{letter}b" for letter in "acegikmo"]
+    before = desk.calls
+    with ThreadPoolExecutor(len(texts)) as pool:
+        replies = list(pool.map(lambda text: complete(server, prompt=text, max_tokens=30), texts))
+    assert [one["choices"][0]["text"] for one in replies] == [written(policy, text, 30)[0].text for text in texts]
+    assert desk.calls - before < len(texts)
+
+
+def test_without_a_seed_no_two_completions_are_alike(server: Server) -> None:
+    replies = complete(server, prompt=["ab"] * 6, seed=None, max_tokens=20)["choices"]
+    assert len({one["text"] for one in replies}) == 6
+
+
+REFUSED = {
+    "temperature below zero": ({"temperature": -1}, "temperature"),
+    "a number as text": ({"max_tokens": "5"}, "max_tokens"),
+    "an unknown field": ({"tempurature": 1}, "tempurature"),
+    "a penalty": ({"frequency_penalty": 0.5}, "frequency_penalty"),
+    "no prompt": ({"prompt": None}, "prompt"),
+    "an empty prompt": ({"prompt": ""}, "prompt"),
+    "a token that does not exist": ({"prompt": [5, 258]}, "prompt"),
+    "a prompt that is too long": ({"prompt": "x" * 60}, "prompt"),
+    "nothing to write": ({"max_tokens": 0}, "max_tokens"),
+    "an empty stop": ({"stop": ["a", ""]}, "stop"),
+    "a stream of likeliest tokens": ({"stream": True, "logprobs": 3}, "stream"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_bad_request_names_the_field(server: Server, case: str) -> None:
+    body, field = REFUSED[case]
+    status, reply = fetch(f"{server.url}/completions", {"prompt": "ab", "max_tokens": 12} | body)
+    assert (status, reply["error"]["param"], reply["error"]["type"]) == (400, field, "invalid_request_error")
+    assert reply["error"]["message"]
+
+
+def test_other_refusals(server: Server) -> None:
+    assert fetch(f"{server.url}/completions", {"prompt": "a", "model": "gpt"})[0] == 404
+    assert fetch(f"{server.url}/completions", b"{")[0] == 400
+    assert fetch(f"{server.url}/completions", [1])[0] == 400
+    assert fetch(f"{server.url}/nowhere", {})[0] == 404
+    assert fetch(f"{server.url}/models", {})[0] == 405
+    assert fetch(f"{server.url}/completions")[0] == 405
+    assert fetch(f"{server.url}/load", {"path": "x", "version": 1})[0] == 403
+    turn = {"role": "user", "content": 5}
+    assert fetch(f"{server.url}/chat/completions", {"messages": [turn]})[1]["error"]["param"] == "messages"
+
+
+def test_a_failure_of_ours_is_told_and_the_next_request_is_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of luck")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(server.service.generator, "generate", broken)
+        status, reply = fetch(f"{server.url}/completions", {"prompt": "a"})
+        assert (status, reply["error"]["message"]) == (500, "RuntimeError: out of luck")
+    assert complete(server)["choices"]
+
+
+def test_a_base_model_has_no_chat() -> None:
+    with serving(random_policy("tiny")) as server:
+        status, reply = fetch(f"{server.url}/chat/completions", {"messages": [{"role": "user", "content": "a"}]})
+    assert (status, reply["error"]["param"]) == (400, "messages")
+    assert "/v1/completions" in reply["error"]["message"]
+
+
+def test_weights_are_loaded_from_a_folder(tmp_path: Path) -> None:
+    other = random_policy("llama", seed=1)
+    write_folder(other, tmp_path / "other")
+    with serving(random_policy("llama"), allow_load=True) as server:
+        status, reply = fetch(f"{server.url}/load", {"path": str(tmp_path / "other"), "version": 7})
+        assert (status, reply["version"]) == (200, 7)
+        reply = complete(server)
+        assert (reply["choices"][0]["text"], reply["version"]) == (written(other)[0].text, 7)
+        status, reply = fetch(f"{server.url}/load", {"path": str(tmp_path), "version": 8})
+        assert (status, reply["error"]["param"]) == (400, "path")
+
+
+def test_a_port_in_use_is_one_clear_line(server: Server) -> None:
+    port = server.server_address[1]
+    with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 is in use"):
+        Server("127.0.0.1", int(port))
