@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,6 +33,19 @@ class Ledger:
         """The places of prompts that have no fate yet."""
         with self._lock:
             return sorted(self._open)
+
+    def is_open(self, place: int) -> bool:
+        """Whether a prompt was taken and has no fate yet."""
+        with self._lock:
+            return place in self._open
+
+    def redo(self, problems: Iterable[str], **facts: object) -> None:
+        """The open prompts of these problems are done once more."""
+        lost = set(problems)
+        with self._lock:
+            places = [place for place, problem in self._open.items() if problem in lost]
+        for place in places:
+            self.note(place, "redone", **facts)
 
     def take(self, place: int, problem: str) -> None:
         """A prompt is begun."""

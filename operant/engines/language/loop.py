@@ -11,6 +11,7 @@ from operant.engines.language import codec
 from operant.engines.language.build import Lab
 from operant.engines.language.completion import Sampling
 from operant.engines.language.health import Health
+from operant.engines.language.pulse import TRAINER
 from operant.engines.language.rollout import as_episodes
 from operant.engines.language.warm import gold_samples, warm_up
 from operant.run.episode import Episode
@@ -57,7 +58,10 @@ class Course:
         lab.learner.remember_reference()
         if latest is not None:
             lab.tracker.restore(codec.read(latest.path, lab.policy, lab.learner.optimiser))
-            lab.rounds.generator.load({}, lab.tracker.updates)
+        lab.publish()
+        if lab.pipeline is not None:
+            lab.pipeline.start(lab.tracker.position, lab.tracker.owed)
+        if latest is not None:
             return
         score = self.examination(lab.spec.meta.eval_episodes, "eval")
         self.session.anchor("random", score)
@@ -74,13 +78,15 @@ class Course:
             for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
                 self.session.episode(episode)
         begun = time.perf_counter()
-        gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
-        report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
+        with lab.witness.watch.pulse(TRAINER).busy("training"), lab.witness.trace.span("train", TRAINER):
+            gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
+            report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
+        lab.settle(groups)
         lab.rounds.timing.seconds["train"] += time.perf_counter() - begun
         self.health.agree(report.means)
         lab.tracker.updates += report.steps
         lab.tracker.add(report.means)
-        lab.rounds.generator.load({}, lab.tracker.updates)
+        lab.publish()
 
     def keep_record(self) -> None:
         """Log, examine and save, each when it is due."""
@@ -93,11 +99,13 @@ class Course:
             row["eval/score"] = score
         if row:
             self.session.log(at, row)
+            self.lab.witness.trace.flush()
         if self.session.due("save", at):
             self.save(score)
 
     def save(self, score: float | None) -> None:
         """Publish a checkpoint."""
+        self.lab.remember_places()
         lab, facts = self.lab, self.lab.tracker.state()
         optimiser = lab.learner.optimiser
         self.session.save(self.at, lambda folder: codec.write(folder, lab.policy, optimiser, facts), score)
