@@ -73,11 +73,10 @@ class Trace:
 
     def _write(self, text: str) -> None:
         assert self.path is not None
-        fresh = not self.path.exists()
-        if not fresh and self.path.stat().st_size > self.limit:
+        if not self.path.exists():
+            text = f"[\n{text}"
+        elif self.path.stat().st_size > self.limit:
             self.path.replace(self.path.with_name(f"earlier_{self.path.name}"))
-            fresh = True
-        if fresh:
             text = "[\n" + "".join(self._names()) + text
         with self.path.open("a", encoding="utf-8") as file:
             file.write(text)
