@@ -63,7 +63,9 @@ class Post:
                 if self._closed:
                     raise RunError(f"{self.name} was closed") from None
                 lost()
-                self.witness.tell("replaced", f"{self.name} (process {self._pid}) {loss}; a new one does its work again")
+                self.witness.tell(
+                    "replaced", f"{self.name} (process {self._pid}) {loss}; a new one does its work again"
+                )
                 self.witness.trace.mark("replaced", self.name, pid=self._pid, why=str(loss))
         raise RunError(f"{self.name} was lost {TRIES} times in a row", remedy="operant resume RUN, once it is mended")
 
@@ -125,7 +127,9 @@ class Post:
                 return _answer(reference)
             self.beat()
         have = {key: value for key, value in ray.cluster_resources().items() if key in ("CPU", "GPU")}
-        raise RunError(f"{self.name} found no place within {START_SECONDS:g} s: it asks for {self.asked}, Ray has {have}")
+        raise RunError(
+            f"{self.name} found no place within {START_SECONDS:g} s: it asks for {self.asked}, Ray has {have}"
+        )
 
 
 class Cluster:

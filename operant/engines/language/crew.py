@@ -63,9 +63,7 @@ def _copied(spec: Spec, policy: Policy, verifiers: Judges, witness: Witness) -> 
     return _rounds(spec, own, generator, verifiers, witness, "generator")
 
 
-def _on_ray(
-    spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witness, stack: ExitStack
-) -> Crew:
+def _on_ray(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witness, stack: ExitStack) -> Crew:
     """Rounds whose completions are written and judged by actors; examinations too, unless writers are ahead."""
     from operant.engines.language.cluster import open_cluster
     from operant.engines.language.replicas import Replicas
@@ -89,9 +87,7 @@ def _on_ray(
     return Crew(_rounds(spec, policy, generator, verifiers, witness, "examiner"), pipeline)
 
 
-def _rounds(
-    spec: Spec, policy: Policy, generator: Generator, verifiers: Judges, witness: Witness, lane: str
-) -> Rounds:
+def _rounds(spec: Spec, policy: Policy, generator: Generator, verifiers: Judges, witness: Witness, lane: str) -> Rounds:
     text, settings = text_of(spec), settings_of(spec)
     rounds = Rounds(
         policy, generator, verifiers, model_of(spec).template, text.max_tokens, settings.overlong, witness, lane

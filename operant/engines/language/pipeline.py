@@ -192,9 +192,7 @@ class Pipeline:
 
     def _sampling(self, place: int) -> Sampling:
         settings, seed = self.settings, self.seeds.integer("generate", place)
-        return Sampling(
-            settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, self.seconds
-        )
+        return Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, self.seconds)
 
     def _hand_in(self, groups: Sequence[Group]) -> None:
         with self._turn:

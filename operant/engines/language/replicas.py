@@ -131,7 +131,9 @@ class RemoteJudges:
         end = None if within is None else time.monotonic() + within
         waiting = [self._threads.submit(self._judge, part, beat) for part in parts]
         late = failed(f"no verdict within {within or 0:g} s")
-        return [verdict for part, future in zip(parts, waiting, strict=True) for verdict in _await(future, part, end, late)]
+        return [
+            verdict for part, future in zip(parts, waiting, strict=True) for verdict in _await(future, part, end, late)
+        ]
 
     def close(self) -> None:
         """End the actors; what still waits is dropped."""
