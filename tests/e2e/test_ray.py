@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +94,26 @@ def name_of(session: Path, row: dict[str, Any]) -> str:
     return names[row["tid"]]
 
 
-def of_ray() -> set[int]:
-    """The processes that Ray has running."""
+def processes(*marks: str) -> set[int]:
+    """Those whose command line has one of the marks."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes()
-        except OSError:
-            continue
-        if any(mark in words for mark in (b"ray::", b"raylet", b"gcs_server", b"ray/dashboard")):
-            found.add(int(entry.parent.name))
+        with suppress(OSError):
+            words = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if any(mark in words for mark in marks):
+                found.add(int(entry.parent.name))
     return found
+
+
+def of_ray() -> set[int]:
+    """The processes that Ray has running."""
+    return processes("ray::", "raylet", "gcs_server", "ray/dashboard")
+
+
+def trainer_of(session: Path) -> int:
+    """The process that trains."""
+    (pid,) = processes(f"operant session {session}")
+    return pid
 
 
 @pytest.mark.parametrize("staleness", [0, 1])
@@ -155,7 +165,7 @@ def test_a_killed_trainer_leaves_nothing_behind_and_resumes(tmp_path: Path) -> N
     process = begin(tmp_path, *on_ray("agent.algorithm.staleness=2"))
     session = session_of(tmp_path)
     placed(session, rounds=6)
-    os.killpg(process.pid, signal.SIGKILL)
+    os.kill(trainer_of(session), signal.SIGKILL)
     process.communicate()
     for _ in range(100):
         if of_ray() <= before:

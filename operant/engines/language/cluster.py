@@ -101,11 +101,11 @@ class Post:
 
     def _sign(self, actor: Any) -> Any:
         """How much the actor has done; None if it does not say in time."""
-        import ray
+        from ray import exceptions
 
         try:
             return _answer(actor.pulse.remote(), POLL_SECONDS)
-        except ray.exceptions.GetTimeoutError:
+        except exceptions.GetTimeoutError:
             return None
 
     def _ready(self) -> Any:
@@ -221,13 +221,14 @@ def _connect(spec: Spec) -> None:
 def _answer(reference: Any, timeout: float | None = None) -> Any:
     """What a reference stands for; a death is `Lost`, and what an actor raised is raised as it was."""
     import ray
+    from ray import exceptions
 
-    gone = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError, ray.exceptions.WorkerCrashedError)
+    gone = (exceptions.RayActorError, exceptions.ObjectLostError, exceptions.WorkerCrashedError)
     try:
         return ray.get(reference, timeout=timeout)
     except gone as death:
         raise Lost("died") from death
-    except ray.exceptions.RayTaskError as fault:
+    except exceptions.RayTaskError as fault:
         if isinstance(fault.cause, OperantError):
             raise fault.cause from None
         raise

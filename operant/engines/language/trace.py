@@ -112,8 +112,11 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     return json.loads(text + "]") if text else []
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
 def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, separators=(",", ":"), default=str) + ",\n"
+    return _encode(row) + ",\n"
 
 
 def _mend(path: Path) -> None:
