@@ -54,6 +54,7 @@ class Post:
 
     def call(self, method: str, *arguments: Any, lost: Callable[[], object] = lambda: None) -> Any:
         """What the actor answers; after a death its successor is asked, and `lost` told."""
+        reason = ""
         for _ in range(TRIES):
             try:
                 actor = self._ready()
@@ -63,11 +64,12 @@ class Post:
                 if self._closed:
                     raise RunError(f"{self.name} was closed") from None
                 lost()
+                reason = str(loss)
                 self.witness.tell(
                     "replaced", f"{self.name} (process {self._pid}) {loss}; a new one does its work again"
                 )
                 self.witness.trace.mark("replaced", self.name, pid=self._pid, why=str(loss))
-        raise RunError(f"{self.name} was lost {TRIES} times in a row", remedy="operant resume RUN, once it is mended")
+        raise RunError(f"{self.name} was lost {TRIES} times in a row: it {reason}")
 
     def wait(self, actor: Any, reference: Any) -> Any:
         """An answer, as soon as it is there."""
@@ -227,7 +229,9 @@ def _answer(reference: Any, timeout: float | None = None) -> Any:
     try:
         return ray.get(reference, timeout=timeout)
     except gone as death:
-        raise Lost("died") from death
+        # An actor that could not be made says why in its last line.
+        reason = str(death).strip().splitlines()[-1] if "creation task" in str(death) else ""
+        raise Lost(f"died: {reason}" if reason else "died") from death
     except exceptions.RayTaskError as fault:
         if isinstance(fault.cause, OperantError):
             raise fault.cause from None

@@ -107,7 +107,7 @@ class Rounds:
         self.timing = Timing()
         self.witness = witness or Witness()
         self.lane = lane
-        self.judges = lane.replace("generator", "verifiers")
+        self.judges = "verifiers" if lane == "generator" else f"verifiers of {lane}"
         self.pulse = self.witness.watch.pulse(lane)
         self.judging = self.witness.watch.pulse(self.judges)
 
