@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from operant.engines.language.trace import read_trace
+from operant.errors import EXIT_STOPPED
 from operant.run.metrics import read_rows
 
 pytest.importorskip("ray", reason="needs the package ray")
@@ -176,3 +177,16 @@ def test_a_killed_trainer_leaves_nothing_behind_and_resumes(tmp_path: Path) -> N
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "warm resume" in done.stdout + done.stderr
+
+
+def test_a_stop_is_answered_and_ends_ray_too(tmp_path: Path) -> None:
+    before = of_ray()
+    process = begin(tmp_path, *on_ray("agent.algorithm.staleness=1"))
+    session = session_of(tmp_path)
+    placed(session, rounds=2)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == EXIT_STOPPED, output
+    assert json.loads((session / "run.json").read_text())["state"] == "stopped"
+    time.sleep(2)
+    assert of_ray() <= before

@@ -19,7 +19,7 @@ from operant.engines import missing_package
 from operant.engines.language.actors import Judge, Writer
 from operant.engines.language.build import text_of
 from operant.engines.language.ledger import Witness
-from operant.engines.language.replicas import RemoteGenerator, RemoteJudges
+from operant.engines.language.replicas import Courier, RemoteGenerator, RemoteJudges
 from operant.envs.text.judging import Recipe
 from operant.errors import OperantError, RunError
 from operant.run.seeding import Seeds
@@ -153,7 +153,8 @@ class Cluster:
             self._post(f"generator {number}", Writer, cpus, gpus, plain, seeds.seed, self.threads, device)
             for number in range(settings.generators)
         ]
-        return [RemoteGenerator(post) for post in posts]
+        courier = Courier()
+        return [RemoteGenerator(post, courier) for post in posts]
 
     def judges(self, recipes: Sequence[Recipe]) -> RemoteJudges:
         """Verifiers, each of which judges in a process of its own beside it."""

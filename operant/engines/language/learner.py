@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -57,7 +57,7 @@ class Report:
 
 
 class Learner:
-    """Trains a policy's weights by one of the family's losses (final)."""
+    """Trains a policy's weights by one of the family's losses (final); `beat` is called with every pass."""
 
     def __init__(self, policy: Policy, settings: VerifiedAlgorithm, model: ModelSpec, seeds: Seeds) -> None:
         self.policy = policy
@@ -66,6 +66,7 @@ class Learner:
         self.optimiser = Optimiser(policy.model, model.optimizer)
         self.device = next(policy.model.parameters()).device
         self.reference: nn.Module | None = None
+        self.beat: Callable[[], object] = lambda: None
 
     def remember_reference(self) -> None:
         """Keep the policy as it is now to measure the divergence from, where the spec asks for that."""
@@ -125,6 +126,7 @@ class Learner:
             )
             share_of_loss = policy_loss(tokens, loss, whole)
             share_of_loss.value.backward()
+            self.beat()
             found.append({**share_of_loss.sums, "loss": share_of_loss.value.detach() * whole.tokens})
         for key in found[0]:
             sums[key] += float(torch.stack([each[key].float() for each in found]).sum())
@@ -133,6 +135,7 @@ class Learner:
     def _prepare(self, pieces: Sequence[Piece], several: bool) -> None:
         """Log-probabilities before the first step: of the policy where more steps follow, and of the reference."""
         for piece in pieces:
+            self.beat()
             if several:
                 piece.old = token_logprobs(self.policy.model, piece.batch, self.settings.temperature).logprobs
             if self.reference is not None:

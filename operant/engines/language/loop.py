@@ -40,6 +40,7 @@ class Course:
         self.session = session
         self.lab = lab
         self.health = Health(lab, session.event)
+        lab.learner.beat = lab.witness.watch.pulse(TRAINER).beat
         self._asked = time.perf_counter()
 
     @property
@@ -86,7 +87,8 @@ class Course:
         self.health.agree(report.means)
         lab.tracker.updates += report.steps
         lab.tracker.add(report.means)
-        lab.publish()
+        if report.steps:
+            lab.publish()
 
     def keep_record(self) -> None:
         """Log, examine and save, each when it is due."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.ledger import Witness
-from operant.engines.language.transfer import Parcel, pack, trained_weights
+from operant.engines.language.transfer import pack, trained_weights
 from operant.envs.text.task import Problem, Verdict, failed
 
 if TYPE_CHECKING:
@@ -23,12 +24,32 @@ PARTS_PER_JUDGE = 4
 """A judge gets its share in so many parts, so that a slow one does not hold up the rest, and a death costs little."""
 
 
+class Courier:
+    """Brings weights into the object store, once for all who ask for the same ones (final). Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._weights: Mapping[str, Tensor] | None = None
+        self._parcel: Any = None
+
+    def parcel(self, weights: Mapping[str, Tensor], version: int) -> Any:
+        """A reference to the weights, which must not change any more."""
+        import ray
+
+        with self._lock:
+            if self._weights is not weights:
+                self._parcel = ray.put(pack(weights, version))
+                self._weights = weights
+            return self._parcel
+
+
 class RemoteGenerator:
     """A generator at a post (final); `redone` are the numbers of the last call's prompts that were written twice."""
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, post: Post, courier: Courier) -> None:
         self.post = post
         self.name = post.name
+        self.courier = courier
         self.redone: list[int] = []
         self._parcel: tuple[Any, int] | None = None
         post.prepare = self._bring
@@ -50,13 +71,9 @@ class RemoteGenerator:
         return self.post.call("generate", list(prompts), sampling, self._parcel[1], lost=lost)
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Send weights; a successor of the actor gets the same."""
-        self.take(store(pack(weights, version)), version)
-
-    def take(self, parcel: Any, version: int) -> None:
-        """Take over a stored parcel."""
-        self._parcel = parcel, version
-        self.post.call("load", parcel)
+        """Send weights, which must not change any more; a successor of the actor gets the same."""
+        self._parcel = self.courier.parcel(weights, version), version
+        self.post.call("load", self._parcel[0])
 
     def close(self) -> None:
         """End the actor."""
@@ -97,9 +114,9 @@ class Replicas:
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Send weights to all."""
-        parcel = store(pack(weights or trained_weights(self.policy), version))
-        for _ in self._threads.map(lambda writer: writer.take(parcel, version), self.writers):
-            pass
+        sent = weights or trained_weights(self.policy)
+        for done in [self._threads.submit(writer.load, sent, version) for writer in self.writers]:
+            done.result()
 
     def close(self) -> None:
         """End the actors."""
@@ -150,13 +167,6 @@ class RemoteJudges:
         finally:
             beat()
             self._free.put(post)
-
-
-def store(parcel: Parcel) -> Any:
-    """A reference to a parcel in the object store, from which every actor reads the same bytes."""
-    import ray
-
-    return ray.put(parcel)
 
 
 def _await(
