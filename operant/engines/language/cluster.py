@@ -73,9 +73,7 @@ class Post:
 
     def wait(self, actor: Any, reference: Any) -> Any:
         """An answer, as soon as it is there."""
-        import ray
-
-        last, heard = None, time.monotonic()
+        ray, last, heard = ray_package(), None, time.monotonic()
         while True:
             done, _ = ray.wait([reference], timeout=POLL_SECONDS)
             if done:
@@ -94,20 +92,16 @@ class Post:
         self._end()
 
     def _end(self) -> None:
-        import ray
-
         actor, self._actor = self._actor, None
         if actor is not None:
             with suppress(Exception):
-                ray.kill(actor)
+                ray_package().kill(actor)
 
     def _sign(self, actor: Any) -> Any:
         """How much the actor has done; None if it does not say in time."""
-        from ray import exceptions
-
         try:
             return _answer(actor.pulse.remote(), POLL_SECONDS)
-        except exceptions.GetTimeoutError:
+        except ray_package().exceptions.GetTimeoutError:
             return None
 
     def _ready(self) -> Any:
@@ -120,8 +114,7 @@ class Post:
 
     def _begin(self, actor: Any) -> int:
         """The process of a new actor, once it runs."""
-        import ray
-
+        ray = ray_package()
         reference, end = actor.about.remote(), time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             done, _ = ray.wait([reference], timeout=POLL_SECONDS)
@@ -153,7 +146,7 @@ class Cluster:
             self._post(f"generator {number}", Writer, cpus, gpus, plain, seeds.seed, self.threads, device)
             for number in range(settings.generators)
         ]
-        courier = Courier()
+        courier = Courier(ray_package().put)
         return [RemoteGenerator(post, courier) for post in posts]
 
     def judges(self, recipes: Sequence[Recipe]) -> RemoteJudges:
@@ -170,10 +163,8 @@ class Cluster:
             post.close()
 
     def _post(self, name: str, kind: type, cpus: float, gpus: float, *arguments: Any) -> Post:
-        import ray
-
         # One thread works and another answers how far it is. Restarts are ours, for a new actor needs the weights.
-        actor = ray.remote(kind).options(num_cpus=cpus, num_gpus=gpus, max_concurrency=2, max_restarts=0)
+        actor = ray_package().remote(kind).options(num_cpus=cpus, num_gpus=gpus, max_concurrency=2, max_restarts=0)
         post = Post(name, lambda: actor.remote(*arguments), self.witness, f"{cpus:g} CPUs and {gpus:g} GPUs")
         self.posts.append(post)
         return post
@@ -182,11 +173,8 @@ class Cluster:
 @contextmanager
 def open_cluster(spec: Spec, witness: Witness) -> Iterator[Cluster]:
     """Join the cluster of the spec or start one here; what was started, and every actor, ends with the block."""
-    try:
-        import ray
-    except ModuleNotFoundError as missing:
-        raise missing_package(missing.name or "ray", "meta.cluster ray") from missing
-    _connect(spec)
+    ray = ray_package()
+    _connect(ray, spec)
     cluster = Cluster(spec, witness)
     try:
         yield cluster
@@ -195,9 +183,16 @@ def open_cluster(spec: Spec, witness: Witness) -> Iterator[Cluster]:
         ray.shutdown()
 
 
-def _connect(spec: Spec) -> None:
-    import ray
+def ray_package() -> Any:
+    """The package ray, which nothing else here imports."""
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+    except ModuleNotFoundError as missing:
+        raise missing_package(missing.name or "ray", "meta.cluster ray") from missing
+    return ray
 
+
+def _connect(ray: Any, spec: Spec) -> None:
     settings = spec.meta.ray
     options: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "configure_logging": False}
     if settings.address is not None:
@@ -223,9 +218,8 @@ def _connect(spec: Spec) -> None:
 
 def _answer(reference: Any, timeout: float | None = None) -> Any:
     """What a reference stands for; a death is `Lost`, and what an actor raised is raised as it was."""
-    import ray
-    from ray import exceptions
-
+    ray = ray_package()
+    exceptions = ray.exceptions
     gone = (exceptions.RayActorError, exceptions.ObjectLostError, exceptions.WorkerCrashedError)
     try:
         return ray.get(reference, timeout=timeout)

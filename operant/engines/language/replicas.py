@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.ledger import Witness
-from operant.engines.language.transfer import pack, trained_weights
+from operant.engines.language.transfer import Parcel, pack, trained_weights
 from operant.envs.text.task import Problem, Verdict, failed
 
 if TYPE_CHECKING:
@@ -25,20 +25,19 @@ PARTS_PER_JUDGE = 4
 
 
 class Courier:
-    """Brings weights into the object store, once for all who ask for the same ones (final). Any thread may ask."""
+    """Puts weights into the object store, once for all who ask for the same ones (final). Any thread may ask."""
 
-    def __init__(self) -> None:
+    def __init__(self, put: Callable[[Parcel], Any]) -> None:
+        self._put = put
         self._lock = threading.Lock()
         self._weights: Mapping[str, Tensor] | None = None
         self._parcel: Any = None
 
     def parcel(self, weights: Mapping[str, Tensor], version: int) -> Any:
         """A reference to the weights, which must not change any more."""
-        import ray
-
         with self._lock:
             if self._weights is not weights:
-                self._parcel = ray.put(pack(weights, version))
+                self._parcel = self._put(pack(weights, version))
                 self._weights = weights
             return self._parcel
 

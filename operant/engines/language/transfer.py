@@ -62,7 +62,7 @@ def checksum(weights: Mapping[str, Tensor]) -> int:
     for name in sorted(weights):
         weight = weights[name].detach().cpu().contiguous()
         total = zlib.crc32(f"{name}{tuple(weight.shape)}{weight.dtype}".encode(), total)
-        total = zlib.crc32(memoryview(weight.view(-1).view(torch.uint8).numpy()), total)
+        total = zlib.crc32(weight.view(-1).view(torch.uint8).numpy().data, total)
     return total
 
 
