@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 from operant.run.layout import EVENTS_FILE, log_path, timestamp
@@ -15,10 +16,11 @@ from operant.run.redaction import redact
 
 
 class Journal:
-    """The events and the text log of one attempt. Secrets of the environment never reach either."""
+    """The events and the text log of one attempt, which any thread may add to. Secrets never reach either."""
 
     def __init__(self, session: Path, attempt: int) -> None:
         self._attempt = attempt
+        self._turn = threading.Lock()
         self._events = JsonLines(session / EVENTS_FILE)
         path = log_path(session, attempt)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,8 +29,9 @@ class Journal:
     def event(self, kind: str, message: str) -> None:
         """Record something a person should know, and print it."""
         message = redact(message)
-        self._events.append({"time": timestamp(), "attempt": self._attempt, "kind": kind, "message": message})
-        self._events.flush()
+        with self._turn:
+            self._events.append({"time": timestamp(), "attempt": self._attempt, "kind": kind, "message": message})
+            self._events.flush()
         self.write(f"{timestamp()} {kind}: {message}\n")
         if not self._is_standard_error():
             print(f"{kind}: {message}", file=sys.stderr, flush=True)

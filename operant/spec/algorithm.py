@@ -30,6 +30,12 @@ class Algorithm(Closed):
 
     name: Any  # each algorithm narrows it to its own Literal
 
+    @classmethod
+    def resume_kind(cls, settings: Mapping[str, Any]) -> str:
+        """`RESUME`, or what becomes of it under these settings, as a run has kept them."""
+        del settings
+        return cls.RESUME
+
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         """Where the settings of `spec` do not fit together under this algorithm."""
         raise NotImplementedError

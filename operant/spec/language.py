@@ -138,3 +138,26 @@ class TextSpec(Closed):
     seconds: float | None = Field(
         default=None, gt=0, le=86_400, description="Time limit of one verdict; null for each task's own."
     )
+    deadline: float | None = Field(
+        default=None,
+        gt=0,
+        le=86_400,
+        description="Seconds for the completions of a call, and then for their verdicts; what is late is left out.",
+    )
+
+
+class RaySpec(Closed):
+    """Where generators and verifiers run when `meta.cluster` is `ray`; the trainer is the process that starts them."""
+
+    address: str | None = Field(
+        default=None, min_length=1, max_length=1000, description="Cluster to join; null to start one here."
+    )
+    generators: int = Field(default=1, ge=1, le=1024, description="Copies of the model that write completions.")
+    generator_cpus: float = Field(default=1.0, ge=0, le=1024, description="CPUs that each of them asks for.")
+    generator_gpus: float = Field(default=0.0, ge=0, le=64, description="GPUs that each of them asks for.")
+    verifier_cpus: float = Field(
+        default=0.5, ge=0, le=1024, description="CPUs that each of the `env.text.workers` judges asks for."
+    )
+    store_mb: int | None = Field(
+        default=None, ge=80, le=10**7, description="Megabytes of the object store here; null for Ray's choice."
+    )

@@ -75,9 +75,20 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
         why = f"it is of the fused engine, and {spec.engine_name} runs this"
         scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
         reasons |= dict.fromkeys(("meta.devices", "meta.storage", *scale), why)
+    reasons |= _unused_cluster(spec)
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):
             yield Misfit(path, f"has no effect: {why}", "leave it out")
+
+
+def _unused_cluster(spec: Spec) -> dict[str, str]:
+    """Settings of Ray that nothing would read, each with the reason."""
+    if spec.engine_name != "language":
+        why = f"it is of the language engine, and {spec.engine_name} runs this"
+        return dict.fromkeys(("meta.cluster", "meta.ray", "meta.stall_seconds"), why)
+    if spec.meta.cluster != "ray":
+        return {"meta.ray": "meta.cluster is not ray"}
+    return {"meta.ray.store_mb": "the cluster at meta.ray.address has its own"} if spec.meta.ray.address else {}
 
 
 def _unused_memory(spec: Spec) -> Iterable[Misfit]:

@@ -17,6 +17,7 @@ from operant.spec.algorithms import ALGORITHMS
 from operant.spec.document import KeyPath, lookup
 from operant.spec.fields import Closed, Linear
 from operant.spec.kinds import Kind, kind_of
+from operant.spec.language import RaySpec
 from operant.spec.memories import MEMORIES
 from operant.spec.nets import NETS
 from operant.spec.optimizers import OptimizerSpec
@@ -34,6 +35,7 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("env",): EnvSpec,
     ("agent",): AgentSpec,
     ("meta",): MetaSpec,
+    ("ray",): RaySpec,
     ("optimizer",): OptimizerSpec,
     ("schedule",): Linear,
     **{(kind, name): model for kind, registry in REGISTRIES.items() for name, model in registry.items()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -122,6 +122,13 @@ class VerifiedAlgorithm(Algorithm):
         le=100,
         description="Weight of the squared difference of the trainer's and the generator's log-probabilities.",
     )
+    staleness: int = Field(
+        default=0,
+        ge=0,
+        le=10_000,
+        description="Most updates between the weights that wrote a completion and those that learn from it; above 0 "
+        "completions are written while the trainer trains, and a resume is warm.",
+    )
     mismatch_limit: float | None = Field(
         default=0.5,
         gt=0,
@@ -135,6 +142,16 @@ class VerifiedAlgorithm(Algorithm):
         """Completions of one gradient step."""
         return self.minibatch_size or self.batch_size
 
+    @property
+    def updates_per_round(self) -> int:
+        """Gradient steps of one round in which every group is learnt from."""
+        return self.training_epoch * max(1, self.batch_size // self.step_size)
+
+    @classmethod
+    def resume_kind(cls, settings: Mapping[str, Any]) -> str:
+        # Which completions are at hand when is the threads' affair, and no checkpoint keeps it.
+        return "warm" if settings.get("staleness") else cls.RESUME
+
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return [
             *unused_net_misfits(spec),
@@ -143,6 +160,7 @@ class VerifiedAlgorithm(Algorithm):
             *_divergence(self),
             *_tiny(spec),
             *_server(spec),
+            *_ahead(spec, self),
         ]
 
     def inert(self) -> Mapping[str, str]:
@@ -289,6 +307,27 @@ def _divergence(algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
         )
     elif algorithm.kl == "none" and algorithm.kl_coef > 0:
         yield Misfit("agent.algorithm.kl_coef", "has no effect: kl is none", "kl k3", 0.0, ("agent.algorithm.kl",))
+
+
+def _ahead(spec: Spec, algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
+    """Completions written ahead of the trainer can be used only if a whole round may pass; copies have weights."""
+    steps, generator = algorithm.updates_per_round, spec.agent.model.generator if spec.agent.model else "torch"
+    if 0 < algorithm.staleness < steps:
+        yield Misfit(
+            "agent.algorithm.staleness",
+            f"is less than the {steps} updates of one round, so that nothing written meanwhile could be learnt from",
+            f"0, or {steps} or more",
+            steps,
+            ("agent.algorithm.minibatch_size", "agent.algorithm.training_epoch"),
+        )
+    asked = {"agent.algorithm.staleness": algorithm.staleness > 0, "meta.cluster": spec.meta.cluster == "ray"}
+    for path in (path for path, is_asked in asked.items() if is_asked and generator != "torch"):
+        problem = f"does not fit: the generator {generator} takes no copies of the weights"
+        yield Misfit(path, problem, "agent.model.generator torch", None, ("agent.model.generator",))
+    if spec.meta.processes > 1 and any(asked.values()):
+        path = next(path for path, is_asked in asked.items() if is_asked)
+        problem = f"does not fit {path}: processes that share a model write and train in turns"
+        yield Misfit("meta.processes", problem, "1", 1, (path,))
 
 
 def _tiny(spec: Spec) -> Iterable[Misfit]:

@@ -14,7 +14,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.fields import Closed, OneOf
-from operant.spec.language import ModelSpec, PlainData, TextSpec
+from operant.spec.language import ModelSpec, PlainData, RaySpec, TextSpec
 from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
 from operant.spec.misfit import MAX_SEED, find_misfits, setting
 from operant.spec.nets import NETS, MlpSpec, Net
@@ -116,6 +116,16 @@ class MetaSpec(Closed):
     )
     storage: Literal["float32", "bfloat16"] = Field(
         default="float32", description="Of observations as they are kept to learn from; fused engine."
+    )
+    cluster: Literal["none", "ray"] = Field(
+        default="none", description="Where completions are written and judged: here, or by actors of Ray."
+    )
+    ray: RaySpec = Field(default_factory=RaySpec, description="Who runs there and with what, under Ray.")
+    stall_seconds: float = Field(
+        default=120.0,
+        gt=0,
+        le=86_400,
+        description="Tell who waits for whom after so long without a sign; after 5 times that the run stops.",
     )
 
 

@@ -43,13 +43,20 @@ def validate(spec: Spec) -> None:
 def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` completions (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.language.build import build_lab, prepare_torch
+    from operant.engines.language.ledger import Witness
     from operant.engines.language.loop import run_session
     from operant.engines.language.parallel import led
+    from operant.engines.language.trace import Trace
     from operant.spec.schema import Spec
 
     spec = Spec.model_validate(run.spec)
     prepare_torch(spec, run.threads)
-    with run.session(until) as session, led(session.run, spec), build_lab(spec, session.seeds) as lab:
+    with (
+        run.session(until) as session,
+        Witness(session.event, Trace(run.path, run.attempts), spec.meta.stall_seconds) as witness,
+        led(session.run, spec),
+        build_lab(spec, session.seeds, witness=witness) as lab,
+    ):
         run_session(session, lab)
 
 

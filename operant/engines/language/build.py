@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from operant.engines.language.completion import Generator, Sampling
 from operant.engines.language.learner import Learner
+from operant.engines.language.ledger import Witness
+from operant.engines.language.lessons import chosen_groups
 from operant.engines.language.model import Policy, check_vocabulary, load_policy
+from operant.engines.language.pulse import TRAINER
 from operant.engines.language.ranks import Ranks
 from operant.engines.language.rollout import Group, Rounds
 from operant.engines.language.shard import Scorer, spread
-from operant.engines.language.sharing import shared
 from operant.engines.language.tiny import TinySizes
 from operant.engines.language.tracker import Tracker
+from operant.engines.language.transfer import trained_weights
 from operant.envs.text.mixture import Course, Part
-from operant.envs.text.pool import Verifiers
 from operant.envs.text.registry import make_task
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
@@ -28,10 +32,13 @@ from operant.spec.language import LoraSpec, ModelSpec, TextSpec
 from operant.spec.rlvr import VerifiedAlgorithm
 from operant.spec.schema import Spec
 
+if TYPE_CHECKING:
+    from operant.engines.language.pipeline import Pipeline
+
 
 @dataclass
 class Lab:
-    """Everything that a session works with."""
+    """Everything that a session works with; with a pipeline, rounds are played ahead of the trainer."""
 
     spec: Spec
     seeds: Seeds
@@ -39,7 +46,13 @@ class Lab:
     rounds: Rounds
     course: Course
     learner: Learner
+    pipeline: Pipeline | None = None
     tracker: Tracker = field(default_factory=Tracker)
+
+    @property
+    def witness(self) -> Witness:
+        """Who looks on."""
+        return self.rounds.witness
 
     @property
     def settings(self) -> VerifiedAlgorithm:
@@ -48,6 +61,8 @@ class Lab:
 
     def gather(self) -> list[Group]:
         """The groups of one round; with `resample` more rounds, until enough groups have rewards that differ."""
+        if self.pipeline is not None:
+            return self._collected(self.pipeline)
         settings = self.settings
         wanted = settings.batch_size // settings.group_size
         groups = self._round(wanted)
@@ -63,34 +78,72 @@ class Lab:
         settings, tracker = self.settings, self.tracker
         problems = self.course.take(tracker.position, prompts)
         seed = self.seeds.integer("generate", tracker.position)
-        sampling = Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed)
-        groups = self.rounds.play(problems, sampling)
+        deadline = text_of(self.spec).deadline
+        sampling = Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, deadline)
+        places = range(tracker.position, tracker.position + prompts)
+        for place, problem in zip(places, problems, strict=True):
+            self.witness.ledger.take(place, problem.id)
+        with self.witness.watch.pulse(TRAINER).busy("waiting for a round", self.rounds.lane):
+            groups = self.rounds.play(problems, sampling, places)
         tracker.position += prompts
         tracker.add_groups(groups)
         return groups
 
+    def _collected(self, pipeline: Pipeline) -> list[Group]:
+        """A round that was played meanwhile."""
+        tracker, timing, begun = self.tracker, self.rounds.timing, time.perf_counter()
+        groups = pipeline.collect(tracker.updates)
+        timing.seconds["wait"] += time.perf_counter() - begun
+        for answer in (answer for group in groups for answer in group.answers):
+            timing.tokens += len(answer.completion.tokens)
+            tracker.add({"rollout/staleness": float(tracker.updates - answer.completion.version)})
+        tracker.add_groups(groups)
+        return groups
+
+    def publish(self) -> None:
+        """Let the generator have the weights as they are now, or a copy of them where it runs on its own."""
+        version = self.tracker.updates
+        with self.witness.trace.span("sync", TRAINER, version=version):
+            self.rounds.generator.load({}, version)
+            if self.pipeline is not None:
+                copies = {name: weight.clone() for name, weight in trained_weights(self.policy).items()}
+                self.pipeline.publish(copies, version)
+
+    def settle(self, groups: Sequence[Group]) -> None:
+        """Account for the prompts of a round that was learnt from."""
+        learnt = {id(group) for group in chosen_groups(groups, self.settings)}
+        for group in groups:
+            if group.place is not None:
+                fate = "learnt" if id(group) in learnt else "dropped" if group.answers else "failed"
+                self.witness.ledger.end(group.place, fate)
+
+    def remember_places(self) -> None:
+        """Note where the course is, and which of its prompts a resumed run would owe."""
+        if self.pipeline is not None:
+            self.tracker.position, self.tracker.owed = self.pipeline.state()
+
 
 @contextmanager
-def build_lab(spec: Spec, seeds: Seeds, checkpoint: Path | None = None) -> Iterator[Lab]:
-    """The parts that a spec asks for, with a checkpoint's weights where one is given; closed at the end."""
-    settings, text, model = settings_of(spec), text_of(spec), model_of(spec)
-    policy = build_policy(model, seeds, spec.meta.device)
+def build_lab(
+    spec: Spec, seeds: Seeds, checkpoint: Path | None = None, witness: Witness | None = None
+) -> Iterator[Lab]:
+    """The parts that a spec asks for, with a checkpoint's weights where one is given; closed at the end.
+
+    Only with a witness are there writers ahead of the trainer, and a cluster, where the spec asks for them.
+    """
+    from operant.engines.language.crew import hire
+
+    policy = build_policy(model_of(spec), seeds, spec.meta.device)
     learner = build_learner(spec, seeds, policy)
     if checkpoint is not None:
         from operant.engines.language.codec import read_weights
 
         read_weights(checkpoint, policy)
     course = build_course(spec, seeds)
-    generator = shared(build_generator(policy, model), Ranks())
-    if checkpoint is not None:
-        generator.load({}, 0)
-    verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
-    try:
-        rounds = Rounds(policy, generator, verifiers, model.template, text.max_tokens, settings.overlong)
-        yield Lab(spec, seeds, policy, rounds, course, learner)
-    finally:
-        verifiers.close()
-        generator.close()
+    with hire(spec, seeds, policy, course, witness) as crew:
+        if checkpoint is not None:
+            crew.rounds.generator.load({}, 0)
+        yield Lab(spec, seeds, policy, crew.rounds, course, learner, crew.pipeline)
 
 
 def build_learner(spec: Spec, seeds: Seeds, policy: Policy) -> Learner:

@@ -16,7 +16,8 @@ Finish = Literal["stop", "length", "abort"]
 class Sampling:
     """How tokens are drawn: `n` completions of each prompt; temperature 0 takes the likeliest token.
 
-    The same seed gives the same completions whatever else is generated beside them.
+    The same seed gives the same completions whatever else is generated beside them. Completions that are not
+    done `seconds` after the call are given up, and come back as aborted.
     """
 
     n: int = 1
@@ -24,6 +25,7 @@ class Sampling:
     top_p: float = 1.0
     top_k: int = 0
     seed: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

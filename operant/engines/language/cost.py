@@ -57,6 +57,12 @@ def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
     if settings.warmup is not None:
         warmup = settings.warmup
         lines.insert(0, f"warm-up: {warmup.updates:,} gradient steps of {warmup.batch_size} gold answers")
+    if settings.staleness:
+        ahead = settings.staleness // settings.updates_per_round
+        lines.append(
+            f"written ahead: at most {ahead} x {prompts} = {ahead * prompts} prompts under way, by weights at most "
+            f"{settings.staleness} updates old"
+        )
     longest = text_of(spec).max_tokens
     return lines if longest is None else [*lines, f"completions of at most {longest:,} tokens"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,10 +42,13 @@ class TorchGenerator:
     """Writes completions with the weights of a policy's model, as they are when `generate` is called (final).
 
     `slots` completions are written side by side; one that ends makes room for the next. The host looks at them
-    every `stride` tokens.
+    every `stride` tokens, and calls `beat` each time; what that raises ends the call. Without `graphs` nothing is
+    captured on a GPU, which a second thread that computes there would disturb.
     """
 
-    def __init__(self, policy: Policy, *, slots: int | None = None, stride: int = 8, version: int = 0) -> None:
+    def __init__(
+        self, policy: Policy, *, slots: int | None = None, stride: int = 8, version: int = 0, graphs: bool = True
+    ) -> None:
         self.policy = policy
         self.device = next(policy.model.parameters()).device
         self.on_gpu = self.device.type == "cuda"
@@ -52,6 +56,8 @@ class TorchGenerator:
         self.stride = stride
         self.version = version
         self.halted = False
+        self.graphs = graphs
+        self.beat: Callable[[], object] = lambda: None
         self.ends = torch.tensor(policy.eos_ids, device=self.device)
         self._engine: tuple[Decoder, Stepper] | None = None
 
@@ -107,7 +113,7 @@ class TorchGenerator:
         self._engine = None
         model, padded = self.policy.model, -(-length // BLOCK) * BLOCK
         decoder = (LeanDecoder if supports(model) else ModelDecoder)(model, rows, padded)
-        graphs = self.on_gpu and isinstance(decoder, LeanDecoder)
+        graphs = self.graphs and self.on_gpu and isinstance(decoder, LeanDecoder)
         stepper = Stepper(decoder, Slots.empty(rows, places, self.device), self.ends, graphs)
         self._engine = decoder, stepper
         return self._engine
@@ -160,15 +166,21 @@ class _Batch:
         self.done: list[list[Completion | None]] = [[None] * sampling.n for _ in prompts]
 
     def run(self) -> list[list[Completion]]:
-        """Seat, write and collect until every completion is done."""
+        """Seat, write and collect until every completion is done, or the time is up."""
+        begun, seconds = time.monotonic(), self.sampling.seconds
         self._seat(list(range(min(self.decoder.slots, len(self.waiting)))))
         while self.seated:
             if self.owner.halted:
                 raise RunError("the generator was halted while it wrote")
             self._collect()
+            self.owner.beat()
+            if seconds is not None and time.monotonic() - begun > seconds:
+                self.slots.alive[:] = False
+                break
             if self.seated:
                 self._write()
-        return [[one for one in group if one is not None] for group in self.done]
+        aborted = Completion((), (), "", "abort", self.owner.version)
+        return [[one or aborted for one in group] for group in self.done]
 
     def _write(self) -> None:
         steps = self.owner.stride

@@ -7,7 +7,7 @@ in the same micro-batches, and those of the generator serve to watch, and where 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ class Report:
 
 
 class Learner:
-    """Trains a policy's weights by one of the family's losses (final).
+    """Trains a policy's weights by one of the family's losses (final); `beat` is called with every pass.
 
     Among several processes each trains its slice of `policy`; after every change `written` has the whole weights, with
     which completions are written. Alone, the two are one.
@@ -99,6 +99,7 @@ class Learner:
         self.device = self.optimiser.weights[0].device
         self.reference: Scorer | None = None
         self.teacher: Scorer | None = None
+        self.beat: Callable[[], object] = lambda: None
 
     @together
     def remember_reference(self) -> None:
@@ -192,6 +193,7 @@ class Learner:
             )
             share = policy_loss(tokens, loss, step.whole)
             (share.value * piece.weight).backward()
+            self.beat()
             own = {**share.sums, "loss": share.value.detach() * step.whole.tokens}
             found.append({key: value.float() * piece.weight for key, value in own.items()})
         for key in found[0]:
@@ -202,6 +204,7 @@ class Learner:
         """Log-probabilities before the first step: of the policy where more steps follow, and of fixed models."""
         temperature = self.settings.temperature
         for piece in pieces:
+            self.beat()
             if several:
                 piece.old = self.scorer(piece.batch, temperature)[0]
             if self.reference is not None:

@@ -24,9 +24,7 @@ class Lesson:
 
 def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Lesson]:
     """The lessons of a round: groups that teach, credited; completions that were cut off only if the spec says so."""
-    chosen = [group for group in groups if group.answers]
-    if settings.zero_variance != "keep":
-        chosen = [group for group in chosen if group.teaches][: settings.batch_size // settings.group_size]
+    chosen = chosen_groups(groups, settings)
     answers = [(group, answer) for group in chosen for answer in group.answers]
     if not answers:
         return []
@@ -38,6 +36,14 @@ def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Les
         for (group, answer), advantage in zip(answers, advantages, strict=True)
         if _is_learnt(answer, settings)
     ]
+
+
+def chosen_groups(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Group]:
+    """The groups of a round that are learnt from."""
+    answered = [group for group in groups if group.answers]
+    if settings.zero_variance == "keep":
+        return answered
+    return [group for group in answered if group.teaches][: settings.batch_size // settings.group_size]
 
 
 def _is_learnt(answer: Answer, settings: VerifiedAlgorithm) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from operant.engines.language.build import Lab
 from operant.engines.language.completion import Sampling
 from operant.engines.language.health import Health
+from operant.engines.language.pulse import TRAINER
 from operant.engines.language.rollout import as_episodes
 from operant.engines.language.warm import gold_samples, warm_up
 from operant.run.episode import Episode
@@ -38,6 +39,7 @@ class Course:
         self.session = session
         self.lab = lab
         self.health = Health(lab, session.event)
+        lab.learner.beat = lab.witness.watch.pulse(TRAINER).beat
         self._asked = time.perf_counter()
 
     @property
@@ -56,9 +58,11 @@ class Course:
         lab.learner.remember_reference()
         if latest is not None:
             lab.tracker.restore(lab.learner.read(latest.path))
-            lab.rounds.generator.load({}, lab.tracker.updates)
+        lab.publish()
+        if lab.pipeline is not None:
+            lab.pipeline.start(lab.tracker.position, lab.tracker.owed)
+        if latest is not None:
             return
-        lab.rounds.generator.load({}, 0)
         score = self.examination(lab.spec.meta.eval_episodes, "eval")
         self.session.anchor("start", score)
         self.session.log(self.at, {**warmed, "eval/score": score})
@@ -74,13 +78,16 @@ class Course:
             for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
                 self.session.episode(episode)
         begun = time.perf_counter()
-        gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
-        report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
+        with lab.witness.watch.pulse(TRAINER).busy("training"), lab.witness.trace.span("train", TRAINER):
+            gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
+            report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
+        lab.settle(groups)
         lab.rounds.timing.seconds["train"] += time.perf_counter() - begun
         self.health.agree(report.means)
         lab.tracker.updates += report.steps
         lab.tracker.add(report.means)
-        lab.rounds.generator.load({}, lab.tracker.updates)
+        if report.steps:
+            lab.publish()
 
     def keep_record(self) -> None:
         """Log, examine and save, each when it is due."""
@@ -93,11 +100,13 @@ class Course:
             row["eval/score"] = score
         if row:
             self.session.log(at, row)
+            self.lab.witness.trace.flush()
         if self.session.due("save", at):
             self.save(score)
 
     def save(self, score: float | None) -> None:
         """Publish a checkpoint."""
+        self.lab.remember_places()
         learner, facts = self.lab.learner, self.lab.tracker.state()
         self.session.save(self.at, lambda folder: learner.write(folder, facts), score)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from operant.engines.language.completion import Completion, Generator, Prompt, Sampling
+from operant.engines.language.ledger import Witness
 from operant.engines.language.model import Policy
 from operant.engines.language.prompts import Template, render
-from operant.envs.text.pool import Verifiers
-from operant.envs.text.task import Problem, Verdict
+from operant.envs.text.task import Problem, Verdict, failed
 from operant.run.episode import Episode, Turn
 from operant.run.progress import Progress
 
@@ -25,14 +26,40 @@ class Answer:
     reward: float
 
 
+class Judges(Protocol):
+    """Give verdicts: `Verifiers` in processes here, or others elsewhere."""
+
+    def judge_all(
+        self,
+        answers: Sequence[tuple[Problem, str]],
+        within: float | None = None,
+        beat: Callable[[], object] = lambda: None,
+    ) -> list[Verdict]:
+        """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors."""
+        ...
+
+    def close(self) -> None:
+        """Let go of processes."""
+        ...
+
+
 @dataclass(frozen=True)
 class Group:
-    """The answers to one problem; those whose judging failed are left out, and counted."""
+    """The answers to one problem; those that came late or whose judging failed are left out, and counted.
+
+    `place` is the prompt's place in the course, by which it is accounted for; problems of examinations have none.
+    """
 
     problem: Problem
     prompt: Prompt
     answers: tuple[Answer, ...]
     errors: tuple[str, ...] = ()
+    place: int | None = None
+
+    @property
+    def version(self) -> int:
+        """The updates of the oldest weights that wrote an answer; without answers it is as good as new."""
+        return min((answer.completion.version for answer in self.answers), default=2**62)
 
     @property
     def rewards(self) -> list[float]:
@@ -64,10 +91,12 @@ class Rounds:
         self,
         policy: Policy,
         generator: Generator,
-        verifiers: Verifiers,
+        verifiers: Judges,
         template: Template,
         max_tokens: int | None,
         overlong: str,
+        witness: Witness | None = None,
+        lane: str = "generator",
     ) -> None:
         self.policy = policy
         self.generator = generator
@@ -76,27 +105,67 @@ class Rounds:
         self.max_tokens = max_tokens
         self.overlong = overlong
         self.timing = Timing()
+        self.witness = witness or Witness()
+        self.lane = lane
+        self.judges = "verifiers" if lane == "generator" else f"verifiers of {lane}"
+        self.pulse = self.witness.watch.pulse(lane)
+        self.judging = self.witness.watch.pulse(self.judges)
 
-    def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
-        """A group of `sampling.n` judged answers to each problem."""
+    def play(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
+        """A group of `sampling.n` judged answers to each problem; `places` are the prompts' in the course."""
         begun = time.perf_counter()
         prompts = [self.prompt(problem) for problem in problems]
-        written = self.generator.generate(prompts, sampling)
+        written = self._written(problems, prompts, sampling, places)
         generated = time.perf_counter()
         self.timing.seconds["generate"] += generated - begun
         self.timing.tokens += sum(len(each.tokens) for row in written for each in row)
-        texts = [
-            (problem, problem.prefix + each.text)
-            for problem, row in zip(problems, written, strict=True)
-            for each in row
-        ]
-        verdicts = iter(self.verifiers.judge_all(texts))
+        verdicts = iter(self._verdicts(problems, written, sampling.seconds))
         groups = [
             self._group(problem, prompt, row, [next(verdicts) for _ in row])
             for problem, prompt, row in zip(problems, prompts, written, strict=True)
         ]
         self.timing.seconds["verify"] += time.perf_counter() - generated
-        return groups
+        return self._placed(groups, places)
+
+    def _written(
+        self, problems: Sequence[Problem], prompts: Sequence[Prompt], sampling: Sampling, places: Sequence[int]
+    ) -> list[list[Completion]]:
+        """Completions of every prompt."""
+        words = f"writing {len(prompts)} prompts from {problems[0].id} on" if problems else "writing nothing"
+        with (
+            self.pulse.busy(words),
+            self.witness.trace.span("generate", self.lane, prompts=len(prompts), completions=sampling.n),
+        ):
+            written = self.generator.generate(prompts, sampling)
+        for index in getattr(self.generator, "redone", ()) if places else ():
+            self.witness.ledger.note(places[index], "redone", by=self.lane)
+        for place, row in zip(places, written, strict=False):
+            tokens = sum(len(each.tokens) for each in row)
+            self.witness.ledger.note(place, "generated", tokens=tokens, version=row[0].version, by=self.lane)
+        return written
+
+    def _verdicts(
+        self, problems: Sequence[Problem], written: Sequence[Sequence[Completion]], within: float | None
+    ) -> list[Verdict]:
+        """A verdict on every completion, in order; one that was given up is not judged."""
+        asked = [(problem, each) for problem, row in zip(problems, written, strict=True) for each in row]
+        texts = [(problem, problem.prefix + each.text) for problem, each in asked if each.finish != "abort"]
+        with (
+            self.pulse.busy(f"waiting for {len(texts)} verdicts", self.judges),
+            self.judging.busy(f"judging {len(texts)} answers"),
+            self.witness.trace.span("verify", self.judges, answers=len(texts)),
+        ):
+            judged = iter(self.verifiers.judge_all(texts, within, self.judging.beat))
+        late = failed(f"no completion within {within or 0:g} s")
+        return [late if each.finish == "abort" else next(judged) for _, each in asked]
+
+    def _placed(self, groups: list[Group], places: Sequence[int]) -> list[Group]:
+        """The groups with the places of their prompts, whose judging is noted."""
+        if not places:
+            return groups
+        for place, group in zip(places, groups, strict=True):
+            self.witness.ledger.note(place, "judged", rewards=group.rewards, errors=len(group.errors))
+        return [replace(group, place=place) for place, group in zip(places, groups, strict=True)]
 
     def prompt(self, problem: Problem) -> Prompt:
         """A problem as the policy is asked it."""

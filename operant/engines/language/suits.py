@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING
 
 from operant.engines import missing_package
@@ -18,6 +19,8 @@ def check_suits(spec: Spec) -> None:
             __import__(package)
         except ModuleNotFoundError as missing:
             raise missing_package(missing.name or package, "the language engine") from missing
+    if spec.meta.cluster == "ray" and importlib.util.find_spec("ray") is None:
+        raise missing_package("ray", "meta.cluster ray")
     from operant.engines.language.build import build_course, model_of, settings_of
     from operant.engines.language.model import check_source, check_vocabulary, load_tokenizer
     from operant.run.seeding import Seeds

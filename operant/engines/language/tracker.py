@@ -19,6 +19,7 @@ class Tracker:
         self.episodes = 0
         self.tokens = 0
         self.position = 0
+        self.owed: list[int] = []
         self.rounds = 0
         self.silent_rounds = 0
         self._sums: dict[str, list[float]] = {}

@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -70,16 +70,31 @@ class Verifiers:
             return done
         with self._lock:
             self._waiting += 1
-        return self._threads.submit(self._judge, task, problem, completion)
+        future = self._threads.submit(self._judge, task, problem, completion)
+        future.add_done_callback(self._uncount)
+        return future
 
     def judge(self, problem: Problem, completion: str) -> Verdict:
         """The verdict on one answer."""
         return self.submit(problem, completion).result()
 
-    def judge_all(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-        """The verdicts on answers, in their order."""
+    def judge_all(
+        self,
+        answers: Sequence[tuple[Problem, str]],
+        within: float | None = None,
+        beat: Callable[[], object] = lambda: None,
+    ) -> list[Verdict]:
+        """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors.
+
+        `beat` is called after each.
+        """
+        end = None if within is None else time.monotonic() + within
         waiting = [self.submit(problem, completion) for problem, completion in answers]
-        return [future.result() for future in waiting]
+        verdicts = []
+        for future in waiting:
+            verdicts.append(_in_time(future, end, within))
+            beat()
+        return verdicts
 
     def heartbeat(self) -> Heartbeat:
         """How the pool stands now."""
@@ -113,6 +128,12 @@ class Verifiers:
             return self._counted(worker.judge(problem, completion, self.seconds or task.SECONDS))
         finally:
             self._free.put(worker)
+
+    def _uncount(self, future: Future[Verdict]) -> None:
+        """One that was given up before its turn waits no more."""
+        if future.cancelled():
+            with self._lock:
+                self._waiting -= 1
 
     def _counted(self, verdict: Verdict) -> Verdict:
         with self._lock:
@@ -186,6 +207,15 @@ class _Worker:
         if (refusal := self._pipe.recv()) is not None:
             self.kill()
             raise RunError(f"a verifier cannot make its tasks: {refusal}")
+
+
+def _in_time(future: Future[Verdict], end: float | None, within: float | None) -> Verdict:
+    """The verdict, or that there was none before `end`."""
+    try:
+        return future.result(None if end is None else max(0.0, end - time.monotonic()))
+    except TimeoutError:
+        future.cancel()
+        return failed(f"no verdict within {within:g} s")
 
 
 def _kill_group(pid: int) -> None:
