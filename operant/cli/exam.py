@@ -114,7 +114,7 @@ def examine(target: str, checkpoint: str, root: Path, wishes: Wishes, as_json: b
 
         return examine_by_harness(target, runs, checkpoint, root, wishes, as_json)
     paper = wishes.paper(runs[0].spec["meta"]["eval_seed"] if runs else 0)
-    _refuse_unknown_tasks(paper)
+    _check_tasks(paper)
     if wishes.follow:
         return _follow(target, runs, paper, wishes, as_json)
     if runs is None:
@@ -136,11 +136,13 @@ def examine(target: str, checkpoint: str, root: Path, wishes: Wishes, as_json: b
     return EXIT_DONE
 
 
-def _refuse_unknown_tasks(paper: Paper) -> None:
-    """Before any model is loaded."""
-    from operant.engines.language.examination import make_tasks
+def _check_tasks(paper: Paper) -> None:
+    """Refuse unknown ones before any model is loaded, and say which of them do not take an argument."""
+    from operant.engines.language.examination import make_tasks, not_taken
 
     make_tasks(replace(paper, arguments={}))
+    for line in not_taken(paper):
+        aside(f"note: {line}")
 
 
 def _sitter(run: Run, checkpoint: Checkpoint, wishes: Wishes) -> Sitter:

@@ -46,10 +46,11 @@ def serve(
       operant serve smollm2-135m-instruct --port 8080
       curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "2 + 2 =", "max_tokens": 8}'
     """
+    # A mistake is told before the slow imports.
+    candidate = _candidate(target, checkpoint, root, Manner(device, dtype))
     from operant.engines.language.serve import Server
     from operant.engines.language.service import Service
 
-    candidate = _candidate(target, checkpoint, root, Manner(device, dtype))
     server = Server(host, port)
     service = Service(candidate.policy(), name or target, slots=slots, allow_load=allow_load)
     if as_json:

@@ -105,6 +105,15 @@ def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
     return [make_task(name, arguments) for name, arguments in given.items()]
 
 
+def not_taken(paper: Paper) -> list[str]:
+    """What a person should know: arguments for every task that some of them do not take."""
+    kinds = {name: accepted_arguments(class_of(name)) for name in paper.tasks}
+    deaf = {key: [name for name in kinds if key not in kinds[name]] for key in paper.arguments if "." not in key}
+    return [
+        f"{key} has no effect on {', '.join(names)}, which does not take it" for key, names in deaf.items() if names
+    ]
+
+
 def _trained_with(spec: Spec | None, name: str) -> dict[str, Any]:
     text = spec.env.text if spec is not None else None
     if spec is None or text is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.engines.language.examination import Candidate, Paper, Sitting, examiner, make_tasks
+from operant.engines.language.examination import Candidate, Paper, Sitting, examiner, make_tasks, not_taken
 from operant.engines.language.model import load_policy, write_folder
 from operant.engines.language.prompts import render
 from operant.engines.language.tiny import TinySizes
@@ -66,6 +66,11 @@ def test_a_server_may_write_the_answers(small: str) -> None:
 def test_arguments_go_to_those_who_take_them() -> None:
     tasks = make_tasks(Paper(("copy", "sort"), {"style": "bare", "copy.letters": 3}))
     assert [task.recipe[1] for task in tasks] == [{"style": "bare", "letters": 3}, {"style": "bare"}]
+
+
+def test_a_task_that_does_not_take_an_argument_of_all_is_named() -> None:
+    paper = Paper(("mbpp", "gsm8k"), {"shots": 2, "gsm8k.max_tokens": 9})
+    assert not_taken(paper) == ["shots has no effect on mbpp, which does not take it"]
 
 
 @pytest.mark.parametrize("key", ["shots", "gsm8k.shots"])
