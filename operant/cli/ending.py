@@ -114,9 +114,8 @@ def resume_kind(run: Run) -> str | None:
     """What the run's algorithm promises of a resume: "exact" or "warm"."""
     from operant.spec.algorithms import ALGORITHMS
 
-    settings = run.spec["agent"]["algorithm"]
-    algorithm = ALGORITHMS.get(settings["name"])
-    return algorithm.resume_kind(settings) if algorithm else None
+    algorithm = ALGORITHMS.get(run.spec["agent"]["algorithm"]["name"])
+    return algorithm.resume_kind(run.spec) if algorithm else None
 
 
 def _next(outcomes: Sequence[Outcome], until: int | None) -> list[str]:

@@ -31,9 +31,9 @@ class Algorithm(Closed):
     name: Any  # each algorithm narrows it to its own Literal
 
     @classmethod
-    def resume_kind(cls, settings: Mapping[str, Any]) -> str:
-        """`RESUME`, or what becomes of it under these settings, as a run has kept them."""
-        del settings
+    def resume_kind(cls, spec: Mapping[str, Any]) -> str:
+        """`RESUME`, or what becomes of it under a spec, in plain data as a run has kept it."""
+        del spec
         return cls.RESUME
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:

@@ -147,7 +147,7 @@ class TextSpec(Closed):
 
 
 class RaySpec(Closed):
-    """Where generators and verifiers run when `meta.cluster` is `ray`; the trainer is the process that starts them."""
+    """Generators and verifiers as actors of Ray; the trainer is the process that starts them."""
 
     address: str | None = Field(
         default=None, min_length=1, max_length=1000, description="Cluster to join; null to start one here."

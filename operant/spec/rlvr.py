@@ -148,9 +148,10 @@ class VerifiedAlgorithm(Algorithm):
         return self.training_epoch * max(1, self.batch_size // self.step_size)
 
     @classmethod
-    def resume_kind(cls, settings: Mapping[str, Any]) -> str:
-        # Which completions are at hand when is the threads' affair, and no checkpoint keeps it.
-        return "warm" if settings.get("staleness") else cls.RESUME
+    def resume_kind(cls, spec: Mapping[str, Any]) -> str:
+        # Which completions are at hand when is a matter of time, and no checkpoint keeps it.
+        timed = spec["agent"]["algorithm"].get("staleness") or (spec["env"].get("text") or {}).get("deadline")
+        return "warm" if timed else cls.RESUME
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return [

@@ -113,7 +113,8 @@ def of_ray() -> set[int]:
 
 def trainer_of(session: Path) -> int:
     """The process that trains."""
-    (pid,) = processes(f"operant session {session}")
+    place = Path(*session.parts[-5:])
+    (pid,) = processes(f"operant session {session}", f"operant session {place}")
     return pid
 
 
@@ -165,10 +166,11 @@ def test_a_killed_trainer_leaves_nothing_behind_and_resumes(tmp_path: Path) -> N
     before = of_ray()
     process = begin(tmp_path, *on_ray("agent.algorithm.staleness=2"))
     session = session_of(tmp_path)
-    placed(session, rounds=6)
+    placed(session, rounds=4)
     os.kill(trainer_of(session), signal.SIGKILL)
     process.communicate()
-    for _ in range(100):
+    for _ in range(450):
+        # Ray's two agents look for their parent now and then only.
         if of_ray() <= before:
             break
         time.sleep(0.2)

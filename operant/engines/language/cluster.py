@@ -19,7 +19,7 @@ from operant.engines import missing_package
 from operant.engines.language.actors import Judge, Writer
 from operant.engines.language.build import text_of
 from operant.engines.language.ledger import Witness
-from operant.engines.language.replicas import Courier, RemoteGenerator, RemoteJudges
+from operant.engines.language.replicas import ActorGenerator, ActorJudges, Courier
 from operant.envs.text.judging import Recipe
 from operant.errors import OperantError, RunError
 from operant.run.seeding import Seeds
@@ -137,7 +137,7 @@ class Cluster:
         self.witness = witness
         self.posts: list[Post] = []
 
-    def writers(self, spec: Spec, seeds: Seeds) -> list[RemoteGenerator]:
+    def writers(self, spec: Spec, seeds: Seeds) -> list[ActorGenerator]:
         """Generators, each on a copy of the model."""
         settings, plain = self.settings, spec.model_dump(mode="json")
         cpus, gpus = settings.generator_cpus, settings.generator_gpus
@@ -147,15 +147,15 @@ class Cluster:
             for number in range(settings.generators)
         ]
         courier = Courier(ray_package().put)
-        return [RemoteGenerator(post, courier) for post in posts]
+        return [ActorGenerator(post, courier) for post in posts]
 
-    def judges(self, recipes: Sequence[Recipe]) -> RemoteJudges:
+    def judges(self, recipes: Sequence[Recipe]) -> ActorJudges:
         """Verifiers, each of which judges in a process of its own beside it."""
         posts = [
             self._post(f"verifier {number}", Judge, self.settings.verifier_cpus, 0.0, list(recipes), self.text.seconds)
             for number in range(self.text.workers)
         ]
-        return RemoteJudges(posts, self.witness)
+        return ActorJudges(posts, self.witness)
 
     def close(self) -> None:
         """End every actor."""

@@ -33,6 +33,10 @@ class Health:
                 f"not one answer of this round could be judged: {note}",
                 remedy=f"operant tasks validate {self.lab.spec.env.name}    (judges gold answers without a model)",
             )
+        notes = [note for group in groups for note in group.errors]
+        lost = len(notes) / (len(notes) + len(answers))
+        if lost > MANY:
+            self.once("errors", f"{lost:.0%} of the completions came to no verdict; one of them: {notes[0]}")
         group, answer = answers[0]
         text = answer.completion.text[:SHOWN]
         unread = sum(each.verdict.outcome == "unparsed" for _, each in answers) / len(answers)

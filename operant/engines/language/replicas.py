@@ -42,7 +42,7 @@ class Courier:
             return self._parcel
 
 
-class RemoteGenerator:
+class ActorGenerator:
     """A generator at a post (final); `redone` are the numbers of the last call's prompts that were written twice."""
 
     def __init__(self, post: Post, courier: Courier) -> None:
@@ -90,7 +90,7 @@ class Replicas:
     Each has a fixed share, so that which replica writes what does not depend on how quick they are.
     """
 
-    def __init__(self, writers: Sequence[RemoteGenerator], policy: Policy) -> None:
+    def __init__(self, writers: Sequence[ActorGenerator], policy: Policy) -> None:
         self.writers = list(writers)
         self.policy = policy
         self.redone: list[int] = []
@@ -124,7 +124,7 @@ class Replicas:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-class RemoteJudges:
+class ActorJudges:
     """Verifiers at posts (final). Any thread may ask."""
 
     def __init__(self, posts: Sequence[Post], witness: Witness) -> None:

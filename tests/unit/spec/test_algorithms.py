@@ -54,3 +54,13 @@ def test_every_algorithm_says_who_runs_it_and_how_it_resumes(name: str) -> None:
     assert algorithm.ENGINE
     assert algorithm.RESUME in ("exact", "warm")
     assert algorithm.model_validate({}).name == name
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "text", "kind"),
+    [({}, None, "exact"), ({"staleness": 1}, None, "warm"), ({"staleness": 0}, {"deadline": 2.0}, "warm")],
+)
+def test_what_depends_on_time_makes_a_resume_warm(algorithm: dict, text: dict | None, kind: str) -> None:
+    spec = {"agent": {"algorithm": {"name": "grpo", **algorithm}}, "env": {"text": text}}
+    assert ALGORITHMS["grpo"].resume_kind(spec) == kind
+    assert ALGORITHMS["ppo"].resume_kind(spec) == "exact"
