@@ -17,10 +17,11 @@ from operant.spec.algorithms import ALGORITHMS
 from operant.spec.document import KeyPath, lookup
 from operant.spec.fields import Closed, Linear
 from operant.spec.kinds import Kind, kind_of
-from operant.spec.language import RaySpec
+from operant.spec.language import LmOptimizerSpec, LoraSpec, ModelSpec, PartSpec, RaySpec, TextSpec, TinySpec
 from operant.spec.memories import MEMORIES
 from operant.spec.nets import NETS
 from operant.spec.optimizers import OptimizerSpec
+from operant.spec.rlvr import WarmupSpec
 from operant.spec.schedulers import SCHEDULERS
 from operant.spec.schema import AgentSpec, EnvSpec, MetaSpec, Spec
 
@@ -35,6 +36,13 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("env",): EnvSpec,
     ("agent",): AgentSpec,
     ("meta",): MetaSpec,
+    ("model",): ModelSpec,
+    ("model", "tiny"): TinySpec,
+    ("model", "lora"): LoraSpec,
+    ("model", "optimizer"): LmOptimizerSpec,
+    ("text",): TextSpec,
+    ("text", "mixture"): PartSpec,
+    ("warmup",): WarmupSpec,
     ("ray",): RaySpec,
     ("optimizer",): OptimizerSpec,
     ("schedule",): Linear,
@@ -60,6 +68,8 @@ def find(path: KeyPath, data: Any) -> Slot | None:
             return slot
         if slot is not None and slot.kind.item is not None and isinstance(part, int):
             slot = Slot(slot.owner, slot.field, slot.kind.item)
+            data = data[part] if isinstance(data, list) and part < len(data) else None
+            model = slot.kind.section_for(data)
             continue
         if model is None or part not in model.model_fields:
             return None

@@ -336,3 +336,21 @@ def test_no_nonsense_escapes_as_anything_but_a_report(path: str, text: str, comp
     told = complaint("\n".join(lines) + f" {text}\n")
     for jargon in ("pydantic", "Input should", "validation error", "Traceback", "dict", "NoneType", "union", "tuple"):
         assert jargon not in told
+
+
+def test_a_task_of_a_mixture_has_bounds_and_help_of_its_own(complaint: Complain) -> None:
+    text = """\
+name: demo
+env:
+  name: mixture
+  text:
+    mixture:
+      - {name: copy, weight: -2}
+      - {name: sort, wieght: 1}
+agent: {algorithm: {name: grpo}}
+"""
+    told = complaint(text)
+    assert "env.text.mixture.0.weight = -2 is out of range" in told
+    assert "must be above 0, at most 1,000,000" in told
+    assert "env.text.mixture.1.wieght is not a setting of mixture" in told
+    assert "try: operant help text mixture" in told
