@@ -40,6 +40,7 @@ TASKS: dict[str, tuple[str, str]] = {
     "humaneval": (f"{HERE}.humaneval:HumanEval", "Python functions to complete, run in the sandbox (needs data)"),
     "ifeval": (f"{HERE}.ifeval:IfEval", "instructions whose following can be checked (needs data)"),
     "reasoning_gym": (f"{HERE}.reasoning:ReasoningGym", "any dataset of the package reasoning-gym"),
+    "hackmatrix": (f"{HERE}.hacking:HackMatrix", "the best next move of the grid hacking game, from a board in words"),
     "jsonl": (f"{HERE}.own:OwnProblems", "a JSONL file of one's own, with a verifier by name or import path"),
 }
 

@@ -1,0 +1,96 @@
+"""The grid hacking game one move at a time: a board in words, and the move that pays most at once.
+
+The whole game, turn after turn, is an environment of its own; here each position is a problem by itself, so that a
+language model and a trained policy can be asked the same question.
+"""
+
+from __future__ import annotations
+
+import copy
+from random import Random
+from typing import Any
+
+from operant.envs.hackmatrix.constants import ACTION_NAMES
+from operant.envs.hackmatrix.reference.game import Game
+from operant.envs.hackmatrix.text import TextGame, find_action
+from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.task import RIGHT, UNPARSED, Problem, Verdict
+
+LEGAL = 0.1
+ASK = "Which of the legal actions earns most at once? Answer with its name only."
+
+
+class HackMatrix(Generated):
+    """The best next move after up to `moves` random legal ones (final).
+
+    A best action is worth 1, a legal one 0.1 and its share of what lies between the worst and the best, all
+    others 0. A position in which every action earns the same is no problem and is not drawn.
+    """
+
+    def __init__(self, moves: int = 20, **common: Any) -> None:
+        super().__init__("hackmatrix", **common)
+        at_least(self.name, "moves", moves, 0)
+        self.moves = moves
+
+    def draw(self, rng: Random) -> tuple[int, int]:
+        """The seed of a game, and how many moves were made."""
+        while True:
+            puzzle = rng.randrange(2**31), rng.randint(0, self.moves)
+            game = position(*puzzle)
+            if game is not None and len(set(worth(game).values())) > 1:
+                return puzzle
+
+    def pose(self, puzzle: tuple[int, int]) -> tuple[str, dict[str, float]]:
+        """Rules, board and legal actions, and what each of these earns."""
+        game = position(*puzzle)
+        assert game is not None, "only positions of games that go on are drawn"
+        seen = TextGame()
+        seen.game = game
+        rules = "" if self.style == "bare" else f"{TextGame.introduction()}\n\n"
+        return f"{rules}{seen.view()}\n{ASK}\n", worth(game)
+
+    def longest_answer(self) -> int:
+        """The longest name of an action, and a character to end with."""
+        return max(map(len, ACTION_NAMES)) + 1
+
+    def verify(self, problem: Problem, completion: str) -> Verdict:
+        """By what the action named in the last line that names one earns."""
+        lines = [line for line in completion.splitlines() if line.strip()]
+        found = next((action for line in reversed(lines) if (action := find_action(line)) is not None), None)
+        if found is None:
+            return UNPARSED
+        earns, name = problem.answer, ACTION_NAMES[found]
+        if name not in earns:
+            return Verdict(0.0, "wrong", note=f"{name} is not legal")
+        best, worst = max(earns.values()), min(earns.values())
+        if earns[name] == best:
+            return RIGHT
+        share = (earns[name] - worst) / (best - worst)
+        return Verdict(
+            LEGAL + (1 - 2 * LEGAL) * share, "partial", note=f"{name} earns {earns[name]:+.2f} of {best:+.2f}"
+        )
+
+    def gold(self, problem: Problem) -> str:
+        """The first of the best actions."""
+        return max(problem.answer, key=problem.answer.__getitem__)
+
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """Another position's best action, unless it is as good here."""
+        del rng
+        name = self.gold(other)
+        return None if problem.answer.get(name) == max(problem.answer.values()) else name
+
+
+def position(seed: int, moves: int) -> Game | None:
+    """The game of a seed after random legal moves; None if it was over before."""
+    game, rng = Game(seed), Random(seed)
+    for _ in range(moves):
+        outcome = game.step(rng.choice(list(game.legal())))
+        if outcome.done or outcome.truncated:
+            return None
+    return game
+
+
+def worth(game: Game) -> dict[str, float]:
+    """What each legal action would earn at once, by name."""
+    return {ACTION_NAMES[action]: round(copy.deepcopy(game).step(action).reward, 6) for action in game.legal()}
