@@ -32,6 +32,7 @@ from gymnasium.spaces import Box, Discrete
 from operant.envs.arithmetic_mode import arithmetic_mode
 from operant.envs.worlds import Outcome, SerialWorlds, Worlds
 from operant.errors import RunError
+from operant.run.followers import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -284,11 +285,6 @@ def _nameless_file() -> Any:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("operant-worlds"), "r+b")
     return tempfile.TemporaryFile()
-
-
-def search_path() -> str:
-    """Where this process looks for modules, for one that is to find the same."""
-    return os.pathsep.join(os.path.abspath(place) for place in sys.path)
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> int:

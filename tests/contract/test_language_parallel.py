@@ -146,4 +146,4 @@ def _followers_after(process: subprocess.Popen[bytes], run: Run, count: int) -> 
         for task in Path(f"/proc/{process.pid}/task").iterdir()
         for child in (task / "children").read_text().split()
     ]
-    return [child for child in children if b"follow()" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children if b"follow_leader()" in Path(f"/proc/{child}/cmdline").read_bytes()]

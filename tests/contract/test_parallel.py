@@ -63,7 +63,7 @@ def followers_of(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
-            if b"follow()" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if b"follow_leader()" in Path(f"/proc/{child}/cmdline").read_bytes():
                 found.append(int(child))
     return found
 

@@ -10,12 +10,7 @@ there is no further round.
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
-import threading
-import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -31,15 +26,15 @@ from torch.distributed import Store, TCPStore  # pyright: ignore[reportPrivateIm
 from operant.envs.cores import CORES_VARIABLE
 from operant.envs.gym import make_worlds
 from operant.envs.vectorise import cores_here
-from operant.envs.workers import Layout, Shared, search_path
+from operant.envs.workers import Layout, Shared
 from operant.envs.worlds import Outcome, Worlds
 from operant.errors import RunError
+from operant.run.followers import Death, Followers, follow
 from operant.run.run import Run
 from operant.spec.schema import EnvSpec, Spec
 
 HOST = "127.0.0.1"
 PATIENCE = timedelta(days=30)  # the leader may evaluate for as long as it takes
-MOMENT_SECONDS = 5.0
 
 
 class Dismissed(Exception):
@@ -149,22 +144,23 @@ def led(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
     store = TCPStore(HOST, 0, spec.meta.processes, is_master=True, wait_for_workers=False, timeout=PATIENCE)
     # Each process steps its environments on its own share of the cores.
     os.environ[CORES_VARIABLE] = str(max(1, cores_here() // spec.meta.processes))
-    followers = [_start(run, store.port, rank, checkpoint) for rank in range(1, spec.meta.processes)]
-    try:
-        _join(spec, store, 0)
-        yield
-        Ranks().dismiss()
-    except RuntimeError as broken:
-        cause = _find_dead(followers, spec)
-        if cause is None:
-            raise
-        raise cause from broken
-    finally:
-        for follower in followers:
-            follower.kill()
-            follower.wait()
-        if dist.is_initialized():
-            dist.destroy_process_group()
+    code = "from operant.engines.deep.parallel import follow_leader; follow_leader()"
+    given = [
+        [str(run.path), str(store.port), str(rank), str(checkpoint or "")] for rank in range(1, spec.meta.processes)
+    ]
+    with Followers(code, given) as followers:
+        try:
+            _join(spec, store, 0)
+            yield
+            Ranks().dismiss()
+        except RuntimeError as broken:
+            death = followers.death()
+            if death is None:
+                raise
+            raise _obituary(death, spec) from broken
+        finally:
+            if dist.is_initialized():
+                dist.destroy_process_group()
 
 
 def _join(spec: Spec, store: Store, rank: int) -> None:
@@ -178,56 +174,19 @@ def _join(spec: Spec, store: Store, rank: int) -> None:
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
 
 
-def _start(run: Run, port: int, rank: int, checkpoint: Path | None) -> subprocess.Popen[bytes]:
-    """A follower; it ends when its standard input does, and says on its standard output why it failed."""
-    code = "from operant.engines.deep.parallel import follow; follow()"
-    arguments = [str(run.path), str(port), str(rank), str(checkpoint or "")]
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": search_path()},
-    )
-
-
-def _find_dead(followers: list[subprocess.Popen[bytes]], spec: Spec) -> RunError | None:
-    """What the first follower that is gone died of; None if all live on for a moment."""
-    deadline = time.monotonic() + MOMENT_SECONDS
-    while time.monotonic() < deadline:
-        for rank, follower in enumerate(followers, start=1):
-            if (code := follower.poll()) is not None:
-                return _obituary(follower, code, rank, spec)
-        time.sleep(0.05)
-    return None
-
-
-def _obituary(follower: subprocess.Popen[bytes], code: int, rank: int, spec: Spec) -> RunError:
-    assert follower.stdout is not None, "followers are started with a pipe"
-    told = follower.stdout.read().decode(errors="replace")
-    how = told or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
-    mine = slice(*(spec.env.num_envs // spec.meta.processes * k for k in (rank, rank + 1)))
+def _obituary(death: Death, spec: Spec) -> RunError:
+    mine = slice(*(spec.env.num_envs // spec.meta.processes * k for k in (death.rank, death.rank + 1)))
     return RunError(
-        f"{spec.env.name}: process {rank} of 0 to {spec.meta.processes - 1}, with environments"
-        f" {mine.start} to {mine.stop - 1}, died: {how}",
+        f"{spec.env.name}: process {death.rank} of 0 to {spec.meta.processes - 1}, with environments"
+        f" {mine.start} to {mine.stop - 1}, died: {death.cause}",
         remedy="`operant resume` goes on from the last checkpoint",
     )
 
 
-def follow() -> None:
+def follow_leader() -> None:
     """The life of a follower: as the leader, but for everything that is written."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_leader, daemon=True).start()
-    last_words = os.dup(1)
-    os.dup2(2, 1)  # what an environment prints belongs in the log
-    try:
-        _follow(Run.open(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
-    except Dismissed:
-        os._exit(0)
-    except Exception as problem:
-        traceback.print_exc()
-        os.write(last_words, f"{type(problem).__name__}: {problem}".encode())
-        os._exit(1)
+    path, port, rank, checkpoint = sys.argv[1:]
+    follow(lambda: _follow(Run.open(Path(path)), int(port), int(rank), checkpoint), Dismissed)
 
 
 def _follow(run: Run, port: int, rank: int, checkpoint: str) -> None:
@@ -242,9 +201,3 @@ def _follow(run: Run, port: int, rank: int, checkpoint: str) -> None:
         learner.snapshot.read(Path(checkpoint))
     while True:
         learner.iterate()
-
-
-def _end_with_leader() -> None:
-    """Standard input closes when the leader is gone, however it went."""
-    sys.stdin.buffer.read()
-    os._exit(1)

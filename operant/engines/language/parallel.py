@@ -7,12 +7,7 @@ the same call on their slices of the weights and their share of the work, until 
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
-import threading
-import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,15 +18,13 @@ import torch.distributed as dist
 from torch.distributed import Store, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
 from operant.engines.language.ranks import Dismissed, Ranks
-from operant.envs.workers import search_path
 from operant.errors import RunError
+from operant.run.followers import Death, Followers, follow
 from operant.run.run import Run
 from operant.spec.schema import Spec
 
 HOST = "127.0.0.1"
 PATIENCE = timedelta(days=30)  # the leader may generate for as long as it takes
-MOMENT_SECONDS = 5.0
-Follower = subprocess.Popen[bytes]
 
 
 @contextmanager
@@ -44,22 +37,21 @@ def led(run: Run, spec: Spec) -> Iterator[None]:
         yield
         return
     store = TCPStore(HOST, 0, spec.meta.processes, is_master=True, wait_for_workers=False, timeout=PATIENCE)
-    followers = [_start(run, store.port, rank) for rank in range(1, spec.meta.processes)]
-    try:
-        _join(spec, store, 0)
-        yield
-        Ranks().announce(None)
-    except RuntimeError as broken:
-        cause = _find_dead(followers)
-        if cause is None:
-            raise
-        raise cause from broken
-    finally:
-        for follower in followers:
-            follower.kill()
-            follower.wait()
-        if dist.is_initialized():
-            dist.destroy_process_group()
+    code = "from operant.engines.language.parallel import follow_leader; follow_leader()"
+    given = [[str(run.path), str(store.port), str(rank)] for rank in range(1, spec.meta.processes)]
+    with Followers(code, given) as followers:
+        try:
+            _join(spec, store, 0)
+            yield
+            Ranks().announce(None)
+        except RuntimeError as broken:
+            death = followers.death()
+            if death is None:
+                raise
+            raise _obituary(death, spec.meta.processes) from broken
+        finally:
+            if dist.is_initialized():
+                dist.destroy_process_group()
 
 
 def _join(spec: Spec, store: Store, rank: int) -> None:
@@ -73,53 +65,17 @@ def _join(spec: Spec, store: Store, rank: int) -> None:
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
 
 
-def _start(run: Run, port: int, rank: int) -> Follower:
-    """A follower; it ends when its standard input does, and says on its standard output why it failed."""
-    code = "from operant.engines.language.parallel import follow; follow()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, str(run.path), str(port), str(rank)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": search_path()},
-    )
-
-
-def _find_dead(followers: list[Follower]) -> RunError | None:
-    """What the first follower that is gone died of; None if all live on for a moment."""
-    deadline = time.monotonic() + MOMENT_SECONDS
-    while time.monotonic() < deadline:
-        for rank, follower in enumerate(followers, start=1):
-            if (code := follower.poll()) is not None:
-                return _obituary(follower, code, rank, len(followers))
-        time.sleep(0.05)
-    return None
-
-
-def _obituary(follower: Follower, code: int, rank: int, last: int) -> RunError:
-    assert follower.stdout is not None, "followers are started with a pipe"
-    told = follower.stdout.read().decode(errors="replace")
-    how = told or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
+def _obituary(death: Death, processes: int) -> RunError:
     return RunError(
-        f"process {rank} of 0 to {last}, with its share of the weights, died: {how}",
+        f"process {death.rank} of 0 to {processes - 1}, with its share of the weights, died: {death.cause}",
         remedy="`operant resume` goes on from the last checkpoint",
     )
 
 
-def follow() -> None:
+def follow_leader() -> None:
     """The life of a follower."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_leader, daemon=True).start()
-    last_words = os.dup(1)
-    os.dup2(2, 1)  # what a library prints belongs in the log
-    try:
-        _follow(Run.open(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3]))
-    except Dismissed:
-        os._exit(0)
-    except Exception as problem:
-        traceback.print_exc()
-        os.write(last_words, f"{type(problem).__name__}: {problem}".encode())
-        os._exit(1)
+    path, port, rank = sys.argv[1:]
+    follow(lambda: _follow(Run.open(Path(path)), int(port), int(rank)), Dismissed)
 
 
 def _follow(run: Run, port: int, rank: int) -> None:
@@ -140,9 +96,3 @@ def _follow(run: Run, port: int, rank: int) -> None:
     while True:
         who, what, arguments = ranks.hear()
         getattr(members[who], what)(*arguments)
-
-
-def _end_with_leader() -> None:
-    """Standard input closes when the leader is gone, however it went."""
-    sys.stdin.buffer.read()
-    os._exit(1)
