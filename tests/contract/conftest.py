@@ -470,6 +470,7 @@ CASES: dict[str, dict[str, Any]] = {
 SLOW = (
     "ppo-sil-continuous",
     "dqn-atari",
+    "ppo-atari",
     "ppo-box2d-continuous",
     "a2c-continuous-normalised",
     "reinforce-continuous-normalised",

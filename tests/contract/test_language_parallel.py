@@ -105,6 +105,7 @@ def test_the_checkpoint_of_two_processes_is_a_plain_folder(two: Run) -> None:
 
 
 @IN_PROC
+@pytest.mark.slow
 def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_on(tmp_path: Path) -> None:
     run = create(tmp_path / "run", spec_for(2, max_frame=100_000))
     process = start_cold(run)
