@@ -141,7 +141,7 @@ def completion(output: Any, prompt: Prompt, stops: Stops, eos_ids: Sequence[int]
     stopped = stops.find(tokens, 0, prompt.stop) if prompt.stop else None
     tokens, logprobs = tokens[:stopped], logprobs[:stopped]
     finish: Finish = output.finish_reason if output.finish_reason in ("stop", "length") else "abort"
-    if stopped is not None or tokens[-1:] and tokens[-1] in eos_ids:
+    if stopped is not None or not set(tokens[-1:]).isdisjoint(eos_ids):
         finish = "stop"
     return Completion(tokens, logprobs, stops.text(tokens, prompt.stop), finish, version)
 
@@ -220,7 +220,8 @@ def _set_defaults(settings: VllmSpec) -> None:
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_CPU_KVCACHE_SPACE": str(max(1, int(gigabytes * settings.memory))),
-        "VLLM_LOGGING_LEVEL": "WARNING",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "VLLM_LOGGING_STREAM": "ext://sys.stderr",
         "VLLM_NO_USAGE_STATS": "1",
     }
     for name, value in defaults.items():

@@ -109,8 +109,8 @@ class FakeEngine:
         self.calls.append("reset")
 
     def probed(self, tokens: list[int]) -> Any:
-        truth = vllm_generator.trainer_logprobs(self.policy, tokens).tolist()
-        rows = [{token: SimpleNamespace(logprob=value + self.error)} for token, value in zip(tokens[1:], truth)]
+        truth = vllm_generator.trainer_logprobs(self.policy, tokens) + self.error
+        rows = [{token: SimpleNamespace(logprob=float(value))} for token, value in zip(tokens[1:], truth, strict=True)]
         return SimpleNamespace(prompt_logprobs=[None, *rows])
 
 
@@ -162,6 +162,7 @@ def test_the_real_engine(tmp_path: Path):
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, env=environment, timeout=1400)
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["greedy_equal"]
+    assert seen["greedy_after"]
     assert seen["repeatable"]
     assert seen["stops"] == ["stop", "stop"]
     assert max(seen["logprob_error"].values()) < 1e-4
