@@ -129,15 +129,26 @@ def beside(policy: Policy, error: float, monkeypatch: pytest.MonkeyPatch) -> Vll
 
 
 def test_a_load_is_checked_and_forgets_cached_prompts(policy: Policy, monkeypatch: pytest.MonkeyPatch):
-    made = beside(policy, 0.001, monkeypatch)
+    made = beside(policy, 1e-5, monkeypatch)
     assert made.engine.calls == [f"reload_weights {len(dict(plain_weights(policy.model)))}", "reset"]
     made.load({}, 5)
     assert made.version == 5
 
 
-def test_weights_that_do_not_arrive_end_the_run(policy: Policy, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("error", [0.1, 0.001])
+def test_weights_that_do_not_arrive_end_the_run(policy: Policy, error: float, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(RunError, match="did not arrive in vLLM"):
-        beside(policy, 0.1, monkeypatch)
+        beside(policy, error, monkeypatch)
+
+
+def test_a_model_that_vllm_refuses_is_told_in_one_line(policy: Policy, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("Unsupported CPU attention configuration: head_dim=16 isa=2")
+
+    monkeypatch.setattr(vllm_generator, "require_vllm", lambda: None)
+    monkeypatch.setattr(vllm_generator, "start_engine", refuse)
+    with pytest.raises(RunError, match="vLLM does not run this model: Unsupported CPU attention"):
+        VllmGenerator(policy, VllmSpec(), 4)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is not None, reason="vLLM is installed here")
@@ -168,4 +179,5 @@ def test_the_real_engine(tmp_path: Path):
     assert max(seen["logprob_error"].values()) < 1e-4
     assert seen["stale_gap"] > 100 * seen["fresh_gap"]
     assert max(seen["mismatch"]) < 1e-6
+    assert seen["stale_mismatch"] > 1e-2
     assert seen["updates"] >= 3

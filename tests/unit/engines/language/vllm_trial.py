@@ -75,15 +75,20 @@ def train(lab: Lab, rounds: int) -> list[float]:
     return found
 
 
+@torch.no_grad()
+def disturb(lab: Lab, size: float) -> None:
+    """Change the trainer's weights without telling the generator."""
+    for weight in lab.policy.model.parameters():
+        weight += size * torch.randn_like(weight)
+
+
 def trial() -> dict[str, Any]:
     """Everything that the test looks at."""
     spec = spec_of(generator="vllm", tiny={"layers": 2, "width": 64, "heads": 2, "context": 64})
     with build_lab(spec, Seeds(3)) as lab:
         generator = lab.rounds.generator
         assert isinstance(generator, VllmGenerator)
-        with torch.no_grad():
-            for weight in lab.policy.model.parameters():
-                weight += 0.1 * torch.randn_like(weight)
+        disturb(lab, 0.1)
         stale = generator.gap()
         generator.load({}, 0)
         seen: dict[str, Any] = {"stale_gap": stale, "fresh_gap": generator.gap(), "greedy_equal": greedy(lab)}
@@ -91,6 +96,8 @@ def trial() -> dict[str, Any]:
         both = [generator.generate(PROMPTS, WAYS["plain"]) for _ in range(2)]
         seen |= {"repeatable": same(*both), "stops": ends(lab), "mismatch": train(lab, 4)}
         seen |= {"updates": lab.tracker.updates, "greedy_after": greedy(lab)}
+        disturb(lab, 0.1)
+        seen["stale_mismatch"] = train(lab, 1)[0]
         return seen
 
 
