@@ -93,9 +93,12 @@ class VllmGenerator:
     def close(self) -> None:
         """End the engine and its workers, so that this process may start another."""
         from vllm.distributed import cleanup_dist_env_and_memory  # pyright: ignore[reportMissingImports]
+        from vllm.model_executor.layers import rotary_embedding  # pyright: ignore[reportMissingImports]
 
         self.engine.llm_engine.engine_core.shutdown()
         del self.engine
+        # The next engine would share this one's rotary tables, which its first reload of weights spoils (vLLM 0.19).
+        getattr(rotary_embedding, "_ROPE_DICT", {}).clear()
         cleanup_dist_env_and_memory()
 
     def gap(self) -> float:

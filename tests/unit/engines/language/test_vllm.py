@@ -181,3 +181,4 @@ def test_the_real_engine(tmp_path: Path):
     assert max(seen["mismatch"]) < 1e-6
     assert seen["stale_mismatch"] > 1e-2
     assert seen["updates"] >= 3
+    assert seen["second_gap"] < 1e-5

@@ -20,6 +20,7 @@ from operant.run.seeding import Seeds
 from tests.unit.engines.language.conftest import graded, spec_of
 
 PROMPTS = [Prompt((10, 20, 30), 12), Prompt((40,) * 7, 20), Prompt((50, 60), 9)]
+SPEC = spec_of(generator="vllm", tiny={"layers": 2, "width": 64, "heads": 2, "context": 64})
 WAYS = {"greedy": Sampling(1, 0.0), "plain": Sampling(8, seed=5), "cut": Sampling(8, 0.7, 0.8, 20, seed=5)}
 
 
@@ -84,8 +85,7 @@ def disturb(lab: Lab, size: float) -> None:
 
 def trial() -> dict[str, Any]:
     """Everything that the test looks at."""
-    spec = spec_of(generator="vllm", tiny={"layers": 2, "width": 64, "heads": 2, "context": 64})
-    with build_lab(spec, Seeds(3)) as lab:
+    with build_lab(SPEC, Seeds(3)) as lab:
         generator = lab.rounds.generator
         assert isinstance(generator, VllmGenerator)
         disturb(lab, 0.1)
@@ -101,5 +101,16 @@ def trial() -> dict[str, Any]:
         return seen
 
 
+def second_gap() -> float:
+    """How far a second engine of this process, begun after the first was closed, is from its trainer."""
+    with build_lab(SPEC, Seeds(4)) as lab:
+        generator = lab.rounds.generator
+        assert isinstance(generator, VllmGenerator)
+        disturb(lab, 0.1)
+        generator.load({}, 1)
+        return generator.gap()
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1], "seen.json").write_text(json.dumps(trial(), indent=1))
+    seen = {**trial(), "second_gap": second_gap()}
+    Path(sys.argv[1], "seen.json").write_text(json.dumps(seen, indent=1))
