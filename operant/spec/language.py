@@ -69,6 +69,24 @@ class LoraSpec(Closed):
     )
 
 
+class VllmSpec(Closed):
+    """vLLM beside the trainer, when it writes the completions."""
+
+    memory: float = Field(
+        default=0.4,
+        gt=0,
+        lt=1,
+        description="Share of the GPU's memory for its weights and cache; without GPU, of the machine's for its cache.",
+    )
+    context: int | None = Field(
+        default=None,
+        ge=16,
+        le=10**7,
+        description="Most tokens of prompt and completion together; null for the model's own limit.",
+    )
+    tensor_parallel: int = Field(default=1, ge=1, le=64, description="GPUs that share each layer.")
+
+
 class ModelSpec(Closed):
     """The language model that learns."""
 
@@ -91,6 +109,7 @@ class ModelSpec(Closed):
         default="torch", description="Who writes completions: the built-in generator, vLLM, or a server."
     )
     url: str | None = Field(default=None, max_length=1000, description="Address of the server, for `openai`.")
+    vllm: VllmSpec = Field(default_factory=VllmSpec, description="Settings of vLLM, for `vllm`.")
     slots: int = Field(default=256, ge=1, le=65_536, description="Completions written side by side.")
     optimizer: LmOptimizerSpec = Field(default_factory=LmOptimizerSpec, description="How gradients become steps.")
 

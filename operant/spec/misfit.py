@@ -71,6 +71,9 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
         reasons |= {f"agent.model.optimizer.{key}": why for key, why in inert.items()}
         if spec.agent.model.generator != "openai":
             reasons["agent.model.url"] = "agent.model.generator is not openai"
+        if spec.agent.model.generator != "vllm":
+            settings = (f"agent.model.vllm.{key}" for key in type(spec.agent.model.vllm).model_fields)
+            reasons |= dict.fromkeys(settings, "agent.model.generator is not vllm")
     if spec.engine_name != "fused":
         why = f"it is of the fused engine, and {spec.engine_name} runs this"
         scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
@@ -142,6 +145,10 @@ def _process_shares(spec: Spec) -> Iterable[Misfit]:
         if spec.agent.model is not None and spec.agent.model.lora is not None:
             problem = "does not fit agent.model.lora: adapters are small enough to be trained in one process"
             yield Misfit("meta.processes", problem, "1; or leave out agent.model.lora", 1, ("agent.model.lora",))
+        if spec.agent.model is not None and spec.agent.model.generator == "vllm":
+            problem = "does not fit agent.model.generator vllm, which runs inside the one process that trains"
+            fits = "1; or agent.model.generator torch"
+            yield Misfit("meta.processes", problem, fits, 1, ("agent.model.generator",))
         return
     if algorithm.name not in IN_PROCESSES:
         sharing = f"{', '.join(IN_PROCESSES)} and language models"

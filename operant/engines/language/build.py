@@ -184,6 +184,10 @@ def build_generator(policy: Policy, model: ModelSpec) -> Generator:
         from operant.engines.language.remote import RemoteGenerator
 
         return RemoteGenerator(policy, model.url or "")
+    if model.generator == "vllm":
+        from operant.engines.language.vllm_generator import VllmGenerator
+
+        return VllmGenerator(policy, model.vllm, model.slots)
     from operant.engines.language.generate import TorchGenerator
 
     return TorchGenerator(policy, slots=model.slots)

@@ -17,7 +17,7 @@ from operant.engines.language.fallback import ModelDecoder
 from operant.engines.language.sampling import chances, check_sampling, draw, prompt_key
 from operant.engines.language.slots import Slots, Stepper
 from operant.engines.language.stops import Stops
-from operant.engines.language.weights import base_model, supports
+from operant.engines.language.weights import copy_weights, supports
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -80,14 +80,7 @@ class TorchGenerator:
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Take over weights by name; none at all where the model itself was trained and only the version is new."""
-        own = base_model(self.policy.model).state_dict()
-        unknown = sorted(set(weights) - set(own))
-        if unknown:
-            raise UsageError(f"the generator's model has no weights called {', '.join(unknown[:4])}")
-        with torch.no_grad():
-            for name, value in weights.items():
-                if own[name].data_ptr() != value.data_ptr():
-                    own[name].copy_(value)
+        copy_weights(self.policy.model, weights)
         self.version = version
 
     def halt(self) -> None:

@@ -23,6 +23,7 @@ def check_suits(spec: Spec) -> None:
         raise missing_package("ray", "meta.cluster ray")
     from operant.engines.language.build import build_course, model_of, settings_of
     from operant.engines.language.model import check_source, check_vocabulary, load_tokenizer
+    from operant.engines.language.vllm_generator import require_vllm
     from operant.run.seeding import Seeds
 
     _check_devices(spec)
@@ -33,6 +34,8 @@ def check_suits(spec: Spec) -> None:
         check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(model.source))
     if model.generator == "openai":
         _check_server(model.url or "")
+    if model.generator == "vllm":
+        require_vllm()
     course = build_course(spec, Seeds(spec.meta.seed))
     course.held_out(1, spec.meta.eval_seed)
 

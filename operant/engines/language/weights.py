@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from operant.errors import UsageError
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 ROPE_TYPES = ("default", "linear", "llama3")
@@ -77,6 +79,30 @@ def supports(model: nn.Module) -> bool:
 def base_model(model: nn.Module) -> Any:
     """The Hugging Face model inside a peft wrapper, or the model itself."""
     return model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore[reportCallIssue]
+
+
+def plain_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Every weight by the name that Hugging Face's folders give it, with what LoRA adds to it; tied ones once."""
+    inner = base_model(model)
+    for name, value in inner.named_parameters():
+        where, _, kind = name.rpartition(".")
+        owner, _, inside = where.rpartition(".")
+        if inside == "base_layer":
+            yield f"{owner}.{kind}", _plain(inner.get_submodule(owner), kind)
+        elif ".lora_" not in where:
+            yield name, value.detach()
+
+
+@torch.no_grad()
+def copy_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Put weights into a model by name; one that it does not have is refused."""
+    own = base_model(model).state_dict()
+    unknown = sorted(set(weights) - set(own))
+    if unknown:
+        raise UsageError(f"the generator's model has no weights called {', '.join(unknown[:4])}")
+    for name, value in weights.items():
+        if own[name].data_ptr() != value.data_ptr():
+            own[name].copy_(value)
 
 
 def lean_weights(model: nn.Module) -> LeanWeights:

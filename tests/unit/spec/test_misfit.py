@@ -513,6 +513,18 @@ def test_a_server_needs_an_address_and_an_address_a_server() -> None:
     assert told(generator="openai", url="http://x") == []
 
 
+def test_settings_of_vllm_fit_only_vllm_in_one_process() -> None:
+    grpo = {"env": {"name": "copy"}, "agent": {"algorithm": {"name": "grpo"}, "model": {"generator": "vllm"}}}
+    settings = {"agent.model.vllm.memory": 0.5, "agent.model.vllm.tensor_parallel": 2}
+    assert misfits(grpo, settings) == []
+    unused = misfits(grpo, {**settings, "agent.model.generator": "torch"})
+    assert [(each.path, each.problem) for each in unused] == [
+        (path, "has no effect: agent.model.generator is not vllm") for path in settings
+    ]
+    crowd = misfits(grpo, {"meta.processes": 2})
+    assert [(each.path, each.mend) for each in crowd] == [("meta.processes", 1)]
+
+
 def test_several_misfits_are_told_at_once() -> None:
     found = misfits(DQN, {"env.max_frame": 500, "agent.net.shared": True, "agent.algorithm.training_frequency": 5})
     assert [each.path for each in found] == [
