@@ -86,16 +86,16 @@ def refuse_other_engines(run: Run) -> None:
 
 def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
     """A checkpoint, spoken to as its run does."""
-    from operant.engines.language.examination import Candidate
+    from operant.engines import part
     from operant.spec.schema import Spec
 
     spec = Spec.model_validate(run.spec)
     own = spec.agent.model.dtype if spec.agent.model else "float32"
     slots = spec.agent.model.slots if spec.agent.model else 256
-    return Candidate(
+    return part("language", "examination").Candidate(
         source=str(checkpoint.path),
         device=manner.device or spec.meta.device,
-        dtype=manner.dtype or own,  # pyright: ignore[reportArgumentType]
+        dtype=manner.dtype or own,
         spec=spec,
         url=manner.url,
         slots=slots,
@@ -104,16 +104,17 @@ def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
 
 def of_model(source: str, manner: Manner) -> Candidate:
     """A model by itself."""
-    from operant.engines.language.examination import Candidate
+    from operant.engines import part
 
-    return Candidate(source, manner.device or "auto", manner.dtype or "float32", url=manner.url)  # pyright: ignore[reportArgumentType]
+    kind = part("language", "examination").Candidate
+    return kind(source, manner.device or "auto", manner.dtype or "float32", url=manner.url)
 
 
 def _check_model(target: str) -> None:
-    from operant.engines.language.model import check_source
+    from operant.engines import part
 
     try:
-        check_source(target)
+        part("language", "model").check_source(target)
     except UsageError as problem:
         if problem.remedy and problem.remedy.endswith(target):
             raise

@@ -84,14 +84,14 @@ class Wishes:
     def paper(self, seed: int) -> Paper:
         """The examination that is wished for; `seed` is for those who name none."""
         from operant.cli.tasks import parsed
-        from operant.engines.language.examination import Paper
+        from operant.engines import part
 
         names = tuple(dict.fromkeys(name.strip() for name in (self.tasks or "").split(",") if name.strip()))
         if not names:
             raise UsageError("--tasks names no task", remedy="--tasks gsm8k,math    (operant tasks lists them)")
         shots = {} if self.shots is None else {"shots": self.shots}
         chosen = seed if self.seed is None else self.seed
-        return Paper(
+        return part("language", "examination").Paper(
             names, shots | parsed(self.arguments), self.samples, self.temperature, limit=self.limit, seed=chosen
         )
 
@@ -138,10 +138,11 @@ def examine(target: str, checkpoint: str, root: Path, wishes: Wishes, as_json: b
 
 def _check_tasks(paper: Paper) -> None:
     """Refuse unknown ones before any model is loaded, and say which of them do not take an argument."""
-    from operant.engines.language.examination import make_tasks, not_taken
+    from operant.engines import part
 
-    make_tasks(replace(paper, arguments={}))
-    for line in not_taken(paper):
+    examination = part("language", "examination")
+    examination.make_tasks(replace(paper, arguments={}))
+    for line in examination.not_taken(paper):
         aside(f"note: {line}")
 
 
@@ -183,18 +184,19 @@ def _examined(sitter: Sitter, paper: Paper, as_json: bool) -> dict[str, Any]:
 
 
 def _scores(sitter: Sitter, paper: Paper) -> Iterator[TaskScore]:
-    from operant.engines.language.examination import Sitting, examiner
+    from operant.engines import part
     from operant.report.exam import task_score
     from operant.run.metrics import JsonLines
     from operant.run.progress import Progress
 
     at = sitter.checkpoint.at if sitter.checkpoint else Progress()
-    with examiner(sitter.candidate, paper) as asks:
+    examination = part("language", "examination")
+    with examination.examiner(sitter.candidate, paper) as asks:
         sitter.file.parent.mkdir(parents=True, exist_ok=True)
         log = JsonLines(sitter.file)
         try:
             for task in asks.tasks:
-                sitting, written = Sitting(task.name), 0
+                sitting, written = examination.Sitting(task.name), 0
                 for sitting in asks.sit(task, at):
                     for episode in sitting.episodes[written:]:
                         log.append(episode.as_dict())

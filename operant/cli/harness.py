@@ -23,7 +23,7 @@ def examine_by_harness(
 ) -> int:
     """Hand a checkpoint or a model to the harness, keep what it made of every answer, and tell its scores."""
     from operant.cli.exam import record_folder
-    from operant.engines.language.harness import run_lm_eval
+    from operant.engines import part
     from operant.run.layout import shown
 
     backend = _backend(wishes)
@@ -31,7 +31,7 @@ def examine_by_harness(
     folder = record_folder(target, root, wishes.out)
     rows = []
     for label, candidate in _candidates(target, runs, checkpoint, wishes):
-        judged = run_lm_eval(candidate, paper, backend)  # pyright: ignore[reportArgumentType]
+        judged = part("language", "harness").run_lm_eval(candidate, paper, backend)  # pyright: ignore[reportArgumentType]
         rows.append({"candidate": label, "tasks": [_row(task, items) for task, items in judged.items()]})
         if not as_json:
             say(label, *(f"  {line}" for line in _table(judged)))

@@ -48,11 +48,12 @@ def serve(
     """
     # A mistake is told before the slow imports.
     candidate = _candidate(target, checkpoint, root, Manner(device, dtype))
-    from operant.engines.language.serve import Server
-    from operant.engines.language.service import Service
+    from operant.engines import part
 
-    server = Server(host, port)
-    service = Service(candidate.policy(), name or target, slots=slots, allow_load=allow_load)
+    server = part("language", "serve").Server(host, port)
+    service = part("language", "service").Service(
+        candidate.policy(), name or target, slots=slots, allow_load=allow_load
+    )
     if as_json:
         document({"url": server.url, "model": service.name, "context": service.policy.context, "exit": EXIT_DONE})
         sys.stdout.flush()

@@ -24,6 +24,15 @@ def load(name: str) -> ModuleType:
         raise missing_package(missing.name or "?", f"engine {name}") from missing
 
 
+def part(name: str, module: str) -> ModuleType:
+    """A module of the engine called `name`, for commands that only this engine has."""
+    load(name)
+    try:
+        return importlib.import_module(f"{ENGINES[name]}.{module}")
+    except ModuleNotFoundError as missing:
+        raise missing_package(missing.name or "?", f"engine {name}") from missing
+
+
 def engine_of(spec: Spec) -> ModuleType:
     """The engine that runs the spec."""
     return load(spec.engine_name)
