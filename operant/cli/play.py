@@ -84,7 +84,6 @@ def evaluate(
     if tasks is not None:
         return examine(run, checkpoint, root, wishes, as_json)
     wishes.refuse_without_tasks()
-    from operant.report.stats import mean_interval
     from operant.run.run import find_sessions, resolve
 
     runs = find_sessions(resolve(run, root).resolve())
@@ -94,6 +93,12 @@ def evaluate(
         rows.append(_evaluate_session(each, saved, episodes, seed, greedy=not sampled))
         if not as_json:
             say(_row_line(rows[-1]))
+    return _tell_scores(rows, sampled, as_json)
+
+
+def _tell_scores(rows: list[dict[str, Any]], sampled: bool, as_json: bool) -> int:
+    from operant.report.stats import mean_interval
+
     scores = [row["score"] for row in rows if row["score"] is not None]
     estimate = mean_interval(scores) if scores else None
     if as_json:
