@@ -59,7 +59,9 @@ def serve(
         sys.stdout.flush()
     else:
         say(f"{service.name} at {server.url}; Ctrl-C ends it")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Said here, for a program started in the background of a shell would not hear of Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         server.attend(service)
     except KeyboardInterrupt:
