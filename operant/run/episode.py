@@ -10,32 +10,45 @@ from operant.run.progress import Progress
 
 Ending = Literal["terminated", "truncated", "error"]
 ENDINGS: tuple[str, ...] = get_args(Ending)
+DETAILS = ("error", "id", "parent", "version", "took")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a text episode: who spoke, what, and what it cost or earned."""
+    """One message of a text episode: who spoke, what, and what it cost or earned.
+
+    `reward` and `score` are what the turn earned and the measure behind it in the task's own unit; `fault` says what
+    was wrong with it; `seconds` is how long it took; `ids` are its tokens, where they are kept.
+    """
 
     role: str
     text: str
     tokens: int = 0
     tool: str | None = None
     reward: float | None = None
+    score: float | None = None
+    fault: str | None = None
+    seconds: float | None = None
+    ids: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The turn as a row."""
-        return {
+        """The turn as a row, empty details left out."""
+        row: dict[str, Any] = {
             "role": self.role,
             "text": self.text,
             "tokens": self.tokens,
             "tool": self.tool,
             "reward": self.reward,
         }
+        details = {"score": self.score, "fault": self.fault, "seconds": self.seconds}
+        row |= {key: value for key, value in details.items() if value is not None}
+        return {**row, "ids": list(self.ids)} if self.ids else row
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Turn:
         """The turn that `as_dict` wrote."""
-        return cls(row["role"], row["text"], row.get("tokens", 0), row.get("tool"), row.get("reward"))
+        details = {key: row[key] for key in ("tokens", "tool", "reward", "score", "fault", "seconds") if key in row}
+        return cls(row["role"], row["text"], **details, ids=tuple(row.get("ids", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,9 @@ class Episode:
     `split` says what it was played for: "train", "eval" or "final". `score` is the undiscounted
     return, or the task's own score; an episode that ended in an error has no score at all, so that
     a broken environment is never mistaken for a bad policy. `item` names the problem, where problems have names.
+
+    `id` names the episode within its file and `parent` the one whose end it goes on from, in a search; `version`
+    counts the updates of the weights that played it, and `took` is how many seconds it took.
     """
 
     env: str
@@ -59,6 +75,10 @@ class Episode:
     media: str | None = None
     error: str | None = None
     item: str | None = None
+    id: str | None = None
+    parent: str | None = None
+    version: int | None = None
+    took: float | None = None
 
     def __post_init__(self) -> None:
         if self.ended not in ENDINGS:
@@ -83,9 +103,8 @@ class Episode:
             row["turns"] = [turn.as_dict() for turn in self.turns]
         if self.media is not None:
             row["media"] = self.media
-        if self.error is not None:
-            row["error"] = self.error
-        return row
+        details = {key: getattr(self, key) for key in DETAILS}
+        return row | {key: value for key, value in details.items() if value is not None}
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Episode:
@@ -107,6 +126,6 @@ class Episode:
             parts=dict(row.get("parts", {})),
             turns=tuple(Turn.from_dict(turn) for turn in row.get("turns", ())),
             media=row.get("media"),
-            error=row.get("error"),
             item=row.get("item"),
+            **{key: row.get(key) for key in DETAILS},
         )
