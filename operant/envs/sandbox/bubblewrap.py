@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import shutil
 import sys
@@ -18,6 +19,7 @@ from operant.envs.sandbox.seccomp import filter_program
 NOBODY = 65534
 WORK = "/work"
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
+NAME_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8"}
 
 
@@ -72,8 +74,21 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
         line += ["--size", str(limits.disk), "--tmpfs", area]
     for place in readable:
         line += ["--ro-bind", place, place]
+    line += [*(network_options() if limits.network else ()), *(gpu_options() if limits.gpu else ())]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
     return [*line, "--seccomp", str(filter_fd)] if filter_program() else line
+
+
+def network_options() -> list[str]:
+    """The machine's own network, and the files by which names and certificates are found."""
+    shown = [part for place in NAME_FILES for part in ("--ro-bind-try", place, place)]
+    return ["--share-net", *shown]
+
+
+def gpu_options() -> list[str]:
+    """Every device of the accelerators' driver, and what its library reads to find them."""
+    devices = [part for device in sorted(glob.glob("/dev/nvidia*")) for part in ("--dev-bind", device, device)]
+    return [*devices, "--ro-bind-try", "/sys", "/sys"]
 
 
 def as_nobody() -> dict[str, object]:

@@ -32,6 +32,11 @@ class Limits:
     network: bool = False
     gpu: bool = False
 
+    @property
+    def address_space(self) -> int:
+        """What a process may map, for the kernel; -1 for no limit."""
+        return -1 if self.gpu else self.memory
+
 
 @dataclass(frozen=True)
 class Ran:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -269,3 +270,19 @@ def own_sandboxes() -> list[int]:
             parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
             own += [int(pid)] if int(parent) == os.getpid() else []
     return own
+
+
+def test_the_network_is_there_only_where_that_is_asked_for() -> None:
+    source = "import socket; socket.create_connection(('127.0.0.1', PORT), 5).sendall(b'x'); print('sent')"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source = source.replace("PORT", str(server.getsockname()[1]))
+        with open_sandbox("bubblewrap") as shut, open_sandbox("bubblewrap", Limits(network=True)) as open_to_all:
+            assert b"sent" not in python(shut, source).out
+            assert python(open_to_all, source).out == b"sent\n"
+
+
+def test_with_accelerators_a_process_may_map_more_than_it_holds() -> None:
+    limits = Limits(memory=256 * MEBIBYTE, gpu=True)
+    with open_sandbox("bubblewrap", limits) as sandbox:
+        assert python(sandbox, "import mmap; mmap.mmap(-1, 4 << 30); print('mapped')").out == b"mapped\n"
+        assert python(sandbox, "import time; held = b'x' * (1 << 30); time.sleep(5)").killed == "memory"
