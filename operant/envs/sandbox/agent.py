@@ -156,7 +156,7 @@ class Agent:
         """The kernel's limits, for good. Without a namespace, NPROC would count the user's other processes."""
         limits = self.limits
         bounds = [
-            (resource.RLIMIT_AS, limits["memory"]),
+            (resource.RLIMIT_AS, limits["address_space"]),
             (resource.RLIMIT_FSIZE, limits["file_size"]),
             (resource.RLIMIT_NOFILE, limits["open_files"]),
             (resource.RLIMIT_CORE, 0),
@@ -218,7 +218,7 @@ def clear_up() -> None:
 
 def main() -> None:
     """Say that the sandbox is ready, and serve."""
-    names = ("memory", "cpu_seconds", "file_size", "open_files", "processes", "files")
+    names = ("memory", "cpu_seconds", "file_size", "open_files", "processes", "files", "address_space")
     limits: dict[str, int] = dict(zip(names, map(int, sys.argv[1:]), strict=True))
     control = _socket.socket(fileno=os.dup(0))
     os.dup2(os.open("/dev/null", os.O_RDWR), 0)

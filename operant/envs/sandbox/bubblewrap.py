@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import shutil
 import sys
@@ -18,7 +19,10 @@ from operant.envs.sandbox.seccomp import filter_program
 NOBODY = 65534
 WORK = "/work"
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8"}
+NAME_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
+# `python` and `python3` mean the interpreter that packages of this Python fit, whatever the system's is.
+PROGRAMS = "/programs"
+ENVIRONMENT = {"PATH": f"{PROGRAMS}:/usr/local/bin:/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8"}
 
 
 class Bubblewrap(Sandbox):
@@ -67,13 +71,28 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
             line += ["--symlink", os.readlink(folder), folder]
         elif os.path.isdir(folder):
             line += ["--ro-bind", folder, folder]
+    for name in ("python", "python3"):
+        line += ["--symlink", interpreter()[0], f"{PROGRAMS}/{name}"]
     line += ["--proc", "/proc", "--dev", "/dev"]
     for area in (WORK, "/tmp"):
         line += ["--size", str(limits.disk), "--tmpfs", area]
     for place in readable:
         line += ["--ro-bind", place, place]
+    line += [*(network_options() if limits.network else ()), *(gpu_options() if limits.gpu else ())]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
     return [*line, "--seccomp", str(filter_fd)] if filter_program() else line
+
+
+def network_options() -> list[str]:
+    """The machine's own network, and the files by which names and certificates are found."""
+    shown = [part for place in NAME_FILES for part in ("--ro-bind-try", place, place)]
+    return ["--share-net", *shown]
+
+
+def gpu_options() -> list[str]:
+    """Every device of the accelerators' driver, and what its library reads to find them."""
+    devices = [part for device in sorted(glob.glob("/dev/nvidia*")) for part in ("--dev-bind", device, device)]
+    return [*devices, "--ro-bind-try", "/sys", "/sys"]
 
 
 def as_nobody() -> dict[str, object]:

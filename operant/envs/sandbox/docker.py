@@ -18,6 +18,7 @@ from operant.envs.sandbox.limits import Limits, Ran
 IMAGE = "python:3.11-slim"
 WORK = "/work"
 ENGINES = ("docker", "podman")
+GPU_OPTIONS = {"docker": "--gpus=all", "podman": "--device=nvidia.com/gpu=all"}
 ENGINE_SECONDS = 120.0
 
 
@@ -75,7 +76,10 @@ class Executed(Running):
 
 def container_command(engine: str, name: str, limits: Limits, image: str) -> list[str]:
     """The command that starts the waiting container."""
-    line = [engine, "run", "--detach", "--rm", "--init", f"--name={name}", "--network=none", "--read-only"]
+    line = [engine, "run", "--detach", "--rm", "--init", f"--name={name}", "--read-only"]
+    line.append("--network=bridge" if limits.network else "--network=none")
+    if limits.gpu:
+        line.append(GPU_OPTIONS[engine])
     line += ["--user=65534:65534", "--cap-drop=ALL", "--security-opt=no-new-privileges", f"--workdir={WORK}"]
     line += [f"--memory={limits.memory}", f"--memory-swap={limits.memory}", f"--pids-limit={limits.processes}"]
     for area in (WORK, "/tmp"):
@@ -86,9 +90,9 @@ def container_command(engine: str, name: str, limits: Limits, image: str) -> lis
 
 
 @functools.cache
-def engine() -> str | None:
-    """The container engine that answers here, if one does."""
-    for name in ENGINES:
+def engine(wanted: str | None = None) -> str | None:
+    """The container engine that answers here, if one does; `wanted` is the only one to ask."""
+    for name in ENGINES if wanted is None else (wanted,):
         if shutil.which(name):
             try:
                 if subprocess.run([name, "info"], capture_output=True, timeout=10).returncode == 0:

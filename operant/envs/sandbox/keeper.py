@@ -37,7 +37,7 @@ class Keeper:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         numbers = (limits.memory, limits.cpu_seconds, limits.file_size)
-        numbers += (limits.open_files, limits.processes, limits.files)
+        numbers += (limits.open_files, limits.processes, limits.files, limits.address_space)
         argv = [*wrapper, python, "-I", "-S", "-c", AGENT, *map(str, numbers)]
         try:
             self._agent = subprocess.Popen(

@@ -12,11 +12,13 @@ Cause = Literal["", "time", "memory", "processes", "files"]
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a sandbox may use; nothing in it reaches a network.
+    """The most that a sandbox may use; nothing in it reaches a network, unless `network` says so.
 
     `memory` holds for each process by the kernel and for all of them together by a watch that looks every
     twentieth of a second. `processes` counts threads too. `disk` caps the work area and /tmp, each, and `files`
     how many files they hold. `output` is what is kept of each stream of a run; the rest is read and dropped.
+    `gpu` shows the machine's accelerators; as their drivers map far more than they use, `memory` then holds for what
+    processes really hold, by the watch alone.
     """
 
     cpu_seconds: int = 30
@@ -27,13 +29,21 @@ class Limits:
     files: int = 20_000
     open_files: int = 256
     output: int = MEBIBYTE
+    network: bool = False
+    gpu: bool = False
+
+    @property
+    def address_space(self) -> int:
+        """What a process may map, for the kernel; -1 for no limit."""
+        return -1 if self.gpu else self.memory
 
 
 @dataclass(frozen=True)
 class Ran:
     """How a run ended: `code` is the exit status, or minus the signal that ended it.
 
-    `killed` names the limit for which the sandbox itself ended the run; `cut` says that output was dropped.
+    `killed` names the limit for which the sandbox itself ended the run; `cut` says that output was dropped. Of the
+    standard output `dropped` bytes were, and `tail` is the end of those.
     """
 
     code: int
@@ -42,6 +52,8 @@ class Ran:
     seconds: float
     killed: Cause = ""
     cut: bool = False
+    dropped: int = 0
+    tail: bytes = b""
 
     @property
     def timed_out(self) -> bool:

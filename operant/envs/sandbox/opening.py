@@ -11,7 +11,7 @@ from operant.envs.sandbox.limits import Limits
 from operant.envs.sandbox.process import LimitedProcess
 from operant.errors import UsageError
 
-Kind = Literal["auto", "bubblewrap", "docker", "process"]
+Kind = Literal["auto", "bubblewrap", "docker", "podman", "process"]
 REMEDY = "apt install bubblewrap"
 
 
@@ -25,13 +25,13 @@ def open_sandbox(
 ) -> Sandbox:
     """A fresh sandbox with these files in its work area; close it, best by `with`.
 
-    `auto` takes bubblewrap, else docker or podman, else, only with `allow_unsafe`, a limited process.
+    `auto` takes bubblewrap, else docker or podman, else, only with `allow_unsafe`, a limited process. `docker` takes
+    podman where docker does not answer; `podman` takes nothing else.
     Folders of `readable` are shown inside at their own paths, read-only (bubblewrap only).
     """
     sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable)
     try:
-        for path, data in (files or {}).items():
-            sandbox.write(path, data)
+        sandbox.fill(files or {})
     except BaseException:
         sandbox.close()
         raise
@@ -52,10 +52,11 @@ def chosen(kind: Kind, allow_unsafe: bool) -> Kind:
         raise UsageError(f"no sandbox: {trouble}", remedy=REMEDY)
     if kind in ("auto", "bubblewrap") and not trouble:
         return "bubblewrap"
-    if docker.engine():
-        return "docker"
-    if kind == "docker":
-        raise UsageError("no container engine answers: tried docker and podman", remedy="docker info")
+    if found := docker.engine("podman") if kind == "podman" else docker.engine():
+        return "podman" if found == "podman" else "docker"
+    if kind in ("docker", "podman"):
+        tried = "docker and podman" if kind == "docker" else kind
+        raise UsageError(f"no container engine answers: tried {tried}", remedy=f"{kind} info")
     if allow_unsafe:
         return "process"
     raise UsageError(f"no safe place to run code: {trouble}, and no container engine answers", remedy=REMEDY)
@@ -66,4 +67,4 @@ def _open(kind: Kind, limits: Limits, readable: Sequence[str]) -> Sandbox:
         return bubblewrap.Bubblewrap(limits, readable)
     if kind == "process":
         return LimitedProcess(limits)
-    return docker.Container(limits, docker.engine() or "docker")
+    return docker.Container(limits, kind)

@@ -95,6 +95,11 @@ class DialogueTask(Task):
         """The most turns of a rollout."""
         return self.TURNS
 
+    @property
+    def tolerance(self) -> float:
+        """How far the mean score of a few rollouts may lie from the truth by chance."""
+        return 0.0
+
     @abstractmethod
     def begin(self, problem: Problem, seed: int) -> Dialogue:
         """A fresh rollout; the same seed and the same words give the same answers."""
@@ -107,6 +112,11 @@ class DialogueTask(Task):
     def agents(self) -> Mapping[str, Scripted]:
         """Policies without a model, by name."""
         return {}
+
+    def facts(self) -> Mapping[str, str]:
+        """What a person wants to know of the task, by a word for each."""
+        named = ", ".join(f"{agent.name} ({agent.kind})" for agent in self.agents().values())
+        return {"turns": str(self.turns), "agents": named or "none"}
 
     def gold(self, problem: Problem) -> str | None:
         """There is no single answer to a dialogue; its experts are `agents`."""

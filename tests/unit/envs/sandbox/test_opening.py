@@ -18,7 +18,7 @@ from operant.errors import UsageError
 @pytest.fixture
 def _nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "trouble", lambda: "bubblewrap (the program bwrap) is not installed")
-    monkeypatch.setattr(docker, "engine", lambda: None)
+    monkeypatch.setattr(docker, "engine", lambda wanted=None: None)
 
 
 @pytest.mark.usefixtures("_nothing_installed")
@@ -44,8 +44,27 @@ def test_an_unsafe_process_is_taken_only_where_that_is_allowed(
 
 def test_a_container_is_taken_where_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "trouble", lambda: "no namespaces")
-    monkeypatch.setattr(docker, "engine", lambda: "podman")
+    monkeypatch.setattr(docker, "engine", lambda wanted=None: wanted or "docker")
     assert opening.chosen("auto", allow_unsafe=True) == "docker"
+    assert opening.chosen("podman", allow_unsafe=True) == "podman"
+    monkeypatch.setattr(docker, "engine", lambda wanted=None: "podman")
+    assert opening.chosen("docker", allow_unsafe=True) == "podman"
+
+
+@pytest.mark.parametrize(("engine", "option"), [("docker", "--gpus=all"), ("podman", "--device=nvidia.com/gpu=all")])
+def test_a_container_gets_accelerators_and_a_network_where_that_is_asked_for(engine: str, option: str) -> None:
+    line = docker.container_command(engine, "name", Limits(gpu=True, network=True), "image")
+    assert option in line
+    assert "--network=none" not in line
+    assert option not in docker.container_command(engine, "name", Limits(), "image")
+
+
+def test_bubblewrap_shows_accelerators_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap.glob, "glob", lambda pattern: ["/dev/nvidiactl", "/dev/nvidia0"])
+    line = " ".join(bubblewrap.command(Limits(gpu=True), (), 3))
+    assert "--dev-bind /dev/nvidia0 /dev/nvidia0 --dev-bind /dev/nvidiactl /dev/nvidiactl" in line
+    assert line.index("nvidia0") < line.index("--remount-ro"), "the places are filled before they are shut"
+    assert "nvidia" not in " ".join(bubblewrap.command(Limits(), (), 3))
 
 
 def test_a_container_is_shut_like_the_other_kinds() -> None:

@@ -1,0 +1,109 @@
+"""What a grader is given: the artefacts as bytes, the hidden files, and fresh sandboxes to try programs in.
+
+A grader is trusted code and runs outside every sandbox. Its score comes from data that it holds itself: opponents,
+labels and random numbers never enter a sandbox, and what a program of the agent's says is only its move or its
+guess, never its score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+from operant.envs.research.packages import Packages
+from operant.envs.research.player import PRELUDE, Player, Unfit
+from operant.envs.sandbox import Limits, SandboxDied, open_sandbox
+from operant.errors import RunError
+
+__all__ = ["Player", "Split", "Unfit", "Work", "finite", "graded", "seed_of"]
+
+TRIES = 3
+
+Split = Literal["validation", "hidden"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of an agent, as a grader gets it.
+
+    `artefacts` are the declared files as they were read out of the agent's sandbox: regular files of limited size;
+    a missing one is absent. `seed` decides all that is random in this grading; no two validations share one, and
+    none shares the hidden one. `problem` is the number that `files(data, seed)` of the grader was given, for splits
+    that must be the same every time. `hidden` is the task's folder of that name, `data` the files by their names.
+    """
+
+    artefacts: Mapping[str, bytes]
+    split: Split
+    seed: int
+    hidden: Path
+    data: Mapping[str, Path] = field(default_factory=dict)
+    problem: int = 0
+    limits: Limits = field(default_factory=Limits)
+    packages: Packages = field(default_factory=Packages)
+
+    def artefact(self, name: str) -> bytes:
+        """The bytes of an artefact; `Unfit` where it is missing."""
+        if name not in self.artefacts:
+            raise Unfit(f"there is no {name}")
+        return self.artefacts[name]
+
+    def text(self, name: str) -> str:
+        """An artefact as text; `Unfit` where it is missing or no UTF-8."""
+        try:
+            return self.artefact(name).decode("utf-8")
+        except UnicodeDecodeError as problem:
+            raise Unfit(f"{name} is no text in UTF-8") from problem
+
+    @contextmanager
+    def player(self, program: str, files: Mapping[str, bytes], seconds: float) -> Iterator[Player]:
+        """A fresh sandbox with `files`, in which `program`, a text of the grader's, answers for `seconds` in all.
+
+        The program reads a line of JSON from its standard input and prints one for each; best it defines a function
+        and ends with `answer(function)`, which is there for it and keeps the pipes from the code that it imports.
+        """
+        with open_sandbox(limits=self.limits, files=files, readable=self.packages.folders) as sandbox:
+            argv = [sandbox.python, "-B", "-c", PRELUDE + program]
+            running = sandbox.start(argv, environment=self.packages.environment)
+            try:
+                yield Player(running, seconds)
+            finally:
+                running.close()
+
+
+def graded(grade: Callable[[Work], float], work: Work) -> float:
+    """What the grader says; a sandbox of its own that dies is nobody's fault, so that it is asked again."""
+    for left in reversed(range(TRIES)):
+        try:
+            raw = float(grade(work))
+        except SandboxDied:
+            if not left:
+                raise
+            continue
+        if not math.isfinite(raw):
+            raise RunError(f"the grader gave {raw}, which is no score")
+        return raw
+    raise AssertionError("the last try returns or raises")
+
+
+def finite(value: object, what: str = "an answer") -> float:
+    """A number that a program has given; `Unfit` where it is none, or not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unfit(f"{what} is no number: {str(value)[:80]!r}")
+    try:
+        number = float(value)
+    except OverflowError as problem:
+        raise Unfit(f"{what} is too large") from problem
+    if not math.isfinite(number):
+        raise Unfit(f"{what} is not finite")
+    return number
+
+
+def seed_of(*parts: object) -> int:
+    """A seed of 63 bits from what it stands for; other words, other seed."""
+    digest = blake2b("/".join(map(str, parts)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
