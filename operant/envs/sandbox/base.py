@@ -18,6 +18,14 @@ TAR_OVERHEAD = 2048
 FILE_SECONDS = 30.0
 
 WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
+# A link anywhere in the path, a folder, a device or a pipe is no plain file. Files are never named by their links.
+FETCH = """
+[ -e "$1" ] || [ -L "$1" ] || { echo 'there is no such file' >&2; exit 3; }
+[ "$(realpath -e -- "$1")" = "$(pwd -P)/$1" ] && [ -f "$1" ] || { echo 'it is no plain file' >&2; exit 4; }
+[ "$(stat -c %s -- "$1")" -le "$2" ] || { echo "it is larger than $2 bytes" >&2; exit 5; }
+exec head -c "$2" -- "$1"
+"""
+SNAPSHOT = "chmod -R u+rwX . && tar -cf - ."  # files that were locked are kept too
 RESTORE = "find . -mindepth 1 -delete && tar -xf -"
 
 
@@ -113,13 +121,20 @@ class Sandbox(ABC):
         """The bytes of a file, by its path in the work area or from the sandbox's root."""
         return self._file(["cat", "--", path], b"", f"cannot read {path}").out
 
+    def fetch(self, path: str, most: int) -> bytes:
+        """The bytes of a plain file of the work area, by its relative path; an error for anything else, or too large.
+
+        Nothing that the code inside has made of its work area can make this wait or read without end.
+        """
+        return self._file(["sh", "-c", FETCH, "sh", path, str(most)], b"", f"cannot take {path}").out
+
     def write(self, path: str, data: bytes) -> None:
         """Write a file; missing folders are made."""
         self._file(["sh", "-c", WRITE, "sh", posixpath.join(".", path)], data, f"cannot write {path}")
 
     def snapshot(self) -> bytes:
         """The whole work area as an archive, for `restore` here or in another sandbox."""
-        return self._file(["tar", "-cf", "-", "."], b"", "cannot take a snapshot").out
+        return self._file(["sh", "-c", SNAPSHOT], b"", "cannot take a snapshot").out
 
     def restore(self, snapshot: bytes) -> None:
         """Make the work area what it was when the snapshot was taken."""

@@ -20,7 +20,9 @@ NOBODY = 65534
 WORK = "/work"
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 NAME_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8"}
+# `python` and `python3` mean the interpreter that packages of this Python fit, whatever the system's is.
+PROGRAMS = "/programs"
+ENVIRONMENT = {"PATH": f"{PROGRAMS}:/usr/local/bin:/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8"}
 
 
 class Bubblewrap(Sandbox):
@@ -69,6 +71,8 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
             line += ["--symlink", os.readlink(folder), folder]
         elif os.path.isdir(folder):
             line += ["--ro-bind", folder, folder]
+    for name in ("python", "python3"):
+        line += ["--symlink", interpreter()[0], f"{PROGRAMS}/{name}"]
     line += ["--proc", "/proc", "--dev", "/dev"]
     for area in (WORK, "/tmp"):
         line += ["--size", str(limits.disk), "--tmpfs", area]

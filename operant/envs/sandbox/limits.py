@@ -42,7 +42,8 @@ class Limits:
 class Ran:
     """How a run ended: `code` is the exit status, or minus the signal that ended it.
 
-    `killed` names the limit for which the sandbox itself ended the run; `cut` says that output was dropped.
+    `killed` names the limit for which the sandbox itself ended the run; `cut` says that output was dropped. Of the
+    standard output `dropped` bytes were, and `tail` is the end of those.
     """
 
     code: int
@@ -51,6 +52,8 @@ class Ran:
     seconds: float
     killed: Cause = ""
     cut: bool = False
+    dropped: int = 0
+    tail: bytes = b""
 
     @property
     def timed_out(self) -> bool:

@@ -16,20 +16,28 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 GRACE = 5.0
+TAIL = 1 << 14
 
 
 @dataclass
 class Kept:
-    """The first `most` bytes of a stream, and whether there were more."""
+    """The first `most` bytes of a stream, how many came after them, and the last of those."""
 
     most: int
     data: bytearray = field(default_factory=bytearray)
-    cut: bool = False
+    dropped: int = 0
+    tail: bytes = b""
+
+    @property
+    def cut(self) -> bool:
+        return self.dropped > 0
 
     def take(self, chunk: bytes) -> None:
         room = self.most - len(self.data)
         self.data += chunk[:room]
-        self.cut |= len(chunk) > room
+        if rest := chunk[room:]:
+            self.dropped += len(rest)
+            self.tail = (self.tail + rest)[-TAIL:]
 
 
 def pump(running: Running, stdin: bytes, seconds: float, keep: int) -> Ran:
@@ -43,7 +51,13 @@ def pump(running: Running, stdin: bytes, seconds: float, keep: int) -> Ran:
         exchange(running, b"", out, err, time.monotonic() + GRACE)
         ended = replace(running.wait(GRACE) or Ran(-9, b"", b"", 0), killed="time")
     return replace(
-        ended, out=bytes(out.data), err=bytes(err.data), cut=out.cut or err.cut, seconds=time.monotonic() - began
+        ended,
+        out=bytes(out.data),
+        err=bytes(err.data),
+        cut=out.cut or err.cut,
+        dropped=out.dropped,
+        tail=out.tail,
+        seconds=time.monotonic() - began,
     )
 
 

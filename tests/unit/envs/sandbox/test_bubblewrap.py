@@ -286,3 +286,37 @@ def test_with_accelerators_a_process_may_map_more_than_it_holds() -> None:
     with open_sandbox("bubblewrap", limits) as sandbox:
         assert python(sandbox, "import mmap; mmap.mmap(-1, 4 << 30); print('mapped')").out == b"mapped\n"
         assert python(sandbox, "import time; held = b'x' * (1 << 30); time.sleep(5)").killed == "memory"
+
+
+def test_python_is_the_interpreter_of_the_sandbox_by_any_name(sandbox: Sandbox) -> None:
+    asked = "import sys; print(sys.version_info[:2], sys.prefix)"
+    said = {sandbox.run([name, "-c", asked], seconds=5).out for name in ("python", "python3", sandbox.python)}
+    assert len(said) == 1
+    assert said != {b""}
+
+
+def test_only_plain_files_are_fetched(sandbox: Sandbox) -> None:
+    sandbox.write("out/plain", b"12345")
+    assert sandbox.fetch("out/plain", 5) == b"12345"
+    traps = "ln -s out/plain link; ln -s out folder; ln -s /dev/zero zero; mkfifo pipe; ln -s nowhere dangling"
+    assert sandbox.run(["sh", "-ec", f"{traps}; mkdir d"], seconds=5).code == 0
+    for trap in ("link", "folder/plain", "zero", "pipe", "dangling", "d", "../work/out/plain", "/etc/passwd"):
+        with pytest.raises(OperantError, match=r"no plain file|no such file"):
+            sandbox.fetch(trap, 100)
+    with pytest.raises(OperantError, match="no such file"):
+        sandbox.fetch("none", 100)
+    with pytest.raises(OperantError, match="larger than 4"):
+        sandbox.fetch("out/plain", 4)
+
+
+def test_the_end_of_a_long_output_is_kept(sandbox: Sandbox) -> None:
+    ran = python(sandbox, "print('x' * 100_000, 'the end')")
+    assert (len(ran.out), ran.dropped, ran.tail[-9:]) == (1000, 99_009, b" the end\n")
+
+
+def test_a_snapshot_holds_files_that_were_locked(sandbox: Sandbox) -> None:
+    sandbox.write("a/b", b"in")
+    sandbox.run(["chmod", "-R", "0", "a"], seconds=5)
+    with open_sandbox("bubblewrap") as other:
+        other.restore(sandbox.snapshot())
+        assert other.read("a/b") == b"in"
