@@ -32,13 +32,18 @@ def assigned(formula: Formula, literal: int) -> Formula:
 
 def propagated(formula: Formula) -> Formula | None:
     """The formula after all its clauses of one literal are followed; None where they contradict each other."""
-    while True:
-        unit = next((clause for clause in formula if len(clause) < 2), None)
-        if unit is None:
-            return formula
-        if not unit:
+    while true := {clause[0] for clause in formula if len(clause) == 1}:
+        false = {-literal for literal in true}
+        if not true.isdisjoint(false):
             return None
-        formula = assigned(formula, unit[0])
+        formula = [
+            clause if false.isdisjoint(clause) else tuple(literal for literal in clause if literal not in false)
+            for clause in formula
+            if true.isdisjoint(clause)
+        ]
+        if () in formula:
+            return None
+    return formula
 
 
 class Search:
