@@ -8,7 +8,7 @@ guess, never its score.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -17,9 +17,12 @@ from typing import Literal
 
 from operant.envs.research.packages import Packages
 from operant.envs.research.player import PRELUDE, Player, Unfit
-from operant.envs.sandbox import Limits, open_sandbox
+from operant.envs.sandbox import Limits, SandboxDied, open_sandbox
+from operant.errors import RunError
 
-__all__ = ["Player", "Split", "Unfit", "Work", "finite", "seed_of"]
+__all__ = ["Player", "Split", "Unfit", "Work", "finite", "graded", "seed_of"]
+
+TRIES = 3
 
 Split = Literal["validation", "hidden"]
 
@@ -70,6 +73,21 @@ class Work:
                 yield Player(running, seconds)
             finally:
                 running.close()
+
+
+def graded(grade: Callable[[Work], float], work: Work) -> float:
+    """What the grader says; a sandbox of its own that dies is nobody's fault, so that it is asked again."""
+    for left in reversed(range(TRIES)):
+        try:
+            raw = float(grade(work))
+        except SandboxDied:
+            if not left:
+                raise
+            continue
+        if not math.isfinite(raw):
+            raise RunError(f"the grader gave {raw}, which is no score")
+        return raw
+    raise AssertionError("the last try returns or raises")
 
 
 def finite(value: object, what: str = "an answer") -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import posixpath
+import tarfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -16,17 +18,29 @@ from operant.errors import OperantError
 # A snapshot is a tar of at most the work area; its headers and padding take about this much more per file.
 TAR_OVERHEAD = 2048
 FILE_SECONDS = 30.0
+MADE = 1_600_000_000  # when files of an archive were written: not so long ago that tar complains
 
 WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
 # A link anywhere in the path, a folder, a device or a pipe is no plain file. Files are never named by their links.
 FETCH = """
 [ -e "$1" ] || [ -L "$1" ] || { echo 'there is no such file' >&2; exit 3; }
-[ "$(realpath -e -- "$1")" = "$(pwd -P)/$1" ] && [ -f "$1" ] || { echo 'it is no plain file' >&2; exit 4; }
+[ "$(realpath -e -- "$1" 2>/dev/null)" = "$(pwd -P)/$1" ] && [ -f "$1" ] || { echo 'it is no plain file' >&2; exit 4; }
 [ "$(stat -c %s -- "$1")" -le "$2" ] || { echo "it is larger than $2 bytes" >&2; exit 5; }
 exec head -c "$2" -- "$1"
 """
 SNAPSHOT = "chmod -R u+rwX . && tar -cf - ."  # files that were locked are kept too
 RESTORE = "find . -mindepth 1 -delete && tar -xf -"
+
+
+def archive(files: Mapping[str, bytes]) -> bytes:
+    """Files as an archive, as `Sandbox.restore` reads it; the same files always give the same bytes."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path, data in files.items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mode, member.mtime = len(data), 0o644, MADE
+            tar.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
 
 
 class SandboxDied(OperantError):
@@ -131,6 +145,11 @@ class Sandbox(ABC):
     def write(self, path: str, data: bytes) -> None:
         """Write a file; missing folders are made."""
         self._file(["sh", "-c", WRITE, "sh", posixpath.join(".", path)], data, f"cannot write {path}")
+
+    def fill(self, files: Mapping[str, bytes]) -> None:
+        """Write many files at once, by their relative paths."""
+        if files:
+            self._file(["tar", "-xf", "-"], archive(files), "cannot write the files")
 
     def snapshot(self) -> bytes:
         """The whole work area as an archive, for `restore` here or in another sandbox."""

@@ -31,8 +31,7 @@ def open_sandbox(
     """
     sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable)
     try:
-        for path, data in (files or {}).items():
-            sandbox.write(path, data)
+        sandbox.fill(files or {})
     except BaseException:
         sandbox.close()
         raise

@@ -95,6 +95,11 @@ class DialogueTask(Task):
         """The most turns of a rollout."""
         return self.TURNS
 
+    @property
+    def tolerance(self) -> float:
+        """How far the mean score of a few rollouts may lie from the truth by chance."""
+        return 0.0
+
     @abstractmethod
     def begin(self, problem: Problem, seed: int) -> Dialogue:
         """A fresh rollout; the same seed and the same words give the same answers."""

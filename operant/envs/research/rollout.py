@@ -1,0 +1,309 @@
+"""One agent at work on one research problem, from its first word to its verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from random import Random
+from typing import Any
+
+from operant.envs.research import tools, wording
+from operant.envs.research.commands import Misspoken, parse
+from operant.envs.research.grading import Unfit, seed_of
+from operant.envs.research.rewards import improvement, penalty, schemes
+from operant.envs.research.settings import Settings
+from operant.envs.research.workspace import TRIES, Interrupted, Workspace
+from operant.envs.sandbox import SandboxDied
+from operant.envs.text.dialogue import Dialogue, Message, Response
+from operant.envs.text.task import Outcome, Verdict
+from operant.errors import OperantError, UsageError
+
+NOT_YOURS = "the validation itself failed; it was not counted"
+
+
+@dataclass
+class Tally:
+    """What a rollout has used. `previous` is the normalised score of the last validation."""
+
+    turns: int = 0
+    seconds: float = 0.0
+    validations: int = 0
+    faults: int = 0
+    previous: float | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a rollout begins: at the files of its problem, or at another's snapshot.
+
+    `artefacts` is the digest of what was there to be graded at the snapshot: who changes none of it has no score of
+    its own.
+    """
+
+    tally: Tally = field(default_factory=Tally)
+    base: bytes | None = None
+    artefacts: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool says, before it is put into a message."""
+
+    text: str
+    reward: float | None = None
+    score: float | None = None
+    fault: str | None = None
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Validated:
+    """A validation: the score as it was shown, the same normalised, and what was scored."""
+
+    shown: float
+    normalised: float
+    artefacts: Mapping[str, bytes]
+
+
+class Rollout(Dialogue):
+    """An agent's dialogue with its workspace (final)."""
+
+    def __init__(self, settings: Settings, problem: int, seed: int, start: Start) -> None:
+        self._settings = settings
+        self._problem, self._seed = problem, seed
+        self._start = start
+        self._tally = Tally(**asdict(start.tally))
+        files = settings.folder.files(settings.data, problem)
+        self._files = tuple(files)
+        disk = settings.folder.task.limits.sandbox().disk
+        self._workspace = Workspace(settings.opened, {} if start.base else files, disk, start.base)
+        self._validated: list[Validated] = []
+        self._refused: dict[str, str] = {}
+        self._final: dict[str, bytes] | None = None
+        self._ended = False
+        self._broken = ""
+        self._tools: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
+            "bash": self._bash,
+            "view": self._view,
+            "write": self._write,
+            "edit": self._edit,
+            "validate": self._validate,
+            "submit": self._submit,
+        }
+
+    def opening(self) -> tuple[Message, ...]:
+        """The manners and the problem; in style bare the problem alone."""
+        problem = Message("user", wording.assignment(self._settings, self._files))
+        if self._settings.style == "bare":
+            return (problem,)
+        words = f"{problem.text}\n{self._left}"
+        return (Message("system", wording.manners(self._settings)), Message("user", words))
+
+    def hear(self, text: str, cut: bool = False) -> Response:
+        """Do the first action that the words ask for, and say what came of it and what is left."""
+        if self._ended:
+            return Response(fault="the rollout has ended", done=True)
+        self._tally.turns += 1
+        tool = None
+        try:
+            action = parse(text, cut)
+            tool = action.tool
+            answer = self._do(tool, action.arguments)
+            note = f"\n{wording.MORE}" if action.more and self._settings.style == "words" else ""
+        except Misspoken as problem:
+            answer, note = self._faulty(str(problem)), ""
+        except SandboxDied as died:
+            self._broken, answer, note = died.cause, Answer("[no sandbox could be opened]", done=True), ""
+        if answer.done or self._spent:
+            self._end()
+        message = wording.answer(self._settings, f"{answer.text}{note}", self._left, tool)
+        return Response((message,), tool, answer.reward, answer.score, answer.fault, self._ended)
+
+    def verdict(self) -> Verdict:
+        """The hidden score of what was kept, normalised, and the rewards by scheme."""
+        if not self._ended:
+            self._end()
+        if self._broken:
+            return Verdict(None, "error", self._counts(), self._broken)
+        try:
+            raw, note = self._hidden_score(), ""
+            score = self._settings.scale.normalised(raw)
+        except Unfit as unfit:
+            raw, score, note = self._settings.scale.baseline, 0.0, f"unfit: {self._why(unfit)}"
+        except Exception as problem:
+            return Verdict(None, "error", self._counts(), f"the grading failed: {type(problem).__name__}: {problem}")
+        return Verdict(
+            score, self._outcome(score, note), {"hidden": raw, **self._rewards(score), **self._counts()}, note
+        )
+
+    def snapshot(self) -> bytes:
+        """The tally and the workspace, but none of the scores: who goes on from here earns their own."""
+        archive = self._workspace.snapshot()
+        facts = {"task": self._settings.folder.task.name, "problem": self._problem, "tally": asdict(self._tally)}
+        artefacts = _digest(self._collected())
+        return json.dumps({**facts, "artefacts": artefacts}).encode() + b"\n" + archive
+
+    def close(self) -> None:
+        """End the sandbox."""
+        self._ended = True
+        self._workspace.close()
+
+    @property
+    def _left(self) -> wording.Left:
+        settings, tally = self._settings, self._tally
+        seconds = settings.folder.task.limits.total_seconds - tally.seconds
+        return wording.Left(tally.turns, settings.turns, settings.validations - tally.validations, seconds)
+
+    @property
+    def _spent(self) -> bool:
+        return self._tally.turns >= self._settings.turns or self._left.seconds <= 0
+
+    def _do(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+        try:
+            return self._tools[tool](arguments)
+        except Interrupted:
+            return Answer("[interrupted]" if self._settings.style == "bare" else wording.INTERRUPTED)
+        except (SandboxDied, UsageError):
+            raise
+        except OperantError as problem:
+            return self._faulty(problem.cause)
+
+    def _faulty(self, reason: str) -> Answer:
+        each, faults = self._settings.fault_penalty, self._tally.faults
+        self._tally.faults += 1
+        cost = penalty(faults + 1, each) - penalty(faults, each)
+        return Answer(wording.fault(self._settings, reason), reward=-cost, fault=reason)
+
+    def _bash(self, arguments: Mapping[str, Any]) -> Answer:
+        environment = self._settings.folder.packages.environment
+        return self._timed(lambda seconds: tools.bash(self._workspace, arguments, seconds, environment))
+
+    def _view(self, arguments: Mapping[str, Any]) -> Answer:
+        return self._timed(lambda seconds: tools.view(self._workspace, arguments, seconds))
+
+    def _timed(self, run: Callable[[float], tools.Ran]) -> Answer:
+        ran = run(min(self._settings.folder.task.limits.seconds, self._left.seconds))
+        self._tally.seconds += ran.seconds
+        return Answer(tools.told(ran, self._settings.output_bytes))
+
+    def _write(self, arguments: Mapping[str, Any]) -> Answer:
+        return Answer(wording.done(self._settings, tools.write(self._workspace, arguments)))
+
+    def _edit(self, arguments: Mapping[str, Any]) -> Answer:
+        words = tools.edit(self._workspace, arguments, self._settings.largest)
+        return Answer(wording.done(self._settings, words))
+
+    def _submit(self, arguments: Mapping[str, Any]) -> Answer:
+        del arguments
+        return Answer("end" if self._settings.style == "bare" else "submitted", done=True)
+
+    def _validate(self, arguments: Mapping[str, Any]) -> Answer:
+        del arguments
+        if self._left.validations <= 0:
+            return self._faulty("no validations are left")
+        self._workspace.save()
+        artefacts = self._collected()
+        seed = seed_of(
+            self._settings.folder.task.name, self._problem, "validation", self._seed, self._tally.validations
+        )
+        self._tally.validations += 1
+        try:
+            raw = self._settings.grade(artefacts, "validation", seed, self._problem)
+        except Unfit as unfit:
+            return self._faulty(f"this cannot be scored: {self._why(unfit)}")
+        except Exception:
+            self._tally.validations -= 1
+            return Answer(NOT_YOURS)
+        return self._scored(raw + self._settings.noise * Random(seed_of(seed, "noise")).gauss(0, 1), artefacts)
+
+    def _scored(self, shown: float, artefacts: Mapping[str, bytes]) -> Answer:
+        scale = self._settings.scale
+        normalised = scale.normalised(shown)
+        reward = improvement(normalised, self._tally.previous)
+        self._tally.previous = normalised
+        self._validated.append(Validated(shown, normalised, artefacts))
+        best = scale.best([each.shown for each in self._validated])
+        return Answer(wording.scored(self._settings, shown, best, self._left.validations), reward, shown)
+
+    def _collected(self) -> dict[str, bytes]:
+        """The declared artefacts that are plain files of a fair size; others are as if they were not there."""
+        found: dict[str, bytes] = {}
+        self._refused = {}
+        for name in self._settings.folder.task.artefacts:
+            try:
+                found[name] = self._workspace.read(name, self._settings.largest)
+            except (Interrupted, SandboxDied, UsageError):
+                raise
+            except OperantError as problem:
+                self._refused[name] = problem.cause
+        return found
+
+    def _why(self, unfit: Unfit) -> str:
+        """Why something cannot be scored; where files were not taken, why that is."""
+        return "; ".join(dict.fromkeys([unfit.cause, *self._refused.values()]))
+
+    def _end(self) -> None:
+        """Take what is there to be graded, while it is there; work that died with its sandbox cannot be judged."""
+        self._ended = True
+        for _ in range(TRIES):
+            if self._broken or (self._validated and self._settings.keep == "best"):
+                break
+            try:
+                self._final = self._collected()
+                break
+            except Interrupted as interrupted:
+                if interrupted.lost:
+                    self._broken = "the sandbox died at the end and took the work with it"
+            except SandboxDied as died:
+                self._broken = died.cause
+        else:
+            self._broken = "the sandbox died again and again"
+        self._workspace.close()
+
+    def _kept(self) -> Mapping[str, bytes]:
+        """What is graded: what was best when it was validated, or what was there at the end."""
+        if self._final is not None:
+            return self._final
+        best = self._settings.scale.best([each.shown for each in self._validated])
+        return next(each.artefacts for each in self._validated if each.shown == best)
+
+    def _hidden_score(self) -> float:
+        seed = seed_of(self._settings.folder.task.name, self._problem, "hidden")
+        return self._settings.grade(self._kept(), "hidden", seed, self._problem)
+
+    def _outcome(self, score: float, note: str) -> Outcome:
+        slack = self._settings.folder.task.noise / self._settings.scale.span
+        if note or score <= 0:
+            return "wrong"
+        return "right" if score >= 1 - slack - 1e-9 else "partial"
+
+    def _rewards(self, score: float) -> dict[str, float]:
+        validated = [each.normalised for each in self._validated]
+        start, faults = self._start.tally, self._tally.faults
+        return schemes(score, validated, start.previous, faults, self._settings.fault_penalty)
+
+    def _counts(self) -> dict[str, float]:
+        tally = self._tally
+        counts = {"faults": tally.faults, "validations": tally.validations, "reopened": self._workspace.reopened}
+        inherited = (
+            self._start.artefacts is not None and not self._broken and _digest(self._kept()) == self._start.artefacts
+        )
+        return {name: float(count) for name, count in {**counts, "inherited": inherited}.items()}
+
+
+def start_from(settings: Settings, problem: int, snapshot: bytes) -> Start:
+    """Where a snapshot was taken; `UsageError` for one of another problem."""
+    head, _, archive = snapshot.partition(b"\n")
+    facts = json.loads(head)
+    if (facts["task"], facts["problem"]) != (settings.folder.task.name, problem):
+        raise UsageError(f"this snapshot is of {facts['task']}, problem {facts['problem']}, not of problem {problem}")
+    return Start(Tally(**facts["tally"]), archive, facts["artefacts"])
+
+
+def _digest(artefacts: Mapping[str, bytes]) -> str:
+    whole = blake2b(digest_size=16)
+    for name, data in sorted(artefacts.items()):
+        whole.update(f"{name}\0{len(data)}\0".encode() + data)
+    return whole.hexdigest()

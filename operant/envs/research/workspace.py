@@ -1,0 +1,142 @@
+"""The agent's workspace: files in a sandbox of its own, which is opened when something must run in it.
+
+Until then the files are only written down, so that a rollout that runs no command costs no sandbox. A sandbox that
+dies is opened anew from what is known: the last snapshot, or the files at the start, and the files that were written
+by a tool since. What commands changed in between is lost with it, and whoever asked is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from operant.envs.sandbox import Ran, Sandbox, SandboxDied
+from operant.envs.sandbox.base import archive
+from operant.errors import OperantError
+
+TRIES = 3
+LONGEST_PATH = 200
+
+Result = TypeVar("Result")
+
+
+class Interrupted(OperantError):
+    """The sandbox died while it worked; the workspace goes on from what is known. `lost` says that work is gone."""
+
+    kind = "sandbox"
+
+    def __init__(self, lost: bool) -> None:
+        super().__init__("the sandbox died and was made anew")
+        self.lost = lost
+
+
+class Workspace:
+    """Files and a place to run commands (final). One thread uses it: the sandbox dies with the thread that opened it.
+
+    `reopened` counts the sandboxes that died. `unsaved` says that commands have run since the last snapshot.
+    """
+
+    def __init__(
+        self, opened: Callable[[], Sandbox], files: Mapping[str, bytes], most: int, base: bytes | None = None
+    ) -> None:
+        self._opened = opened
+        self._base = base
+        self._written = dict(files)
+        self._most = most
+        self._sandbox: Sandbox | None = None
+        self.reopened = 0
+        self.unsaved = False
+
+    def run(self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str]) -> Ran:
+        """Run a program to its end; what it leaves running ends with it."""
+        self.unsaved = True
+        return self._do(lambda box: box.run(argv, stdin=stdin, seconds=seconds, environment=environment))
+
+    def read(self, path: str, most: int) -> bytes:
+        """The bytes of a plain file; an error for anything else, or a file that is larger."""
+        known = self.known(path)
+        if known is not None:
+            return _limited(path, known, most)
+        return self._do(lambda box: box.fetch(path, most))
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file; missing folders are made."""
+        if self._sandbox is not None or self._base is not None or not self._fits(path, data):
+            self._do(lambda box: box.write(path, data))
+        if _plain(path):
+            self._written[path] = data
+
+    def known(self, path: str) -> bytes | None:
+        """A file that is known without a sandbox, for no command has run."""
+        return self._written.get(path) if self._sandbox is None and self._base is None else None
+
+    def save(self) -> None:
+        """Keep a snapshot, so that a death costs nothing that was there before."""
+        if self.unsaved:
+            self._base, self._written, self.unsaved = self.snapshot(), {}, False
+
+    def snapshot(self) -> bytes:
+        """The workspace as an archive."""
+        if self._sandbox is None and self._base is None:
+            return archive(self._written)
+        return self._do(lambda box: box.snapshot())
+
+    def close(self) -> None:
+        """End every process of it."""
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            sandbox.close()
+
+    def _fits(self, path: str, data: bytes) -> bool:
+        """Whether a file can be written down without a sandbox to say what becomes of it."""
+        others = [other for other in self._written if other != path]
+        clash = any(other.startswith(f"{path}/") or path.startswith(f"{other}/") for other in others)
+        held = sum(len(self._written[other]) for other in others)
+        return _plain(path) and not clash and held + len(data) <= self._most
+
+    def _do(self, work: Callable[[Sandbox], Result]) -> Result:
+        sandbox = self._open()
+        try:
+            return work(sandbox)
+        except SandboxDied as died:
+            self.reopened += 1
+            self.close()
+            lost, self.unsaved = self.unsaved, False
+            raise Interrupted(lost) from died
+
+    def _open(self) -> Sandbox:
+        """The sandbox, opened and filled if there is none; what dies while it is filled is tried again."""
+        for attempt in range(TRIES):
+            if self._sandbox is not None:
+                break
+            try:
+                self._sandbox = self._filled()
+            except SandboxDied:
+                self.reopened += 1
+                if attempt == TRIES - 1:
+                    raise
+        assert self._sandbox is not None
+        return self._sandbox
+
+    def _filled(self) -> Sandbox:
+        sandbox = self._opened()
+        try:
+            if self._base is not None:
+                sandbox.restore(self._base)
+            sandbox.fill(self._written)
+        except BaseException:
+            sandbox.close()
+            raise
+        return sandbox
+
+
+def _plain(path: str) -> bool:
+    """A path that means the same file everywhere, with no link or folder to ask about."""
+    parts = path.split("/")
+    return bool(path) and len(path) <= LONGEST_PATH and not any(part in ("", ".", "..") for part in parts)
+
+
+def _limited(path: str, data: bytes, most: int) -> bytes:
+    if len(data) > most:
+        raise OperantError(f"cannot take {path}: it is larger than {most} bytes")
+    return data
