@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operant.engines.language.completion import Sampling
@@ -39,21 +39,27 @@ class Search:
     exploration: float = 1.4
 
 
+SETTINGS: dict[str, type[int] | type[float]] = {
+    "nodes": int,
+    "width": int,
+    "depth": int,
+    "turns": int,
+    "exploration": float,
+}
+
+
 def parse_search(text: str) -> Search:
     """A search as it is named on the command line: `ucb`, or with settings `ucb:nodes=24,width=4`."""
     name, _, rest = text.partition(":")
     if name not in CHOICES:
         raise UsageError(f"there is no search {name!r}", remedy=f"one of {', '.join(CHOICES)}, such as ucb:nodes=12")
-    kinds: dict[str, Callable[[str], float]] = {
-        each.name: type(each.default) for each in fields(Search) if each.name != "policy"
-    }
     given: dict[str, float] = {}
     for setting in filter(None, rest.split(",")):
         key, _, value = setting.partition("=")
         try:
-            given[key] = kinds[key](value)
+            given[key] = SETTINGS[key](value)
         except (KeyError, ValueError):
-            likes = ", ".join(f"{key}={getattr(Search, key)}" for key in kinds)
+            likes = ", ".join(f"{key}={getattr(Search, key)}" for key in SETTINGS)
             raise UsageError(f"{setting!r} is no setting of a search", remedy=f"{name}:{likes}") from None
         if given[key] < (1 if key in ("nodes", "width", "depth") else 0):
             raise UsageError(f"a search with {setting} would find nothing", remedy=f"{key} of 1 or more")
