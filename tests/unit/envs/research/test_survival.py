@@ -99,8 +99,15 @@ def survive(rollouts: int, every: float) -> tuple[list[Told], int]:
     return told, len(killed)
 
 
-def check(rollouts: int, every: float) -> None:
-    folders, threads, files = set(os.listdir(tempfile.gettempdir())), threading.active_count(), open_files()
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where everything that is made for a while would be made."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def check(rollouts: int, every: float, folder: Path) -> None:
+    threads, files = threading.active_count(), open_files()
     began = time.monotonic()
     told, killed = survive(rollouts, every)
     seconds = time.monotonic() - began
@@ -116,20 +123,20 @@ def check(rollouts: int, every: float) -> None:
     assert not offspring()
     assert threading.active_count() == threads
     assert open_files() == files
-    assert {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("operant")} <= folders
+    assert not list(folder.iterdir())
 
 
 def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_killed_sandboxes_cost_no_episode() -> None:
-    check(rollouts=24, every=0.15)
+def test_killed_sandboxes_cost_no_episode(folder: Path) -> None:
+    check(rollouts=24, every=0.15, folder=folder)
 
 
 @pytest.mark.slow
-def test_two_hundred_rollouts_with_killed_sandboxes() -> None:
-    check(rollouts=200, every=0.1)
+def test_two_hundred_rollouts_with_killed_sandboxes(folder: Path) -> None:
+    check(rollouts=200, every=0.1, folder=folder)
 
 
 @pytest.mark.slow
