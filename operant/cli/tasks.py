@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from operant.cli.options import AsJson
+from operant.cli.rehearsals import as_data, show_dialogue, tell_rehearsals
 from operant.cli.speak import aside, document, plural, say
 from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
+    from operant.envs.text.rehearsal import Rehearsal
     from operant.envs.text.task import Problem, Task
     from operant.envs.text.validate import Report
 
@@ -34,7 +36,7 @@ TaskName = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="A task's name, a .jsonl file, or module:Class.",
+        help="A task's name, a .jsonl file, a task's folder, mlgym:FILE, or module:Class.",
         autocompletion=complete_task,
         show_default=False,
     ),
@@ -84,12 +86,18 @@ def show(
 ) -> int:
     """Print problems of a task: prompt, stop strings, an answer that is right, and how answers are judged.
 
+    Of a task that is worked on in turns: its facts, and what a policy is told first.
+
     \b
       operant tasks show gsm8k -n 1 --split train -a shots=2 --data DIR
     """
+    from operant.envs.text.dialogue import DialogueTask
+
     if split not in ("train", "eval"):
         raise UsageError(f"there is no split {split!r}", remedy="--split train, or --split eval")
     task = _made(name, parsed(arguments), data)
+    if isinstance(task, DialogueTask):
+        return show_dialogue(task, split, _takes(type(task)), as_json)
     problems = task.problems("train" if split == "train" else "eval")
     shown = problems[:count]
     judged = _first_paragraph(type(task).verify.__doc__)
@@ -117,24 +125,31 @@ def validate(
 ) -> int:
     """Judge without a model: every gold answer must score 1 and every wrong one 0.
 
+    A task that is worked on in turns is played by its scripted agents: an expert must reach its ceiling, a lazy one
+    its baseline, and no cheater more than that.
+
     \b
       operant tasks validate all --data DIR
+      operant tasks validate ./my_task
       operant tasks validate mine.jsonl -a verifier=number
     """
-    reports = []
+    from operant.envs.text.rehearsal import Rehearsal
+
+    found: list[Report | Rehearsal] = []
     for one in _asked_for(name):
         try:
-            reports.append(_validated(one, parsed(arguments), data, wrong, workers))
+            found.append(_validated(one, parsed(arguments), data, wrong, workers))
         except UsageError as problem:
             if name != "all":
                 raise
             aside(f"{one}: left out: {problem.cause}")
-    sound = bool(reports) and all(report.sound for report in reports)
-    code = EXIT_DONE if sound else EXIT_FAILED
+    code = EXIT_DONE if found and all(one.sound for one in found) else EXIT_FAILED
     if as_json:
-        document({"tasks": [vars(report) | {"sound": report.sound} for report in reports], "exit": code})
+        rows = [as_data(one) if isinstance(one, Rehearsal) else vars(one) | {"sound": one.sound} for one in found]
+        document({"tasks": rows, "exit": code})
     else:
-        _tell(reports)
+        _tell([one for one in found if not isinstance(one, Rehearsal)])
+        tell_rehearsals([one for one in found if isinstance(one, Rehearsal)])
     return code
 
 
@@ -144,11 +159,15 @@ def _asked_for(name: str) -> list[str]:
     return [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS] if name == "all" else [name]
 
 
-def _validated(name: str, arguments: dict[str, Any], data: Path | None, wrong: int, workers: int) -> Report:
+def _validated(name: str, arguments: dict[str, Any], data: Path | None, wrong: int, workers: int) -> Report | Rehearsal:
+    from operant.envs.text.dialogue import DialogueTask
     from operant.envs.text.pool import Verifiers
+    from operant.envs.text.rehearsal import rehearse
     from operant.envs.text.validate import validate
 
     task = _made(name, arguments, data)
+    if isinstance(task, DialogueTask):
+        return rehearse(task)
     with Verifiers([task], workers) as verifiers:
         return validate(task, verifiers, wrong)
 
@@ -178,6 +197,8 @@ def parsed(arguments: list[str] | None) -> dict[str, Any]:
 def _tell(reports: list[Report]) -> None:
     from operant.report.words import columns, duration
 
+    if not reports:
+        return
     head = ["task", "problems", "gold right", "wrong refused", "time", ""]
     rows = [
         [

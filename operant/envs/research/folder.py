@@ -18,6 +18,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from operant.envs.research.catalogue import FILE, folder_of
 from operant.envs.research.grading import Work
 from operant.envs.research.packages import Packages, packages
 from operant.envs.research.schema import TaskFile
@@ -28,8 +29,6 @@ from operant.spec.document import Document, KeyPath, Source
 from operant.spec.problems import Problem, nearest, report
 from operant.spec.read_yaml import read_yaml
 
-FILE = "task.yaml"
-SHIPPED = Path(__file__).with_name("tasks")
 DATA_REFERENCE = "data:"
 
 
@@ -99,25 +98,14 @@ class Folder:
             ) from problem
 
 
-def shipped() -> dict[str, Path]:
-    """The folders of the tasks that come with Operant, by name."""
-    return {path.parent.name: path.parent for path in sorted(SHIPPED.glob(f"*/{FILE}"))}
-
-
-def about(folder: Path) -> str:
-    """The task's line about itself, read without a parser, for lists that must be there at once."""
-    for line in (folder / FILE).read_text(encoding="utf-8").splitlines():
-        if line.startswith("about:"):
-            return line.removeprefix("about:").strip().strip("\"'")
-    return ""
-
-
-def load_folder(path: str | Path) -> Folder:
-    """The task of a folder; everything that is wrong with its task.yaml is said at once, with its line."""
-    folder = Path(path).resolve()
+def load_folder(name: str) -> Folder:
+    """The task of that name or path; everything that is wrong with its task.yaml is said at once, with its line."""
+    folder = folder_of(name).resolve()
     file = folder / FILE
     if not file.is_file():
-        raise UsageError(f"there is no {FILE} in this folder", place=str(path), remedy="docs: How to, research tasks")
+        raise UsageError(
+            f"there is no {FILE} in this folder", place=str(folder), remedy="operant tasks    (lists them)"
+        )
     document = read_yaml(Source(file.read_text(encoding="utf-8"), str(file)))
     try:
         task = TaskFile.model_validate(document.data if isinstance(document.data, dict) else {})

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Literal, get_args
 
 from operant.envs.research import wording
-from operant.envs.research.folder import Folder, load_folder, shipped
+from operant.envs.research.folder import load_folder
 from operant.envs.research.rollout import Rollout, Start, start_from
 from operant.envs.research.settings import Keep, Settings, Style
 from operant.envs.sandbox import Kind
@@ -50,7 +49,7 @@ class ResearchTask(DialogueTask):
         sandbox: Kind = "auto",
         data: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.folder = found_folder(folder)
+        self.folder = load_folder(folder)
         self.name = self.folder.task.name
         self._refuse("style", style, get_args(Style))
         self._refuse("keep", keep, get_args(Keep))
@@ -123,6 +122,23 @@ class ResearchTask(DialogueTask):
         """The scripted agents of the folder."""
         return self.folder.agents
 
+    def facts(self) -> Mapping[str, str]:
+        """What a person wants to know of the task."""
+        task, settings = self.folder.task, self.settings
+        first = self.problems("eval")[0].answer["seed"]
+        limits = {**task.limits.model_dump(), "turns": self._turns, "validations": settings.validations}
+        return {
+            "about": task.about,
+            "metric": f"{task.metric.name}, {'higher' if settings.scale.sign > 0 else 'lower'} is better",
+            "baseline": f"{task.baseline:g}",
+            "ceiling": f"{task.ceiling:g}",
+            "noise": f"{task.noise:g}",
+            "graded": ", ".join(task.artefacts),
+            "files": ", ".join(sorted(self.folder.files(settings.data, first))) or "none",
+            "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
+            **super().facts(),
+        }
+
     def prepare(self) -> None:
         """Load the grader and find the data."""
         _ = self.settings, self.folder.grade
@@ -142,8 +158,3 @@ class ResearchTask(DialogueTask):
             raise UsageError(
                 f"{self.name}: instances must be at most {EVAL_FROM}, so that no problem is in both splits"
             )
-
-
-def found_folder(name: str) -> Folder:
-    """The folder of that path or name."""
-    return load_folder(shipped().get(name, Path(name)))

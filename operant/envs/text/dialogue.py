@@ -113,6 +113,11 @@ class DialogueTask(Task):
         """Policies without a model, by name."""
         return {}
 
+    def facts(self) -> Mapping[str, str]:
+        """What a person wants to know of the task, by a word for each."""
+        named = ", ".join(f"{agent.name} ({agent.kind})" for agent in self.agents().values())
+        return {"turns": str(self.turns), "agents": named or "none"}
+
     def gold(self, problem: Problem) -> str | None:
         """There is no single answer to a dialogue; its experts are `agents`."""
         del problem

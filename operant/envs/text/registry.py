@@ -3,7 +3,9 @@
 * `gsm8k`: a name of the table below;
 * `problems.jsonl`: a file of one's own, the task `jsonl` with this `path`;
 * `my_module:MyTask`: a class by its import path;
-* `mine`: a name in the entry-point group `operant.tasks` of an installed package.
+* `mine`: a name in the entry-point group `operant.tasks` of an installed package;
+* `blotto`: a research task that comes with Operant, or `./folder` with a task.yaml of one's own;
+* `mlgym:FILE`: a task file of one's own MLGym checkout.
 
 Nothing of a task is loaded before it is asked for.
 """
@@ -19,12 +21,16 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from operant.envs.research.catalogue import about, is_folder, shipped
 from operant.envs.text.task import Task
 from operant.errors import UsageError
 
 GROUP = "operant.tasks"
 FILES = (".jsonl", ".jsonl.gz")
 HERE = "operant.envs.text"
+RESEARCH = "operant.envs.research.workbench:ResearchTask"
+IMPORTED = "operant.envs.research.mlgym:ImportedTask"
+MLGYM = "mlgym:"
 
 TASKS: dict[str, tuple[str, str]] = {
     "arithmetic": (f"{HERE}.arithmetic:Arithmetic", "sums, differences, products, the multiplication table"),
@@ -48,7 +54,8 @@ TASKS: dict[str, tuple[str, str]] = {
 def task_names() -> list[tuple[str, str]]:
     """Every name that can be asked for, with one line about it."""
     own = [(entry.name, f"of your own, from {entry.value}") for entry in entry_points(group=GROUP)]
-    return [*((name, line) for name, (_, line) in TASKS.items()), *own]
+    research = [(name, about(folder)) for name, folder in shipped().items()]
+    return [*((name, line) for name, (_, line) in TASKS.items()), *research, *own]
 
 
 def make_task(name: str, arguments: Mapping[str, Any], label: str | None = None) -> Task:
@@ -59,6 +66,10 @@ def make_task(name: str, arguments: Mapping[str, Any], label: str | None = None)
     given = dict(arguments)
     if name.endswith(FILES):
         given = {"path": name, **given}
+    if name.startswith(MLGYM):
+        given = {"file": name.removeprefix(MLGYM), **given}
+    elif name not in TASKS and is_folder(name):
+        given = {"folder": name, **given}
     kind = class_of(name)
     _refuse_unknown_arguments(name, kind, given)
     try:
@@ -92,9 +103,13 @@ def class_of(name: str) -> type[Task]:
     installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
     if name in TASKS:
         return _imported(name, TASKS[name][0])
+    if name.startswith(MLGYM):
+        return _imported(name, IMPORTED)
+    if is_folder(name):
+        return _imported(name, RESEARCH)
     if name in installed or ":" in name:
         return _imported(name, installed.get(name, name))
-    near = get_close_matches(name, [*TASKS, *installed], n=3, cutoff=0.5)
+    near = get_close_matches(name, [*TASKS, *shipped(), *installed], n=3, cutoff=0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else "operant tasks    (lists them)"
     raise UsageError(f"there is no task {name!r}", remedy=remedy)
 
