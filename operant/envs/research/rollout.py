@@ -14,7 +14,7 @@ from operant.envs.research.commands import Misspoken, parse
 from operant.envs.research.grading import Unfit, seed_of
 from operant.envs.research.rewards import improvement, penalty, schemes
 from operant.envs.research.settings import Settings
-from operant.envs.research.workspace import TRIES, Interrupted, Workspace
+from operant.envs.research.workspace import Interrupted, Workspace
 from operant.envs.sandbox import SandboxDied
 from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.task import Outcome, Verdict
@@ -247,19 +247,11 @@ class Rollout(Dialogue):
     def _end(self) -> None:
         """Take what is there to be graded, while it is there; work that died with its sandbox cannot be judged."""
         self._ended = True
-        for _ in range(TRIES):
-            if self._broken or (self._validated and self._settings.keep == "best"):
-                break
-            try:
+        try:
+            if not self._broken and not (self._validated and self._settings.keep == "best"):
                 self._final = self._collected()
-                break
-            except Interrupted as interrupted:
-                if interrupted.lost:
-                    self._broken = "the sandbox died at the end and took the work with it"
-            except SandboxDied as died:
-                self._broken = died.cause
-        else:
-            self._broken = "the sandbox died again and again"
+        except (Interrupted, SandboxDied) as died:
+            self._broken = f"at the end of the work {died.cause}"
         self._workspace.close()
 
     def _kept(self) -> Mapping[str, bytes]:

@@ -21,13 +21,9 @@ Result = TypeVar("Result")
 
 
 class Interrupted(OperantError):
-    """The sandbox died while it worked; the workspace goes on from what is known. `lost` says that work is gone."""
+    """The sandbox died and took with it what commands had done; the workspace goes on from what is known."""
 
     kind = "sandbox"
-
-    def __init__(self, lost: bool) -> None:
-        super().__init__("the sandbox died and was made anew")
-        self.lost = lost
 
 
 class Workspace:
@@ -47,10 +43,16 @@ class Workspace:
         self.reopened = 0
         self.unsaved = False
 
-    def run(self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str]) -> Ran:
-        """Run a program to its end; what it leaves running ends with it."""
-        self.unsaved = True
-        return self._do(lambda box: box.run(argv, stdin=stdin, seconds=seconds, environment=environment))
+    def run(
+        self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str], changes: bool = True
+    ) -> Ran:
+        """Run a program to its end; what it leaves running ends with it. `changes`: it may change files."""
+
+        def work(sandbox: Sandbox) -> Ran:
+            self.unsaved |= changes
+            return sandbox.run(argv, stdin=stdin, seconds=seconds, environment=environment)
+
+        return self._do(work)
 
     def read(self, path: str, most: int) -> bytes:
         """The bytes of a plain file; an error for anything else, or a file that is larger."""
@@ -60,11 +62,15 @@ class Workspace:
         return self._do(lambda box: box.fetch(path, most))
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file; missing folders are made."""
-        if self._sandbox is not None or self._base is not None or not self._fits(path, data):
-            self._do(lambda box: box.write(path, data))
-        if _plain(path):
-            self._written[path] = data
+        """Write a file; missing folders are made. Where the sandbox dies of it, the file is in the next one."""
+        on_paper = self._sandbox is None and self._base is None and self._fits(path, data)
+        try:
+            if not on_paper:
+                self._do(lambda box: box.write(path, data))
+        except Interrupted:
+            self._remember(path, data)
+            raise
+        self._remember(path, data)
 
     def known(self, path: str) -> bytes | None:
         """A file that is known without a sandbox, for no command has run."""
@@ -87,6 +93,10 @@ class Workspace:
         if sandbox is not None:
             sandbox.close()
 
+    def _remember(self, path: str, data: bytes) -> None:
+        if _plain(path):
+            self._written[path] = data
+
     def _fits(self, path: str, data: bytes) -> bool:
         """Whether a file can be written down without a sandbox to say what becomes of it."""
         others = [other for other in self._written if other != path]
@@ -95,28 +105,20 @@ class Workspace:
         return _plain(path) and not clash and held + len(data) <= self._most
 
     def _do(self, work: Callable[[Sandbox], Result]) -> Result:
-        sandbox = self._open()
-        try:
-            return work(sandbox)
-        except SandboxDied as died:
-            self.reopened += 1
-            self.close()
-            lost, self.unsaved = self.unsaved, False
-            raise Interrupted(lost) from died
-
-    def _open(self) -> Sandbox:
-        """The sandbox, opened and filled if there is none; what dies while it is filled is tried again."""
-        for attempt in range(TRIES):
-            if self._sandbox is not None:
-                break
+        """Do something in the sandbox; if it dies and nothing is lost by that, do it again in another."""
+        for left in reversed(range(TRIES)):
             try:
-                self._sandbox = self._filled()
-            except SandboxDied:
+                self._sandbox = self._sandbox or self._filled()
+                return work(self._sandbox)
+            except SandboxDied as died:
                 self.reopened += 1
-                if attempt == TRIES - 1:
+                self.close()
+                lost, self.unsaved = self.unsaved, False
+                if lost:
+                    raise Interrupted("the sandbox died and was made anew") from died
+                if not left:
                     raise
-        assert self._sandbox is not None
-        return self._sandbox
+        raise AssertionError("the last try returns or raises")
 
     def _filled(self) -> Sandbox:
         sandbox = self._opened()

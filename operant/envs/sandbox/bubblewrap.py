@@ -17,6 +17,7 @@ from operant.envs.sandbox.limits import Limits
 from operant.envs.sandbox.seccomp import filter_program
 
 NOBODY = 65534
+PACKAGE = str(Path(__file__).resolve().parents[2])
 WORK = "/work"
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 NAME_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
@@ -78,9 +79,18 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
         line += ["--size", str(limits.disk), "--tmpfs", area]
     for place in readable:
         line += ["--ro-bind", place, place]
+    for place in concealed(["/usr", *SYSTEM_FOLDERS, *readable]):
+        line += ["--tmpfs", place, "--remount-ro", place]
     line += [*(network_options() if limits.network else ()), *(gpu_options() if limits.gpu else ())]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
     return [*line, "--seccomp", str(filter_fd)] if filter_program() else line
+
+
+def concealed(shown: Sequence[str]) -> list[str]:
+    """What must not be seen of the places that are shown: Operant itself, with its graders, and the datasets."""
+    private = [PACKAGE, *map(os.path.realpath, filter(None, [os.environ.get("OPERANT_DATA")]))]
+    inside = [os.path.join(os.path.realpath(place), "") for place in shown]
+    return [place for place in private if any(place.startswith(folder) for folder in inside) and os.path.isdir(place)]
 
 
 def network_options() -> list[str]:

@@ -21,6 +21,7 @@ from operant.envs.sandbox.limits import Cause, Limits, Ran
 
 OPEN_SECONDS = 10.0
 KILL_SECONDS = 10.0
+WORDS_SECONDS = 0.1
 REQUEST_MOST = 1 << 17
 CREDENTIALS = struct.Struct("iii")
 CAUSES = ("", "memory", "processes", "files")
@@ -60,23 +61,35 @@ class Keeper:
 
     def _await_ready(self) -> int:
         """Wait for the agent's first word, which the kernel signs with its process number as it is out here."""
-        self._control.settimeout(OPEN_SECONDS)
+        ended = os.pidfd_open(self._agent.pid)
         try:
-            word, signed, _, _ = self._control.recvmsg(16, socket.CMSG_SPACE(CREDENTIALS.size))
-        except OSError:
-            word, signed = b"", []
+            ready, _, _ = select.select([self._control, ended], [], [], OPEN_SECONDS)
+        finally:
+            os.close(ended)
+        word, signed = b"", []
+        if self._control in ready:
+            with suppress(OSError):
+                word, signed, _, _ = self._control.recvmsg(16, socket.CMSG_SPACE(CREDENTIALS.size))
         if word == b"ready":
             return CREDENTIALS.unpack(signed[0][2])[0]
-        self._agent.kill()
-        assert self._agent.stderr
-        said = self._agent.stderr.read(4096).decode(errors="replace").strip()
         self._first = self._agent.pid
+        said = self._last_words()
         self.kill()
         raise SandboxDied(f"the sandbox did not open: {said or 'no answer'}")
 
+    def _last_words(self) -> str:
+        """What the agent's wrapper complained of, as far as it is there: one that is stuck would never end its line."""
+        assert self._agent.stderr
+        words = self._agent.stderr.fileno()
+        heard = os.read(words, 4096) if select.select([words], [], [], WORDS_SECONDS)[0] else b""
+        return heard.decode(errors="replace").strip()
+
     @property
     def alive(self) -> bool:
-        return self._agent.poll() is None
+        """Whether the agent runs. Its end is only looked at: until `kill` nobody else gets its process number."""
+        if self._agent.returncode is not None:
+            return False
+        return os.waitid(os.P_PID, self._agent.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def start(self, argv: Sequence[str], environment: Mapping[str, str], alone: bool) -> Running:
         """Start a program with fresh pipes."""
@@ -134,19 +147,27 @@ class Keeper:
         """End the agent, and with it everything in the sandbox, and return when all of it is dead.
 
         The kernel ends a namespace before it tells of the end of its first process, so that one is killed, and
-        not bubblewrap, which waits for it.
+        not bubblewrap, which waits for it. Where bubblewrap itself was killed while it began, its child waits for
+        ever in the group of a dead leader, so that is ended too.
         """
         self._control.close()
-        if self._agent.poll() is None:
+        if self._agent.returncode is None:
+            self._end()
+        assert self._agent.stderr
+        self._agent.stderr.close()
+
+    def _end(self) -> None:
+        if self.alive:
             with suppress(ProcessLookupError):
                 os.kill(self._first, signal.SIGKILL)
+        else:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._agent.pid, signal.SIGKILL)
         try:
             self._agent.wait(KILL_SECONDS)
         except subprocess.TimeoutExpired:
             self._agent.kill()
             self._agent.wait()
-        assert self._agent.stderr
-        self._agent.stderr.close()
 
     def leave(self, seconds: float) -> None:
         """Let the agent end what it started, then end it: for agents whose death would free their children."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -320,3 +321,24 @@ def test_a_snapshot_holds_files_that_were_locked(sandbox: Sandbox) -> None:
     with open_sandbox("bubblewrap") as other:
         other.restore(sandbox.snapshot())
         assert other.read("a/b") == b"in"
+
+
+def test_a_wrapper_that_is_killed_while_it_begins_leaves_no_child_and_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bubblewrap's child was seen to wait for ever for its dead parent, and its host for the child."""
+    stuck = "import os, time\nif os.fork(): os._exit(1)\ntime.sleep(60)"
+    monkeypatch.setattr(bubblewrap, "command", lambda *_: [sys.executable, "-c", stuck])
+    began = time.monotonic()
+    with pytest.raises(SandboxDied, match="did not open"):
+        bubblewrap.Bubblewrap(Limits())
+    assert time.monotonic() - began < 5
+    assert not [line for line in command_lines() if b"time.sleep(60)" in line]
+
+
+def command_lines() -> list[bytes]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    return found

@@ -1,0 +1,122 @@
+"""Grading a spec: it is checked field by field, trained by the lab's own command, and scored by the lab's own report.
+
+The agent hands over settings, never code: the problem, the budget, the seeds and the evaluation stay what they were,
+and nothing of the training is within its reach.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import operant
+from operant.envs.research.grading import Unfit, Work
+from operant.errors import OperantError
+from operant.spec.document import leaves
+from operant.spec.load import load
+from operant.spec.schema import Spec
+
+ROOT = Path(operant.__file__).parents[1]
+SPEC = "spec.yaml"
+MOST_BYTES = 20_000
+FREE = ("agent", "env.num_envs", "env.normalize_obs", "env.normalize_reward", "env.clip_reward")
+ALGORITHMS = ("a2c", "crossq", "dqn", "ppo", "ppo_sil", "random", "reinforce", "sac", "sarsa", "sil")
+MOST_ENVS, MOST_UNITS, MOST_LAYERS, MOST_MEMORY = 64, 256, 4, 100_000
+SEEDS = 2**31
+WHY_BYTES = 300
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What an agent starts from, how many sessions are trained to grade it, and how long that may take in all."""
+
+    start: Path
+    sessions: int
+    seconds: float
+
+
+def grade_lab(work: Work, lab: Lab) -> float:
+    """The mean score of the final evaluations of sessions with hidden seeds."""
+    with tempfile.TemporaryDirectory(prefix="operant-lab-") as folder:
+        path = Path(folder) / SPEC
+        path.write_text(allowed_spec(work.text(SPEC), lab.start), encoding="utf-8")
+        return trained_score(path, work.seed, lab)
+
+
+def allowed_spec(text: str, start: Path) -> str:
+    """The spec to train, written anew from what the agent's file means; `Unfit` where that may not be."""
+    if len(text) > MOST_BYTES:
+        raise Unfit(f"{SPEC} is longer than {MOST_BYTES} characters")
+    with tempfile.TemporaryDirectory(prefix="operant-lab-") as folder:
+        path = Path(folder) / SPEC
+        path.write_text(text, encoding="utf-8")
+        try:
+            given = load(str(path)).spec
+        except OperantError as problem:
+            raise Unfit(f"{SPEC}: {problem.cause}") from None
+    for problem in objections(given, load(str(start)).spec):
+        raise Unfit(f"{SPEC}: {problem}")
+    return json.dumps(given.model_dump(mode="json"))
+
+
+def objections(given: Spec, start: Spec) -> Iterator[str]:
+    """What is wrong with a spec: fields that are not free, and sizes that would not fit the grader's machine."""
+    old, new = (dict(leaves(spec.model_dump(mode="json"))) for spec in (start, given))
+    for path in {**old, **new}:
+        name = ".".join(map(str, path))
+        free = any(name == field or name.startswith(f"{field}.") for field in FREE)
+        if not free and name != "name" and old.get(path) != new.get(path):
+            yield f"{name} may not be changed: it is {old.get(path)!r}"
+    agent = given.agent
+    if agent.algorithm.name not in ALGORITHMS:
+        yield f"agent.algorithm.name must be one of {', '.join(ALGORITHMS)}"
+    if given.engine_name != "deep" or agent.model is not None or agent.net.type != "mlp":
+        yield "the agent must be one of the deep engine, with a net of type mlp"
+    yield from too_large(given.model_dump(mode="json"))
+
+
+def too_large(spec: dict[str, Any]) -> Iterator[str]:
+    """Sizes beyond what is granted."""
+    net, memory = spec["agent"]["net"], spec["agent"]["memory"] or {}
+    units = [*net["hidden"], net.get("recurrent") or 0]
+    if max(units) > MOST_UNITS or len(units) + (net.get("layers") or 1) > MOST_LAYERS + 2:
+        yield f"a net may have {MOST_LAYERS} layers of {MOST_UNITS} units at most"
+    if spec["env"]["num_envs"] > MOST_ENVS:
+        yield f"env.num_envs may be {MOST_ENVS} at most"
+    if memory.get("max_size", 0) > MOST_MEMORY:
+        yield f"agent.memory.max_size may be {MOST_MEMORY} at most"
+
+
+def trained_score(spec: Path, seed: int, lab: Lab) -> float:
+    """The score that the lab reports of a spec; `Unfit` where its training fails or takes too long."""
+    command = [sys.executable, "-m", "operant", "train", SPEC, "--json", "--plain", "--out", "run"]
+    command += ["--sessions", str(lab.sessions), "--seed", str(seed % SEEDS)]
+    command += ["-s", f"meta.eval_seed={(seed // SEEDS) % SEEDS}"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False}
+    try:
+        ran = subprocess.run(command, cwd=spec.parent, env=environment, timeout=lab.seconds, **quiet)
+    except subprocess.TimeoutExpired:
+        raise Unfit(f"the training took longer than {lab.seconds:g} s") from None
+    return reported(ran)
+
+
+def reported(ran: subprocess.CompletedProcess[bytes]) -> float:
+    """The score in what the command printed."""
+    try:
+        report = json.loads(ran.stdout)
+        point = report["trials"][0]["score"]["point"]
+    except (ValueError, LookupError, TypeError):
+        why = ran.stderr.decode(errors="replace").strip()[-WHY_BYTES:]
+        raise OperantError(f"the lab gave no report, exit {ran.returncode}: {why}") from None
+    failed = [outcome["cause"] or outcome["verdict"] for outcome in report["outcomes"] if outcome["state"] != "done"]
+    if failed or point is None:
+        raise Unfit(f"the training failed: {str(failed or 'no score')[:WHY_BYTES]}")
+    return float(point)

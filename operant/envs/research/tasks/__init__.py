@@ -1,0 +1,1 @@
+"""The research tasks that come with Operant, a folder each."""

@@ -1,0 +1,18 @@
+"""The scripted agents: the expert sees normalised observations and learns faster, more often and with a longer view."""
+
+from __future__ import annotations
+
+from operant.envs.research.kit.lab_agents import lab_agents
+
+EXPERT = """name: lab_acrobot
+env: {name: Acrobot-v1, num_envs: 16, max_frame: 30_000, normalize_obs: true}
+agent:
+  algorithm:
+    {name: ppo, gamma: 0.99, lam: 0.94, time_horizon: 64, minibatch_size: 128, training_epoch: 8, entropy_coef: 0.01}
+  net:
+    type: mlp
+    hidden: [64, 64]
+    optimizer: {name: adam, lr: 2e-3, lr_end_fraction: 0.0, clip_each: true}
+meta: {max_session: 2, eval_frequency: 30_000, save_frequency: 30_000, eval_episodes: 1, final_episodes: 50}
+"""
+AGENTS = lab_agents(__file__, EXPERT)
