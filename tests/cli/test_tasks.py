@@ -28,7 +28,7 @@ def mine(here: Path) -> str:
 def test_the_list(operant: Operant) -> None:
     listed = operant("tasks")
     assert listed.code == 0
-    assert listed.out.startswith("arithmetic     sums, differences")
+    assert listed.out.split()[:3] == ["arithmetic", "sums,", "differences,"]
     names = [row["name"] for row in operant("tasks", "--json").document["tasks"]]
     assert {"gsm8k", "math", "mbpp", "humaneval", "ifeval", "jsonl"} <= set(names)
 
@@ -94,3 +94,32 @@ def test_mistakes(operant: Operant, words: tuple[str, ...], cause: str) -> None:
 
 def _line(text: str, number: int) -> str:
     return text.splitlines()[number]
+
+
+GUESS = Path(__file__).parents[1] / "unit" / "envs" / "research" / "guess"
+
+
+def test_a_task_in_turns_is_shown_with_its_facts(operant: Operant) -> None:
+    shown = operant("tasks", "show", str(GUESS))
+    assert shown.code == 0
+    assert "ceiling   1\n" in shown.out
+    assert "[user]\nWrite solution.py" in shown.out
+    facts = operant("tasks", "show", str(GUESS / "task.yaml"), "--json").document
+    assert facts["facts"]["files"] == "README.md, examples.txt"
+    assert [message["role"] for message in facts["opening"]] == ["system", "user"]
+
+
+def test_research_tasks_are_listed_by_their_folders(operant: Operant) -> None:
+    from operant.envs.research.catalogue import shipped
+
+    rows = {row["name"]: row["about"] for row in operant("tasks", "--json").document["tasks"]}
+    assert set(shipped()) <= set(rows)
+    assert all(rows[name] for name in shipped())
+
+
+def test_a_mistake_in_a_folder_is_told_with_its_line(operant: Operant, here: Path) -> None:
+    (here / "task.yaml").write_text("name: mine\nabuot: a word too many\n")
+    told = operant("tasks", "show", "./")
+    assert told.code == 2
+    assert "task.yaml:2:1" in told.err
+    assert "did you mean about?" in told.err

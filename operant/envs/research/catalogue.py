@@ -7,6 +7,7 @@ from pathlib import Path
 FILE = "task.yaml"
 SHIPPED = Path(__file__).with_name("tasks")
 ABOUT = "about:"
+MLGYM = "mlgym:"
 
 
 def shipped() -> dict[str, Path]:
@@ -21,8 +22,8 @@ def about(folder: Path) -> str:
 
 
 def is_folder(name: str) -> bool:
-    """Whether a name is that of a shipped task, or the path of a folder with a task.yaml or the path of that file."""
-    return name in shipped() or folder_of(name).joinpath(FILE).is_file()
+    """Whether a name is a shipped task's, the path of a folder with a task.yaml or of that file, or mlgym:FILE."""
+    return name.startswith(MLGYM) or name in shipped() or folder_of(name).joinpath(FILE).is_file()
 
 
 def folder_of(name: str) -> Path:

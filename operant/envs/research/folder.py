@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from importlib import import_module
@@ -22,22 +21,24 @@ from operant.envs.research.catalogue import FILE, folder_of
 from operant.envs.research.grading import Work
 from operant.envs.research.packages import Packages, packages
 from operant.envs.research.schema import TaskFile
+from operant.envs.research.source import Source
 from operant.envs.text.dialogue import Scripted
 from operant.envs.text.sources import find_file
 from operant.errors import UsageError
-from operant.spec.document import Document, KeyPath, Source
+from operant.spec.document import Document, KeyPath
+from operant.spec.document import Source as Text
 from operant.spec.problems import Problem, nearest, report
 from operant.spec.read_yaml import read_yaml
 
 DATA_REFERENCE = "data:"
 
 
-@dataclass(frozen=True)
-class Folder:
-    """A task as its folder describes it; the grader and the agents are loaded when they are first asked for."""
+class Folder(Source):
+    """A task as its folder describes it (final); grader and agents are loaded when they are first asked for."""
 
-    path: Path
-    task: TaskFile
+    def __init__(self, path: Path, task: TaskFile) -> None:
+        self.path = path
+        self.task = task
 
     @property
     def hidden(self) -> Path:
@@ -50,9 +51,13 @@ class Folder:
         return packages(self.task.packages)
 
     @cached_property
-    def grade(self) -> Callable[[Work], float]:
-        """The grader."""
+    def grader(self) -> Callable[[Work], float]:
+        """The function of grader.py."""
         return _attribute(self._part("grader"), "grade", "def grade(work: Work) -> float")
+
+    def grade(self, work: Work) -> float:
+        """What the grader says."""
+        return self.grader(work)
 
     @cached_property
     def agents(self) -> Mapping[str, Scripted]:
@@ -106,7 +111,7 @@ def load_folder(name: str) -> Folder:
         raise UsageError(
             f"there is no {FILE} in this folder", place=str(folder), remedy="operant tasks    (lists them)"
         )
-    document = read_yaml(Source(file.read_text(encoding="utf-8"), str(file)))
+    document = read_yaml(Text(file.read_text(encoding="utf-8"), str(file)))
     try:
         task = TaskFile.model_validate(document.data if isinstance(document.data, dict) else {})
     except ValidationError as fault:

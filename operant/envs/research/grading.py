@@ -63,8 +63,8 @@ class Work:
     def player(self, program: str, files: Mapping[str, bytes], seconds: float) -> Iterator[Player]:
         """A fresh sandbox with `files`, in which `program`, a text of the grader's, answers for `seconds` in all.
 
-        The program reads a line of JSON from its standard input and prints one for each; best it defines a function
-        and ends with `answer(function)`, which is there for it and keeps the pipes from the code that it imports.
+        The program defines a function of one JSON value and ends with `answer(function)`, which is there for it: the
+        pipes are kept from the code that it imports, so that what that prints goes nowhere.
         """
         with open_sandbox(limits=self.limits, files=files, readable=self.packages.folders) as sandbox:
             argv = [sandbox.python, "-B", "-c", PRELUDE + program]

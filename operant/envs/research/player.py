@@ -21,16 +21,22 @@ CHUNK = 1 << 16
 KEPT_WORDS = 2_000  # bytes of what the program printed last
 GRACE = 1.0
 
-# Put before every program. `answer` keeps the pipes to itself, so that a print of the judged code spoils nothing.
+# Put before every program. The pipes are moved away at once, so that no print of the judged code spoils an answer.
 PRELUDE = """
-def answer(function):
-    import json, os
-    asked, said = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+def _private_pipes():
+    import os
+    pipes = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0), os.dup2(nowhere, 1)
+    return pipes
+
+def answer(function, pipes=_private_pipes()):
+    import json
+    asked, said = pipes
     for line in asked:
         said.write(json.dumps(function(json.loads(line))) + "\\n")
         said.flush()
+
 """
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from operant.envs.research.folder import Folder
 from operant.envs.research.grading import Split, Work, graded
 from operant.envs.research.rewards import Scale
 from operant.envs.research.schema import MEBIBYTE
+from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind, Sandbox, open_sandbox
 
 Style = Literal["words", "bare"]
@@ -19,13 +19,13 @@ Keep = Literal["best", "last"]
 
 @dataclass(frozen=True)
 class Settings:
-    """A task's folder and the arguments that change its rollouts.
+    """Where a task was written down, and the arguments that change its rollouts.
 
     Of what a rollout validated, `keep` says which artefacts are graded at its end. `noise` is added to the scores
     that are shown, as a standard deviation in the metric's unit, and `fault_penalty` is what a fault costs.
     """
 
-    folder: Folder
+    folder: Source
     data: Mapping[str, Path]
     style: Style
     output_bytes: int

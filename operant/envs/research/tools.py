@@ -33,7 +33,8 @@ def view(workspace: Workspace, arguments: Mapping[str, Any], seconds: float) -> 
     known = workspace.known(path)
     if known is not None:
         return Ran(0, b"".join(known.splitlines(keepends=True)[max(first, 1) - 1 : last]), b"", 0.0)
-    return workspace.run(["sh", "-c", SHOW, "sh", path, f"{max(first, 1)},{max(last, first, 1)}p"], b"", seconds, {})
+    lines = f"{max(first, 1)},{max(last, first, 1)}p"
+    return workspace.run(["sh", "-c", SHOW, "sh", path, lines], b"", seconds, {}, changes=False)
 
 
 def write(workspace: Workspace, arguments: Mapping[str, Any]) -> str:
@@ -62,7 +63,7 @@ def edit(workspace: Workspace, arguments: Mapping[str, Any], most: int) -> str:
 
 def told(ran: Ran, most: int) -> str:
     """What a command printed, head and tail, and how it ended if not well."""
-    words = shortened(ran.out, most, ran.dropped, ran.tail)
+    words = shortened(ran.out, most, ran.dropped, ran.tail).rstrip("\n")
     if ran.timed_out:
         return f"{words}\n[ended: its time was over after {ran.seconds:.0f} s]".lstrip()
     if ran.killed:

@@ -8,9 +8,12 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from operant.envs.research import wording
+from operant.envs.research.catalogue import MLGYM
 from operant.envs.research.folder import load_folder
+from operant.envs.research.mlgym import load_imported
 from operant.envs.research.rollout import Rollout, Start, start_from
 from operant.envs.research.settings import Keep, Settings, Style
+from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted
 from operant.envs.text.task import Problem
@@ -29,6 +32,7 @@ class ResearchTask(DialogueTask):
     `eval_instances` others, which differ in their seeds. `style` is words or bare; `output_bytes` limits what is shown
     of an output; `turns` and `validations` stand in for the folder's limits; `noise` is added to validation scores;
     `keep` says whether the best validated files are graded, or the last ones. `data` is the folder of datasets.
+    `folder` may be `mlgym:FILE`, a task file of a checkout, for which `ceiling` and `artefacts` may have to be given.
     """
 
     SECONDS = 600.0
@@ -48,8 +52,10 @@ class ResearchTask(DialogueTask):
         max_tokens: int | None = None,
         sandbox: Kind = "auto",
         data: str | os.PathLike[str] | None = None,
+        ceiling: float | None = None,
+        artefacts: Sequence[str] = (),
     ) -> None:
-        self.folder = load_folder(folder)
+        self.folder = _source(folder, ceiling, artefacts)
         self.name = self.folder.task.name
         self._refuse("style", style, get_args(Style))
         self._refuse("keep", keep, get_args(Keep))
@@ -136,12 +142,13 @@ class ResearchTask(DialogueTask):
             "graded": ", ".join(task.artefacts),
             "files": ", ".join(sorted(self.folder.files(settings.data, first))) or "none",
             "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
+            **({"MARKED": "; ".join(self.folder.marks)} if self.folder.marks else {}),
             **super().facts(),
         }
 
     def prepare(self) -> None:
         """Load the grader and find the data."""
-        _ = self.settings, self.folder.grade
+        self.problems("eval")
 
     def _refuse(self, argument: str, value: object, choices: tuple[object, ...]) -> None:
         if value not in choices:
@@ -158,3 +165,12 @@ class ResearchTask(DialogueTask):
             raise UsageError(
                 f"{self.name}: instances must be at most {EVAL_FROM}, so that no problem is in both splits"
             )
+
+
+def _source(name: str, ceiling: float | None, artefacts: Sequence[str]) -> Source:
+    """Where a task is written down; what a folder says itself cannot be said otherwise."""
+    if name.startswith(MLGYM):
+        return load_imported(name.removeprefix(MLGYM), ceiling, artefacts)
+    if ceiling is not None or artefacts:
+        raise UsageError(f"{name}: ceiling and artefacts are for mlgym:FILE; a folder says them in its task.yaml")
+    return load_folder(name)

@@ -43,11 +43,13 @@ class Workspace:
         self.reopened = 0
         self.unsaved = False
 
-    def run(self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str]) -> Ran:
-        """Run a program to its end; what it leaves running ends with it."""
+    def run(
+        self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str], changes: bool = True
+    ) -> Ran:
+        """Run a program to its end; what it leaves running ends with it. `changes`: it may change files."""
 
         def work(sandbox: Sandbox) -> Ran:
-            self.unsaved = True
+            self.unsaved |= changes
             return sandbox.run(argv, stdin=stdin, seconds=seconds, environment=environment)
 
         return self._do(work)
@@ -60,12 +62,15 @@ class Workspace:
         return self._do(lambda box: box.fetch(path, most))
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file; missing folders are made."""
+        """Write a file; missing folders are made. Where the sandbox dies of it, the file is in the next one."""
         on_paper = self._sandbox is None and self._base is None and self._fits(path, data)
-        if not on_paper:
-            self._do(lambda box: box.write(path, data))
-        if _plain(path):
-            self._written[path] = data
+        try:
+            if not on_paper:
+                self._do(lambda box: box.write(path, data))
+        except Interrupted:
+            self._remember(path, data)
+            raise
+        self._remember(path, data)
 
     def known(self, path: str) -> bytes | None:
         """A file that is known without a sandbox, for no command has run."""
@@ -87,6 +92,10 @@ class Workspace:
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             sandbox.close()
+
+    def _remember(self, path: str, data: bytes) -> None:
+        if _plain(path):
+            self._written[path] = data
 
     def _fits(self, path: str, data: bytes) -> bool:
         """Whether a file can be written down without a sandbox to say what becomes of it."""

@@ -29,8 +29,6 @@ GROUP = "operant.tasks"
 FILES = (".jsonl", ".jsonl.gz")
 HERE = "operant.envs.text"
 RESEARCH = "operant.envs.research.workbench:ResearchTask"
-IMPORTED = "operant.envs.research.mlgym:ImportedTask"
-MLGYM = "mlgym:"
 
 TASKS: dict[str, tuple[str, str]] = {
     "arithmetic": (f"{HERE}.arithmetic:Arithmetic", "sums, differences, products, the multiplication table"),
@@ -66,9 +64,7 @@ def make_task(name: str, arguments: Mapping[str, Any], label: str | None = None)
     given = dict(arguments)
     if name.endswith(FILES):
         given = {"path": name, **given}
-    if name.startswith(MLGYM):
-        given = {"file": name.removeprefix(MLGYM), **given}
-    elif name not in TASKS and is_folder(name):
+    if name not in TASKS and is_folder(name):
         given = {"folder": name, **given}
     kind = class_of(name)
     _refuse_unknown_arguments(name, kind, given)
@@ -103,8 +99,6 @@ def class_of(name: str) -> type[Task]:
     installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
     if name in TASKS:
         return _imported(name, TASKS[name][0])
-    if name.startswith(MLGYM):
-        return _imported(name, IMPORTED)
     if is_folder(name):
         return _imported(name, RESEARCH)
     if name in installed or ":" in name:

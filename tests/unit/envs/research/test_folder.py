@@ -68,7 +68,7 @@ def test_a_folder_without_a_grader_is_no_task(mine: Path) -> None:
 def test_a_grader_that_cannot_be_loaded_is_named(mine: Path) -> None:
     (mine / "grader.py").write_text("import no_such_module\n")
     with pytest.raises(UsageError, match="no_such_module") as caught:
-        _ = load_folder(str(mine)).grade
+        _ = load_folder(str(mine)).grader
     assert caught.value.place
     assert caught.value.place.endswith("grader.py")
 
@@ -118,5 +118,7 @@ def test_packages_are_shown_one_by_one() -> None:
     shown = packages(("numpy",))
     assert all(Path(folder).name.startswith("numpy") for folder in shown.folders)
     assert "PYTHONPATH" in shown.environment
+    names = {Path(folder).name for folder in packages(("gymnasium",)).folders}
+    assert {"gymnasium", "numpy", "cloudpickle", "typing_extensions.py"} <= names, "with those that they need"
     with pytest.raises(OperantError, match="not installed"):
         packages(("no_such_package",))

@@ -1,0 +1,49 @@
+"""What a research task is made of, wherever it was written down."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from operant.envs.research.grading import Work
+from operant.envs.research.packages import Packages
+from operant.envs.research.schema import TaskFile
+from operant.envs.text.dialogue import Scripted
+
+
+class Source(ABC):
+    """A task's description, its files and its grader (abstract).
+
+    `marks` are warnings that whoever reads a score of this task should know.
+    """
+
+    task: TaskFile
+    marks: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def hidden(self) -> Path:
+        """The files that never enter the agent's sandbox."""
+
+    @property
+    @abstractmethod
+    def packages(self) -> Packages:
+        """What programs in a sandbox of this task may import."""
+
+    @property
+    @abstractmethod
+    def agents(self) -> Mapping[str, Scripted]:
+        """The scripted agents by name."""
+
+    @abstractmethod
+    def grade(self, work: Work) -> float:
+        """The raw score of an agent's work."""
+
+    @abstractmethod
+    def data(self, root: str | None) -> dict[str, Path]:
+        """The data files by their names; `UsageError` for one that is not there."""
+
+    @abstractmethod
+    def files(self, data: Mapping[str, Path], seed: int) -> dict[str, bytes]:
+        """What the workspace holds at the start of the problem `seed`."""

@@ -1,0 +1,285 @@
+"""A rollout: its tools and budgets, what is graded at its end, and how it goes on after a death or from a snapshot."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from operant.envs.research.rewards import MOST_PENALTY
+from operant.envs.research.rollout import Rollout
+from operant.envs.research.workbench import ResearchTask
+from operant.envs.sandbox import SandboxDied
+from operant.envs.text.dialogue import Response
+from operant.errors import UsageError
+from tests.unit.envs.research.conftest import GUESS, HALF, RIGHT
+
+
+def say(rollout: Rollout, *texts: str) -> Response:
+    for text in texts[:-1]:
+        assert rollout.hear(text).fault is None
+    return rollout.hear(texts[-1])
+
+
+def words(response: Response) -> str:
+    return response.messages[0].text
+
+
+def started(rollout: Rollout) -> int:
+    """The process of the rollout's sandbox."""
+    sandbox = rollout._workspace._sandbox
+    assert sandbox is not None
+    return sandbox._keeper._agent.pid  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def begun(task: ResearchTask, seed: int = 0, number: int = 7) -> Rollout:
+    rollout = task.begin(task.problems("train")[number], seed)
+    assert isinstance(rollout, Rollout)
+    return rollout
+
+
+def test_the_tools(rollout: Rollout) -> None:
+    assert "wrote 12 bytes" in words(say(rollout, "```write out/a.txt\none\ntwo\nsix\n```"))
+    assert words(rollout.hear("view out/a.txt 2 3")).startswith(
+        "two\nsix\n[turn 2 of 8 | validations left 3 | 30 s left]"
+    )
+    assert words(rollout.hear("bash cat out/a.txt; echo oops >&2; exit 3")).startswith(
+        "one\ntwo\nsix\noops\n[exit 3]\n"
+    )
+    assert "edited" in words(rollout.hear("```edit out/a.txt\n<<<<<<< old\ntwo\n=======\n2\n>>>>>>>\n```"))
+    assert words(rollout.hear("view out/a.txt")).startswith("one\n2\nsix\n")
+    assert "a.txt" in words(rollout.hear("view out"))
+    assert words(rollout.hear("```python\nprint(6 * 7)\n```")).startswith("42\n")
+
+
+def test_without_a_command_no_sandbox_is_opened(rollout: Rollout) -> None:
+    say(rollout, RIGHT, "```edit solution.py\n<<<<<<< old\n    return 2 * n\n=======\n    return n + n\n>>>>>>>\n```")
+    assert words(rollout.hear("view solution.py")).startswith("def solve(n):\n    return n + n\n")
+    assert rollout._workspace._sandbox is None
+    assert rollout.hear("validate").score == 1.0
+    assert rollout._workspace._sandbox is None
+
+
+def test_faults_are_told_counted_and_cost_a_little(rollout: Rollout) -> None:
+    mistakes = ["hello", "```edit none\n<<<<<<< old\na\n=======\nb\n>>>>>>>\n```", '{"name": "rm"}', "write /usr/x 1"]
+    for text in mistakes:
+        response = rollout.hear(text)
+        assert response.fault
+        assert response.reward == pytest.approx(-0.02)
+        assert words(response).startswith("[fault] ")
+    verdict = rollout.verdict()
+    assert verdict.parts["faults"] == len(mistakes)
+    assert verdict.parts["final"] == pytest.approx(-0.08)
+    assert verdict.score == 0.0, "a fault costs reward, not score"
+
+
+def test_the_penalty_has_a_bound() -> None:
+    task = ResearchTask(GUESS, turns=50)
+    rollout = begun(task)
+    costs = [-(rollout.hear("nothing").reward or 0.0) for _ in range(50)]
+    assert sum(costs) == pytest.approx(MOST_PENALTY)
+    rollout.close()
+
+
+def test_only_the_first_action_is_done(rollout: Rollout) -> None:
+    response = rollout.hear(f"{RIGHT}\n```submit\n```")
+    assert "only the first action" in words(response)
+    assert not response.done
+
+
+def test_what_is_missing_of_an_output_is_said() -> None:
+    rollout = begun(ResearchTask(GUESS, output_bytes=100))
+    said = words(rollout.hear("```python\nprint('a' * 500 + 'z' * 500)\n```"))
+    assert f"{'a' * 50}\n[... 901 bytes left out ...]\n{'z' * 49}\n" in said
+    said = words(rollout.hear("bash yes 2>/dev/null | head -c 5000000; echo end"))
+    assert "[... 4999904 bytes left out ...]" in said
+    assert "end\n[turn" in said
+    rollout.close()
+
+
+def test_the_time_of_a_command_and_of_all() -> None:
+    task = ResearchTask(GUESS)
+    limits = task.folder.task.limits.model_copy(update={"seconds": 0.4, "total_seconds": 0.7})
+    object.__setattr__(task.folder, "task", task.folder.task.model_copy(update={"limits": limits}))
+    rollout = begun(task)
+    first = rollout.hear("bash sleep 60")
+    assert "its time was over" in words(first)
+    assert not first.done
+    second = rollout.hear("bash sleep 60")
+    assert second.done
+    assert "| 0 s left]" in words(second)
+    assert rollout.hear("bash ls").fault == "the rollout has ended"
+
+
+def test_validations_are_limited_scored_and_paid_by_improvement(rollout: Rollout) -> None:
+    first = say(rollout, HALF, "validate")
+    assert first.score is not None
+    assert 0.1 < first.score < 0.9
+    assert first.reward == pytest.approx(first.score)
+    second = say(rollout, RIGHT, "validate")
+    assert (second.score, second.reward) == (1.0, pytest.approx(1 - first.score))
+    third = say(rollout, HALF, "validate")
+    assert third.reward
+    assert third.reward < 0
+    assert "no validations are left" in str(rollout.hear("validate").fault)
+    verdict = rollout.verdict()
+    assert verdict.score == 1.0, "the best that was validated is graded"
+    assert verdict.parts["delta"] == pytest.approx((third.score or 0) - 0.02)
+
+
+def test_the_last_files_are_graded_where_that_is_asked_for() -> None:
+    rollout = begun(ResearchTask(GUESS, keep="last"))
+    say(rollout, RIGHT, "validate", HALF, "submit")
+    score = rollout.verdict().score
+    assert score is not None
+    assert score < 0.9
+
+
+def test_hidden_and_validation_cases_differ_and_repeat() -> None:
+    task = ResearchTask(GUESS)
+
+    def scores(seed: int) -> list[float | None]:
+        rollout = begun(task, seed)
+        shown = [say(rollout, HALF, "validate").score, rollout.hear("validate").score]
+        return [*shown, rollout.verdict().parts["hidden"]]
+
+    assert scores(0) == scores(0)
+    assert len({*scores(0), *scores(1)[:2]}) > 2, "every validation draws its own cases"
+    assert scores(0)[-1] == scores(1)[-1], "a problem's hidden cases are the same for all its rollouts"
+
+
+def test_shown_scores_may_be_noisy() -> None:
+    rollout = begun(ResearchTask(GUESS, noise=0.1))
+    shown = say(rollout, RIGHT, "validate").score
+    assert shown != 1.0
+    assert rollout.verdict().parts["hidden"] == 1.0
+
+
+def test_what_cannot_be_scored_is_told_and_is_worth_the_baseline(rollout: Rollout) -> None:
+    response = say(rollout, "```write solution.py\n1 / 0\n```", "validate")
+    assert "ZeroDivisionError" in str(response.fault)
+    response = say(rollout, "bash rm solution.py; ln -s /etc/hostname solution.py", "validate")
+    assert "no plain file" in str(response.fault)
+    verdict = rollout.verdict()
+    assert (verdict.score, verdict.outcome, verdict.parts["hidden"]) == (0.0, "wrong", 0.0)
+    assert "unfit" in verdict.note
+
+
+def test_a_grader_that_fails_is_nobodys_fault(rollout: Rollout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> float:
+        raise ZeroDivisionError("a defect of ours")
+
+    monkeypatch.setitem(vars(rollout._settings.folder), "grade", fails)
+    response = say(rollout, RIGHT, "validate")
+    assert "not counted" in words(response)
+    assert "validations left 3" in words(response)
+    verdict = rollout.verdict()
+    assert (verdict.score, verdict.outcome) == (None, "error")
+    assert "a defect of ours" in verdict.note
+
+
+def test_the_turns_end_a_rollout() -> None:
+    rollout = begun(ResearchTask(GUESS, turns=2))
+    assert not say(rollout, RIGHT).done
+    assert rollout.hear("bash ls").done
+    assert rollout.verdict().score == 1.0, "what was there at the end is graded"
+
+
+def test_a_dead_sandbox_is_made_anew_and_the_agent_is_told(rollout: Rollout) -> None:
+    say(rollout, RIGHT, "bash echo made by a command > made.txt")
+    os.kill(started(rollout), signal.SIGKILL)
+    response = rollout.hear("bash ls")
+    assert "died and was made anew" in words(response)
+    assert response.fault is None
+    listed = words(rollout.hear("bash ls; cat README.md"))
+    assert "solution.py" in listed
+    assert "made.txt" not in listed
+    verdict = rollout.verdict()
+    assert (verdict.score, verdict.parts["reopened"], verdict.parts["faults"]) == (1.0, 1.0, 0.0)
+
+
+def test_after_a_validation_a_death_costs_nothing_of_before(rollout: Rollout) -> None:
+    say(rollout, RIGHT, "bash echo kept > made.txt", "validate")
+    os.kill(started(rollout), signal.SIGKILL)
+    assert words(rollout.hear("view made.txt")).startswith("kept"), "nothing was lost, so nothing is told"
+    assert rollout.verdict().parts["reopened"] == 1.0
+
+
+def test_work_that_dies_at_the_end_is_an_error_and_no_score(rollout: Rollout) -> None:
+    say(rollout, "bash echo 'def solve(n): return 2 * n' > solution.py")
+    os.kill(started(rollout), signal.SIGKILL)
+    rollout.hear("submit")
+    verdict = rollout.verdict()
+    assert (verdict.score, verdict.outcome) == (None, "error")
+    assert "died" in verdict.note
+
+
+def test_where_no_sandbox_opens_the_rollout_ends_without_a_score(
+    rollout: Rollout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dead() -> None:
+        raise SandboxDied("the machine is out of processes")
+
+    monkeypatch.setattr(rollout._workspace, "_opened", dead)
+    assert rollout.hear("bash ls").done
+    verdict = rollout.verdict()
+    assert verdict.score is None
+    assert "out of processes" in verdict.note
+
+
+def test_a_snapshot_goes_on_without_the_scores_of_its_parent() -> None:
+    task = ResearchTask(GUESS)
+    problem, parent = task.problems("train")[7], begun(task)
+    say(parent, HALF, "bash echo note > note.txt", "validate")
+    snapshot = parent.snapshot()
+    idle = task.resume(problem, 1, snapshot)
+    verdict = idle.verdict()
+    assert verdict.parts["inherited"] == 1.0, "who does nothing has no score of its own"
+    assert verdict.parts["best"] == verdict.parts["delta"] == 0.0
+    child = task.resume(problem, 1, snapshot)
+    assert "note" in words(child.hear("view note.txt"))
+    assert "[turn 5 of 8 | validations left 2" in words(child.hear(RIGHT))
+    improved = child.hear("validate")
+    assert improved.reward is not None
+    assert 0 < improved.reward < 1, "it is paid for what it adds"
+    verdict = child.verdict()
+    assert (verdict.score, verdict.parts["inherited"], verdict.parts["best"]) == (1.0, 0.0, 1.0)
+    assert parent.verdict().score != 1.0, "the parent knows nothing of its child"
+    for one in (idle, child, parent):
+        one.close()
+
+
+def test_a_snapshot_of_another_problem_is_refused(task: ResearchTask, rollout: Rollout) -> None:
+    with pytest.raises(UsageError, match="snapshot"):
+        task.resume(task.problems("train")[8], 0, rollout.snapshot())
+
+
+def test_the_brief_style_fits_a_tiny_context() -> None:
+    task = ResearchTask(GUESS, style="bare")
+    problem = task.problems("train")[0]
+    assert (problem.prompt, problem.system, problem.stop) == ("guess\n", None, ("\n",))
+    rollout = begun(task)
+    assert [message.text for message in rollout.opening()] == ["guess\n"]
+    assert words(rollout.hear("write solution.py solve = lambda n: 2 * n")) == "ok\n"
+    assert words(rollout.hear("validate")) == "1 2 left\n"
+    assert words(rollout.hear("vlidate")) == "? no action found; answer with one tool ca\n"
+    assert words(rollout.hear("submit")) == "end\n"
+    assert rollout.verdict().score == 1.0
+
+
+def test_closing_leaves_nothing_and_may_be_repeated(rollout: Rollout) -> None:
+    say(rollout, "bash sleep 60 & disown")
+    pid = started(rollout)
+    rollout.close()
+    rollout.close()
+    assert not os.path.exists(f"/proc/{pid}")
+    assert rollout.hear("bash ls").done
+
+
+def test_problems_have_names_and_seeds_of_their_own(task: ResearchTask) -> None:
+    train, evaluation = task.problems("train"), task.problems("eval")
+    assert (len(train), train[3].id, train[3].answer) == (1000, "guess/train/3", {"seed": 3})
+    assert not {one.answer["seed"] for one in train} & {one.answer["seed"] for one in evaluation}
+    task.name = "other"
+    assert task.problems("eval")[0].id == "other/eval/0"
