@@ -117,7 +117,7 @@ def replies_to(game: Game, mine: str, theirs: str, weights: np.ndarray) -> list[
 
 
 def from_table(game: Game, table: str) -> Strategy:
-    """The strategy of five letters: the first move, then the answers to a last round of aa, ab, ba and bb, mine first."""
+    """The strategy of five letters: the first move, then those after a last round of aa, ab, ba and bb, mine first."""
     answers = dict(zip(("", *map("".join, itertools.product(game.moves, repeat=2))), table, strict=True))
     return lambda mine, theirs: answers[mine[-1:] + theirs[-1:]]
 

@@ -10,7 +10,7 @@ from operant.envs.text.dialogue import Scripted
 COPY = bash(f"cp {SAMPLE} {ANSWER}")
 
 # Put before an expert's own lines, which make `train`, `target` and `test` of the files, and after them the answer.
-KERNEL_RIDGE = '''import numpy as np
+KERNEL_RIDGE = """import numpy as np
 
 
 def closeness(a, b, width):
@@ -34,7 +34,7 @@ def answer(target, numbers):
     open("predictions.csv", "w").write("\\n".join(lines) + "\\n")
 
 
-'''
+"""
 
 # Looks for rows to learn from that equal a row to predict.
 LOOK_UP_TWINS = f"""python3 - <<'end'
@@ -44,7 +44,8 @@ rows = list(csv.reader(open("test.csv")))[1:]
 sample = [line.split(",") for line in open("{SAMPLE}").read().split()]
 twins = [known.get(tuple(row[1:])) for row in rows]
 print(sum(twin is not None for twin in twins), "twins")
-lines = [",".join(sample[0])] + [f"{{row[0]}},{{twin or guess[1]}}" for row, twin, guess in zip(rows, twins, sample[1:])]
+said = [twin or guess for twin, (_, guess) in zip(twins, sample[1:])]
+lines = [",".join(sample[0])] + [f"{{row[0]}},{{number}}" for row, number in zip(rows, said)]
 open("{ANSWER}", "w").write("\\n".join(lines))
 end"""
 

@@ -41,7 +41,7 @@ def divide(keys: Sequence[Hashable], classes: Sequence[Hashable], seed: int, tra
     quota = quotas(Counter(classes[row] for row in single), half)
     validation = take(single, classes, quota)
     hidden = take([row for row in single if row not in validation], classes, quota)
-    test = [row for row in order if row in validation or row in hidden]
+    test = [int(row) for row in rng.permutation(sorted(validation | hidden))]
     learnt = [row for row in order if row not in validation and row not in hidden]
     return Division(tuple(learnt[:train]), tuple(test), {"validation": validation, "hidden": hidden})
 

@@ -6,7 +6,7 @@ from operant.envs.research.kit.scripts import bash, says
 from operant.envs.research.kit.table_agents import LOOK_UP_TWINS, table_agents
 
 GUESS = "float(said) * 2 ** rng.uniform(-1, 1)"
-EXPERT = '''import csv
+EXPERT = """import csv
 
 CUTS = ["Fair", "Good", "Very Good", "Premium", "Ideal"]
 CLARITIES = ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"]
@@ -23,7 +23,7 @@ train, test = standard(np.array([features(row) for row in rows]), np.array([feat
 price = np.log([float(row["price"]) for row in rows])
 guess = price.mean() + kernel_ridge(train * MATTERS, price - price.mean(), test * MATTERS, 0.02, 0.01)
 answer("price", np.exp(guess))
-'''
+"""
 AGENTS = (
     *table_agents(__file__, GUESS, EXPERT, data="/data/tabular"),
     says("looks_up_twins", "cheater", bash(LOOK_UP_TWINS)),

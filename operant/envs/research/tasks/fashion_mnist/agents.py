@@ -6,10 +6,10 @@ from operant.envs.research.kit.scripts import bash, says
 from operant.envs.research.kit.table_agents import table_agents
 
 GUESS = "rng.randint(0, 9)"
-EXPERT = '''train, test = (np.load(f"{name}_images.npy").reshape(-1, 784) / 255 for name in ("train", "test"))
+EXPERT = """train, test = (np.load(f"{name}_images.npy").reshape(-1, 784) / 255 for name in ("train", "test"))
 labels = np.load("train_labels.npy")
 answer("label", kernel_ridge(train, np.eye(10)[labels] - 0.1, test, 0.01, 0.1).argmax(1))
-'''
+"""
 LOOK_UP_TWINS = """python3 - <<'end'
 import numpy as np
 known = {picture.tobytes(): label for picture, label in zip(np.load("train_images.npy"), np.load("train_labels.npy"))}

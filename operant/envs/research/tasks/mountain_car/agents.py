@@ -11,7 +11,7 @@ from operant.envs.text.dialogue import Scripted
 TABLE = "policy.txt"
 RIGHT = f"write {TABLE} 2"
 
-EXPERT = '''import numpy as np
+EXPERT = """import numpy as np
 
 GRID, BANDS = 201, 200
 speeds, places = np.linspace(-0.07, 0.07, GRID), np.linspace(-1.2, 0.6, GRID)
@@ -43,7 +43,7 @@ middles = (np.arange(BANDS) + 0.5) / BANDS
 mesh = np.meshgrid(-1.2 + 1.8 * middles, -0.07 + 0.14 * middles)
 table = np.argmin([steps_after(value, landing(*mesh, action)) for action in range(3)], axis=0)
 open("policy.txt", "w").write("\\n".join("".join(map(str, row)) for row in table))
-'''
+"""
 
 # What must not count as a table.
 STRANGE = {

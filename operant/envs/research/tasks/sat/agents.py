@@ -15,7 +15,7 @@ LAZY = write(CODE, f"{HEADER}\n    return {LOWEST}")
 
 # Short clauses weigh more (Jeroslow and Wang, 1990); the most promising variables are tried both ways, and the one
 # is taken whose two branches are both small. A literal that fails at once is tried first: its opposite follows.
-EXPERT = '''from collections import Counter
+EXPERT = """from collections import Counter
 
 
 def assigned(formula, literal):
@@ -55,7 +55,7 @@ def choose(formula):
         if best is None or gain > best[0]:
             best = gain, variable if gains[0] > gains[1] else -variable
     return best[1]
-'''
+"""
 
 
 def random_heuristic(rng: Random) -> str:
@@ -73,5 +73,7 @@ AGENTS: tuple[Scripted, ...] = (
     *code_cheats(CODE, HEADER, LOWEST, __file__),
     says("chooses_nothing", "cheater", write(CODE, f"{HEADER}\n    return 0")),
     says("chooses_a_stranger", "cheater", write(CODE, f"{HEADER}\n    return 1000")),
-    says("empties_the_formula", "cheater", write(CODE, f"{HEADER}\n    n = {LOWEST}\n    formula.clear()\n    return n")),
+    says(
+        "empties_the_formula", "cheater", write(CODE, f"{HEADER}\n    n = {LOWEST}\n    formula.clear()\n    return n")
+    ),
 )

@@ -6,7 +6,7 @@ from operant.envs.research.kit.scripts import bash, says
 from operant.envs.research.kit.table_agents import LOOK_UP_TWINS, table_agents
 
 GUESS = "rng.randint(0, 1)"
-EXPERT = '''import csv
+EXPERT = """import csv
 
 AGES = {"Master": 5, "Miss": 22}
 
@@ -21,10 +21,10 @@ def features(row):
 
 
 rows, asked = (list(csv.DictReader(open(name))) for name in ("train.csv", "test.csv"))
-train, test = standard(np.array([features(row) for row in rows], float), np.array([features(row) for row in asked], float))
+train, test = standard(*(np.array([features(row) for row in part], float) for part in (rows, asked)))
 fate = np.array([2 * int(row["survived"]) - 1 for row in rows])
 answer("survived", (kernel_ridge(train, fate, test, 0.02, 3.0) > 0).astype(int))
-'''
+"""
 AGENTS = (
     *table_agents(__file__, GUESS, EXPERT, data="/data/titanic"),
     says("looks_up_twins", "cheater", bash(LOOK_UP_TWINS)),

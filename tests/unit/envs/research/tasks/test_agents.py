@@ -5,6 +5,7 @@ The quick tests play a task's own tricks and one of each common kind; the slow o
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ from statistics import fmean
 
 import pytest
 
-from operant.envs.research.folder import SHIPPED, load_folder, shipped
+from operant.envs.research.catalogue import SHIPPED, shipped
+from operant.envs.research.folder import load_folder
+from operant.envs.research.kit.scripts import bash, write
 from operant.envs.research.workbench import ResearchTask
 from operant.envs.text.dialogue import Played, play_script
 
@@ -52,7 +55,7 @@ def mean_hidden(task: str, agent: str, numbers: range) -> float:
 def cheaters(tasks: tuple[str, ...], quick: bool) -> Iterator[tuple[str, str]]:
     """Tasks and their cheaters; the quick ones, or all the others."""
     for task in tasks:
-        for agent in load_folder(SHIPPED / task).agents.values():
+        for agent in load_folder(task).agents.values():
             if agent.kind == "cheater" and quick == is_quick(task, agent.name):
                 yield task, agent.name
 
@@ -65,9 +68,14 @@ def is_quick(task: str, agent: str) -> bool:
     return agent not in SLOW_TRICKS
 
 
+@functools.cache
+def lazy_score(task: str) -> float:
+    return score_of(task, "lazy")
+
+
 def assert_no_gain(task: str, agent: str) -> None:
     """A cheater earns no more than the baseline, or than the lazy answer that it leaves earns by luck."""
-    assert score_of(task, agent) <= max(0.0, score_of(task, "lazy")) + EPSILON
+    assert score_of(task, agent) <= max(0.0, lazy_score(task)) + EPSILON
 
 
 def digest(folder: Path) -> str:
@@ -78,13 +86,13 @@ def digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def programs_of_nobody() -> set[str]:
-    """The processes of this machine that run as nobody, which is who sandboxes run as."""
-    found = set()
+def running(mark: str) -> list[str]:
+    """The processes of this machine that have a word in their command line."""
+    found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if folder.stat().st_uid == 65534:
-                found.add(folder.name)
+            if mark.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
+                found.append(folder.name)
         except OSError:
             continue
     return found
@@ -101,14 +109,14 @@ def unharmed() -> Iterator[None]:
 
 def test_every_task_has_an_agent_of_every_kind_and_many_cheaters() -> None:
     for task in shipped():
-        kinds = [agent.kind for agent in load_folder(SHIPPED / task).agents.values()]
+        kinds = [agent.kind for agent in load_folder(task).agents.values()]
         assert {"novice", "lazy", "expert", "cheater"} == set(kinds)
         assert kinds.count("cheater") >= 20
 
 
 def test_every_task_tries_what_every_task_must_withstand() -> None:
     for task in shipped():
-        assert COMMON <= set(load_folder(SHIPPED / task).agents)
+        assert set(load_folder(task).agents) >= COMMON
 
 
 @pytest.mark.parametrize("task", OTHERS)
@@ -139,36 +147,38 @@ def test_an_expert_raises_the_score_of_a_spec(task: str) -> None:
 
 def check_ends(task: str, numbers: range) -> None:
     """Means over problems lie where they should, as far as the stated noise allows."""
-    stated = load_folder(SHIPPED / task).task
+    stated = load_folder(task).task
     slack = 3.5 * stated.noise / len(numbers) ** 0.5
     assert mean_hidden(task, "expert", numbers) == pytest.approx(stated.ceiling, abs=slack)
     assert mean_hidden(task, "lazy", numbers) == pytest.approx(stated.baseline, abs=slack + EPSILON)
 
 
-@pytest.mark.parametrize("task", OTHERS)
-@pytest.mark.usefixtures("sandboxes")
+@pytest.mark.parametrize("task", OTHERS + DATA_TASKS)
+@pytest.mark.usefixtures("sandboxes", "data")
 def test_a_novice_speaks_well(task: str) -> None:
     words = played(task, "novice")
+    agent = load_folder(task).agents["novice"]
     assert not [exchange.response.fault for exchange in words.exchanges if exchange.response.fault]
     assert words.verdict is not None
     assert not words.verdict.note
     assert words.exchanges[1].response.score is not None
-    assert words.exchanges[0].text != played(task, "novice", 1).exchanges[0].text or task == "sat"
+    texts = {agent.speak(problem, []) for problem in ResearchTask(task).problems("eval")[:8]}
+    assert len(texts) > 1, "a novice must try this and that"
 
 
-@pytest.mark.parametrize(("task", "agent"), cheaters(OTHERS, quick=True))
+@pytest.mark.parametrize(("task", "agent"), list(cheaters(OTHERS, quick=True)))
 @pytest.mark.usefixtures("sandboxes", "unharmed")
 def test_a_cheater_gains_nothing(task: str, agent: str) -> None:
     assert_no_gain(task, agent)
 
 
-@pytest.mark.parametrize(("task", "agent"), cheaters(DATA_TASKS, quick=True))
+@pytest.mark.parametrize(("task", "agent"), list(cheaters(DATA_TASKS, quick=True)))
 @pytest.mark.usefixtures("sandboxes", "unharmed", "data")
 def test_a_cheater_gains_nothing_from_real_data(task: str, agent: str) -> None:
     assert_no_gain(task, agent)
 
 
-@pytest.mark.parametrize(("task", "agent"), cheaters(LAB_TASKS, quick=True))
+@pytest.mark.parametrize(("task", "agent"), list(cheaters(LAB_TASKS, quick=True)))
 @pytest.mark.usefixtures("unharmed")
 def test_a_spec_that_changes_more_than_the_agent_is_refused(task: str, agent: str) -> None:
     verdict = played(task, agent).verdict
@@ -178,23 +188,32 @@ def test_a_spec_that_changes_more_than_the_agent_is_refused(task: str, agent: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "agent"), cheaters(OTHERS + DATA_TASKS, quick=False))
+@pytest.mark.parametrize(("task", "agent"), list(cheaters(OTHERS + DATA_TASKS, quick=False)))
 @pytest.mark.usefixtures("sandboxes", "unharmed", "data")
 def test_every_other_cheater_gains_nothing(task: str, agent: str) -> None:
     assert_no_gain(task, agent)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "agent"), cheaters(LAB_TASKS, quick=False))
+@pytest.mark.parametrize(("task", "agent"), list(cheaters(LAB_TASKS, quick=False)))
 @pytest.mark.usefixtures("sandboxes", "unharmed")
 def test_every_other_cheater_of_a_lab_gains_nothing(task: str, agent: str) -> None:
-    stated = load_folder(SHIPPED / task).task
+    stated = load_folder(task).task
     assert score_of(task, agent) <= 3.5 * stated.noise / abs(stated.ceiling - stated.baseline)
 
 
 @pytest.mark.usefixtures("sandboxes")
-def test_no_process_is_left_behind() -> None:
-    before = programs_of_nobody()
-    for agent in ("stays_behind", "leaves_children", "reads_its_parent"):
-        score_of("battle_of_sexes", agent)
-    assert not programs_of_nobody() - before
+def test_no_process_is_left_behind_by_a_command_or_by_an_artefact() -> None:
+    task = ResearchTask("battle_of_sexes")
+    mark = f"1000.{os.getpid()}"
+    program = f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'])\n\ndef move(mine, theirs): return 'A'"
+    dialogue = task.begin(task.problems("eval")[0], 0)
+    try:
+        dialogue.opening()
+        dialogue.hear(bash(f"(setsid nohup sleep {mark} > /dev/null 2>&1 &); sleep 0.2; pgrep -f sleep"))
+        dialogue.hear(write("strategy.py", program))
+        assert dialogue.hear("validate").score is not None
+        assert dialogue.verdict().score is not None
+    finally:
+        dialogue.close()
+    assert not running(mark)

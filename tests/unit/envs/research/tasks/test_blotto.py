@@ -8,9 +8,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from operant.envs.research.folder import load_folder
 from operant.envs.research.grading import Unfit
 from operant.envs.research.tasks.blotto.generals import SOLDIERS, best_plan, drawn_plans, worth
-from operant.envs.research.folder import SHIPPED, load_folder
 
 
 def mean_score(plan: tuple[int, ...]) -> float:
@@ -39,7 +39,7 @@ def test_no_plan_in_steps_of_twelve_is_better_and_no_move_of_soldiers_helps() ->
 
 
 def test_the_stated_numbers_are_the_optimum_and_the_even_plan() -> None:
-    stated = load_folder(SHIPPED / "blotto").task
+    stated = load_folder("blotto").task
     value, plan = best_plan()
     assert (sum(plan), min(plan) >= 0) == (SOLDIERS, True)
     assert stated.ceiling == pytest.approx(value, abs=1e-5) == mean_score(plan)
@@ -49,7 +49,7 @@ def test_the_stated_numbers_are_the_optimum_and_the_even_plan() -> None:
 def test_the_stated_noise_is_what_seeds_make() -> None:
     _, plan = best_plan()
     scores = [np.sign(np.array(plan) - drawn_plans(2000, seed)).mean() for seed in range(40)]
-    assert np.std(scores) == pytest.approx(load_folder(SHIPPED / "blotto").task.noise, rel=0.35)
+    assert np.std(scores) == pytest.approx(load_folder("blotto").task.noise, rel=0.35)
 
 
 @pytest.mark.parametrize(

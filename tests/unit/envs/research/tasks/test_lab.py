@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.research.folder import SHIPPED
+from operant.envs.research.catalogue import SHIPPED
 from operant.envs.research.grading import Unfit
 from operant.envs.research.kit.lab import Lab, allowed_spec, reported, trained_score
 from operant.errors import OperantError
@@ -38,7 +38,6 @@ def test_what_is_written_anew_means_the_same(tmp_path: Path) -> None:
     ("old", "new", "why"),
     [
         ("max_frame: 15_000", "max_frame: 15_001", "env.max_frame"),
-        ("num_envs: 4", "num_envs: 128", "env.num_envs"),
         ("CartPole-v1", "CartPole-v0", "env.name"),
         ("hidden: [16]", "hidden: [257]", "256 units"),
         ("hidden: [16]", "hidden: [16, 16, 16, 16, 16]", "4 layers"),
@@ -50,6 +49,12 @@ def test_what_may_not_be_changed_is_named(old: str, new: str, why: str) -> None:
     assert old in TEXT
     with pytest.raises(Unfit, match=why):
         allowed_spec(TEXT.replace(old, new), START)
+
+
+def test_environments_are_limited_in_number() -> None:
+    text = TEXT.replace("num_envs: 4", "num_envs: 128").replace("time_horizon: 256", "time_horizon: 16")
+    with pytest.raises(Unfit, match=r"env\.num_envs may be 64 at most"):
+        allowed_spec(text, START)
 
 
 def test_another_algorithm_of_the_deep_engine_may_be_taken_but_no_language_model() -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from operant.envs.research.folder import load_folder
 from operant.envs.research.grading import Unfit
 from operant.envs.research.kit.matches import checked_table
 from operant.envs.research.kit.repeated import (
@@ -20,7 +21,6 @@ from operant.envs.research.kit.repeated import (
     play,
     tables,
 )
-from operant.envs.research.folder import SHIPPED, load_folder
 
 GAMES = ("battle_of_sexes", "prisoners_dilemma")
 SMALL = Game(
@@ -58,7 +58,7 @@ def test_a_strategy_that_looks_at_its_own_past_as_well_is_no_better() -> None:
 
 @pytest.mark.parametrize("task", GAMES)
 def test_the_stated_ceiling_is_the_optimum_and_the_baseline_the_better_constant(task: str) -> None:
-    game, stated = game_of(task), load_folder(SHIPPED / task).task
+    game, stated = game_of(task), load_folder(task).task
     best, plan = best_response(game)
     constants = [expected(game, from_table(game, move * 5)) for move in game.moves]
     of_tables = [expected(game, from_table(game, table)) for table in tables(game)]
@@ -70,7 +70,7 @@ def test_the_stated_ceiling_is_the_optimum_and_the_baseline_the_better_constant(
 
 @pytest.mark.parametrize("task", GAMES)
 def test_play_scatters_around_what_is_expected_by_the_stated_noise(task: str) -> None:
-    game, stated = game_of(task), load_folder(SHIPPED / task).task
+    game, stated = game_of(task), load_folder(task).task
     table = from_table(game, game.moves[0] * 5)
     scores = [play(game, lambda pasts: [table(*past) for past in pasts], 1000, seed) for seed in range(12)]
     assert np.mean(scores) == pytest.approx(expected(game, table), abs=3 * stated.noise / 12**0.5)

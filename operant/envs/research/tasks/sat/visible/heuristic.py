@@ -2,4 +2,5 @@
 
 
 def choose(formula):
+    """The first variable that is left, set to true."""
     return min(abs(literal) for clause in formula for literal in clause)
