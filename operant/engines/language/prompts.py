@@ -42,6 +42,21 @@ def conversation(turns: Sequence[Mapping[str, str]], policy: Policy) -> str:
     return str(policy.tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))  # pyright: ignore[reportArgumentType]
 
 
+def spoken(turns: Sequence[Mapping[str, str]], policy: Policy, template: Template = "auto") -> str:
+    """Turns of a conversation as the policy reads them: by its chat template, or their plain words one after the other.
+
+    Plain words are those that a problem of the same system text and prompt is made of, so that one turn reads alike.
+    """
+    if policy.has_chat_template if template == "auto" else template == "chat":
+        return conversation(turns, policy)
+    told = ""
+    for before, turn in zip((None, *turns), turns, strict=False):
+        if before is not None and not told.endswith("\n"):
+            told += "\n\n" if before["role"] == "system" else "\n"
+        told += turn["content"]
+    return told
+
+
 def encode(text: str, policy: Policy) -> tuple[int, ...]:
     """Tokens of a text, with the begin-of-text token exactly once where the model has one."""
     ids = tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)

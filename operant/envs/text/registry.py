@@ -3,7 +3,8 @@
 * `gsm8k`: a name of the table below;
 * `problems.jsonl`: a file of one's own, the task `jsonl` with this `path`;
 * `my_module:MyTask`: a class by its import path;
-* `mine`: a name in the entry-point group `operant.tasks` of an installed package.
+* `mine`: a name in the entry-point group `operant.tasks` of an installed package;
+* `verifiers:ID`: an environment of the package verifiers, which plays and judges its problems itself.
 
 Nothing of a task is loaded before it is asked for.
 """
@@ -25,6 +26,7 @@ from operant.errors import UsageError
 GROUP = "operant.tasks"
 FILES = (".jsonl", ".jsonl.gz")
 HERE = "operant.envs.text"
+GUESTS = "verifiers:"
 
 TASKS: dict[str, tuple[str, str]] = {
     "arithmetic": (f"{HERE}.arithmetic:Arithmetic", "sums, differences, products, the multiplication table"),
@@ -60,6 +62,10 @@ def make_task(name: str, arguments: Mapping[str, Any], label: str | None = None)
     if name.endswith(FILES):
         given = {"path": name, **given}
     kind = class_of(name)
+    if name.startswith(GUESTS):
+        from operant.envs.verifiers.task import own_and_handed_on
+
+        given = own_and_handed_on(name, given)
     _refuse_unknown_arguments(name, kind, given)
     try:
         task = kind(**given)
@@ -89,6 +95,8 @@ def accepted_arguments(kind: type[Task]) -> dict[str, inspect.Parameter]:
 def class_of(name: str) -> type[Task]:
     """The class behind a task's name."""
     name = "jsonl" if name.endswith(FILES) else name
+    if name.startswith(GUESTS):
+        return _imported(name, "operant.envs.verifiers.task:VerifiersTask")
     installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
     if name in TASKS:
         return _imported(name, TASKS[name][0])
