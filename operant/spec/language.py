@@ -137,6 +137,30 @@ class PartSpec(Closed):
     )
 
 
+class DialogueSpec(Closed):
+    """Tasks of many turns: how long they may go on, what they earn, and how they are learnt from."""
+
+    turns: int | None = Field(
+        default=None, ge=1, le=100_000, description="Most turns of a rollout; null for each task's own limit."
+    )
+    strategy: Literal["interleaved", "branching"] = Field(
+        default="interleaved",
+        description="Learn from a rollout as one sample whose answers of the world are masked, or from every turn "
+        "as a sample of its own.",
+    )
+    reward: Literal["final", "best", "delta"] = Field(
+        default="final",
+        description="Learn from the hidden score at the end, from the best validated one, or from the sum of "
+        "improvements between validations.",
+    )
+    fault_penalty: float = Field(
+        default=0.0, ge=0, le=1, description="What a turn costs that is no valid action, taken off the reward."
+    )
+    fault_limit: float = Field(default=0.1, ge=0, le=1, description="The most that faults of one rollout cost.")
+    concurrency: int = Field(default=8, ge=1, le=4096, description="Rollouts under way at once, each in its own world.")
+    keep_ids: bool = Field(default=False, description="Keep the tokens of every turn in the record of episodes.")
+
+
 class TextSpec(Closed):
     """The task in words: its arguments, or a mixture of tasks, and how answers are judged."""
 
@@ -163,6 +187,7 @@ class TextSpec(Closed):
         le=86_400,
         description="Seconds for the completions of a call, and then for their verdicts; what is late is left out.",
     )
+    dialogue: DialogueSpec = Field(default_factory=DialogueSpec, description="Of tasks of many turns.")
 
 
 class RaySpec(Closed):

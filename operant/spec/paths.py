@@ -17,7 +17,17 @@ from operant.spec.algorithms import ALGORITHMS
 from operant.spec.document import KeyPath, lookup
 from operant.spec.fields import Closed, Linear
 from operant.spec.kinds import Kind, kind_of
-from operant.spec.language import LmOptimizerSpec, LoraSpec, ModelSpec, PartSpec, RaySpec, TextSpec, TinySpec, VllmSpec
+from operant.spec.language import (
+    DialogueSpec,
+    LmOptimizerSpec,
+    LoraSpec,
+    ModelSpec,
+    PartSpec,
+    RaySpec,
+    TextSpec,
+    TinySpec,
+    VllmSpec,
+)
 from operant.spec.memories import MEMORIES
 from operant.spec.nets import NETS
 from operant.spec.optimizers import OptimizerSpec
@@ -43,6 +53,7 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("model", "vllm"): VllmSpec,
     ("text",): TextSpec,
     ("text", "mixture"): PartSpec,
+    ("text", "dialogue"): DialogueSpec,
     ("warmup",): WarmupSpec,
     ("ray",): RaySpec,
     ("optimizer",): OptimizerSpec,

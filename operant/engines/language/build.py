@@ -17,6 +17,7 @@ from operant.engines.language.learner import Learner
 from operant.engines.language.ledger import Witness
 from operant.engines.language.lessons import chosen_groups
 from operant.engines.language.model import Policy, check_vocabulary, load_policy
+from operant.engines.language.pack import Sample
 from operant.engines.language.pulse import TRAINER
 from operant.engines.language.ranks import Ranks
 from operant.engines.language.rollout import Group, Rounds
@@ -48,6 +49,7 @@ class Lab:
     learner: Learner
     pipeline: Pipeline | None = None
     tracker: Tracker = field(default_factory=Tracker)
+    demonstrations: dict[str, list[Sample]] = field(default_factory=dict)
 
     @property
     def witness(self) -> Witness:
@@ -95,8 +97,8 @@ class Lab:
         groups = pipeline.collect(tracker.updates)
         timing.seconds["wait"] += time.perf_counter() - begun
         for answer in (answer for group in groups for answer in group.answers):
-            timing.tokens += len(answer.completion.tokens)
-            tracker.add({"rollout/staleness": float(tracker.updates - answer.completion.version)})
+            timing.tokens += answer.length
+            tracker.add({"rollout/staleness": float(tracker.updates - answer.version)})
         tracker.add_groups(groups)
         return groups
 

@@ -30,11 +30,15 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt in tokens; `stop` are texts after which generation ends."""
+    """A prompt in tokens; `stop` are texts after which generation ends.
+
+    Prompts of the same tokens get the same completions under one seed, unless their `salt` differs.
+    """
 
     tokens: tuple[int, ...]
     max_tokens: int
     stop: tuple[str, ...] = ()
+    salt: int = 0
 
 
 @dataclass(frozen=True)

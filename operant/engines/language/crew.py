@@ -16,6 +16,7 @@ from operant.engines.language.pipeline import Pipeline
 from operant.engines.language.ranks import Ranks
 from operant.engines.language.rollout import Judges, Rounds
 from operant.engines.language.sharing import shared
+from operant.engines.language.stage import engage, one_turn_tasks
 from operant.envs.text.mixture import Course
 from operant.envs.text.pool import Verifiers
 from operant.run.seeding import Seeds
@@ -42,7 +43,7 @@ def hire(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witn
             rounds = _local_rounds(spec, policy, course, witness, stack)
             pipeline = None
             if settings_of(spec).staleness:
-                writer = _copied(spec, policy, rounds.verifiers, witness)
+                writer = _copied(spec, policy, rounds.verifiers, witness, course)
                 pipeline = _pipeline(spec, seeds, course, [writer], witness, stack)
             yield Crew(rounds, pipeline)
 
@@ -50,19 +51,19 @@ def hire(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witn
 def _local_rounds(spec: Spec, policy: Policy, course: Course, witness: Witness, stack: ExitStack) -> Rounds:
     """Rounds on the trainer's own weights."""
     text = text_of(spec)
-    verifiers = Verifiers([part.task for part in course.parts], text.workers, text.seconds)
+    verifiers = Verifiers(one_turn_tasks(course.tasks), text.workers, text.seconds)
     stack.callback(verifiers.close)
     generator = shared(build_generator(policy, model_of(spec)), Ranks())
     stack.callback(generator.close)
     lane = "examiner" if settings_of(spec).staleness else "generator"
-    return _rounds(spec, policy, generator, verifiers, witness, lane)
+    return _rounds(spec, policy, generator, verifiers, witness, lane, course)
 
 
-def _copied(spec: Spec, policy: Policy, verifiers: Judges, witness: Witness) -> Rounds:
+def _copied(spec: Spec, policy: Policy, verifiers: Judges, witness: Witness, course: Course) -> Rounds:
     """Rounds on a copy of the weights, for a thread of their own."""
     own = copy.deepcopy(policy)
     generator = TorchGenerator(own, slots=model_of(spec).slots, graphs=False)
-    return _rounds(spec, own, generator, verifiers, witness, "generator")
+    return _rounds(spec, own, generator, verifiers, witness, "generator", course)
 
 
 def _on_ray(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witness, stack: ExitStack) -> Crew:
@@ -71,29 +72,46 @@ def _on_ray(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: W
     from operant.engines.language.replicas import Replicas
 
     cluster = stack.enter_context(open_cluster(spec, witness))
-    verifiers = cluster.judges([part.task.recipe for part in course.parts])
+    verifiers = cluster.judges([task.recipe for task in one_turn_tasks(course.tasks)])
     stack.callback(verifiers.close)
     writers = cluster.writers(spec, seeds)
     if not settings_of(spec).staleness:
         together = Replicas(writers, policy)
         stack.callback(together.close)
-        return Crew(_rounds(spec, policy, together, verifiers, witness, "generator"))
+        return Crew(_rounds(spec, policy, together, verifiers, witness, "generator", course))
     generator = build_generator(policy, model_of(spec))
     stack.callback(generator.close)
     ahead = [
         # A tokenizer serves one thread at a time.
-        _rounds(spec, replace(policy, tokenizer=copy.deepcopy(policy.tokenizer)), each, verifiers, witness, each.name)
+        _rounds(
+            spec,
+            replace(policy, tokenizer=copy.deepcopy(policy.tokenizer)),
+            each,
+            verifiers,
+            witness,
+            each.name,
+            course,
+        )
         for each in writers
     ]
     pipeline = _pipeline(spec, seeds, course, ahead, witness, stack)
-    return Crew(_rounds(spec, policy, generator, verifiers, witness, "examiner"), pipeline)
+    return Crew(_rounds(spec, policy, generator, verifiers, witness, "examiner", course), pipeline)
 
 
-def _rounds(spec: Spec, policy: Policy, generator: Generator, verifiers: Judges, witness: Witness, lane: str) -> Rounds:
+def _rounds(
+    spec: Spec,
+    policy: Policy,
+    generator: Generator,
+    verifiers: Judges,
+    witness: Witness,
+    lane: str,
+    course: Course,
+) -> Rounds:
     text, settings = text_of(spec), settings_of(spec)
     rounds = Rounds(
         policy, generator, verifiers, model_of(spec).template, text.max_tokens, settings.overlong, witness, lane
     )
+    engage(rounds, course.tasks, text.dialogue)
     if hasattr(generator, "beat"):
         setattr(generator, "beat", rounds.pulse.beat)  # noqa: B010 (the protocol does not ask for it)
     return rounds

@@ -13,6 +13,7 @@ from operant.engines.language.completion import Generator, Sampling
 from operant.engines.language.model import Policy, load_policy
 from operant.engines.language.prompts import Template
 from operant.engines.language.rollout import Group, Rounds, as_episodes
+from operant.engines.language.stage import engage, one_turn_tasks
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.registry import accepted_arguments, class_of, make_task
@@ -20,7 +21,7 @@ from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 from operant.run.episode import Episode
 from operant.run.progress import Progress
-from operant.spec.language import ModelSpec, PartSpec
+from operant.spec.language import DialogueSpec, ModelSpec, PartSpec
 from operant.spec.schema import Spec
 
 PORTION = 256
@@ -170,12 +171,13 @@ def examiner(candidate: Candidate, paper: Paper) -> Iterator[Examiner]:
     tasks = make_tasks(paper, candidate.spec)
     policy = candidate.policy()
     generator = candidate.generator(policy)
-    verifiers = Verifiers(tasks, paper.workers)
+    verifiers = Verifiers(one_turn_tasks(tasks), paper.workers)
     spec = candidate.spec
     longest = spec.env.text.max_tokens if spec and spec.env.text else None
     overlong = getattr(spec.agent.algorithm, "overlong", "keep") if spec else "keep"
     try:
         rounds = Rounds(policy, generator, verifiers, candidate.template, longest, overlong)
+        engage(rounds, tasks, spec.env.text.dialogue if spec and spec.env.text else DialogueSpec())
         asks = Examiner(policy, rounds, tasks, paper)
         asks.check()
         yield asks

@@ -153,7 +153,7 @@ class _Batch:
         # Prompts of the same tokens are of one kind, named by the first of them, and are read once.
         first: dict[tuple[int, ...], int] = {}
         self.kinds = [first.setdefault(prompt.tokens, number) for number, prompt in enumerate(prompts)]
-        self.keys = {kind: prompt_key(sampling.seed, tokens) for tokens, kind in first.items()}
+        self.keys = [prompt_key(sampling.seed, prompt) for prompt in prompts]
         self.to_begin = Counter(self.kinds[job.prompt] for job in self.waiting)
         self.read: dict[int, tuple[Prefilled, int]] = {}
         self.done: list[list[Completion | None]] = [[None] * sampling.n for _ in prompts]
@@ -264,7 +264,7 @@ class _Batch:
         kinds = [self.kinds[job.prompt] for job in jobs]
         self._prefill(kinds)
         device, prompts = self.owner.device, [self.prompts[job.prompt] for job in jobs]
-        keys = [self.keys[kind] + job.index for kind, job in zip(kinds, jobs, strict=True)]
+        keys = [self.keys[job.prompt] + job.index for job in jobs]
         chance = torch.from_numpy(chances(keys, max(prompt.max_tokens for prompt in prompts))).to(device)
         lengths = torch.tensor([len(prompt.tokens) for prompt in prompts], device=device)
         limits = torch.tensor([prompt.max_tokens for prompt in prompts], device=device)

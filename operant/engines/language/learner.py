@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +140,11 @@ class Learner:
     def learn(self, groups: Sequence[Group], at: Progress, budget: int, gold: Sequence[Sample] = ()) -> Report:
         """Take a round's gradient steps, from where a run of `budget` frames now is; `gold` is imitated beside it."""
         settings, update, share = self.settings, at.updates, at.frames / budget
-        lessons = lessons_of(groups, settings)
-        if not lessons:
+        answers = lessons_of(groups, settings)
+        if not answers:
             return Report()
         size = settings.step_size
-        steps = [self._step(lessons[at : at + size]) for at in range(0, len(lessons), size)]
+        steps = [self._step(list(chain(*answers[at : at + size]))) for at in range(0, len(answers), size)]
         several = len(steps) * settings.training_epoch > 1
         self._prepare([piece for step in steps for piece in step.pieces], several)
         sums: defaultdict[str, float] = defaultdict(float)
@@ -168,7 +169,7 @@ class Learner:
 
     def _imitate(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
         """Add the gradients of the mean negative log-probability of given completions; returns this process's share."""
-        total = sum(len(sample.completion) for sample in samples)
+        total = sum(len(sample.places) for sample in samples)
         summed = 0.0
         for batch, counts in self._batches(samples):
             loss = -self.scorer(batch, 1.0)[0].sum() * counts / total
@@ -220,7 +221,7 @@ class Learner:
             drawn = [value for index in batch.samples for value in lessons[index].logprobs]
             generator = torch.tensor(drawn, dtype=torch.float32, device=self.device)
             pieces.append(Piece(batch, weight, advantages[batch.owner], generator))
-        tokens = sum(len(lesson.sample.completion) for lesson in lessons)
+        tokens = sum(len(lesson.sample.places) for lesson in lessons)
         return Step(pieces, Normaliser(tokens, len(lessons)))
 
     def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:

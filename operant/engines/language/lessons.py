@@ -9,7 +9,7 @@ import numpy as np
 
 from operant.engines.language.credit import credit
 from operant.engines.language.pack import Sample
-from operant.engines.language.rollout import Answer, Group
+from operant.engines.language.rollout import Answer, Group, Step
 from operant.spec.rlvr import VerifiedAlgorithm
 
 
@@ -22,20 +22,48 @@ class Lesson:
     advantage: float
 
 
-def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Lesson]:
-    """The lessons of a round: groups that teach, credited; completions that were cut off only if the spec says so."""
+def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[list[Lesson]]:
+    """The lessons of a round, by answers: groups that teach, credited; what was cut off only if the spec says so."""
     chosen = chosen_groups(groups, settings)
-    answers = [(group, answer) for group in chosen for answer in group.answers]
+    answers = [answer for group in chosen for answer in group.answers]
     if not answers:
         return []
-    rewards = np.array([answer.reward for _, answer in answers])
+    rewards = np.array([answer.reward for answer in answers])
     numbers = np.repeat(np.arange(len(chosen)), [len(group.answers) for group in chosen])
     advantages = credit(settings.credit, rewards, numbers, settings.scale).advantages
     return [
-        Lesson(Sample(group.prompt.tokens, answer.completion.tokens), answer.completion.logprobs, float(advantage))
-        for (group, answer), advantage in zip(answers, advantages, strict=True)
+        [Lesson(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
+        for answer, advantage in zip(answers, advantages, strict=True)
         if _is_learnt(answer, settings)
     ]
+
+
+def samples_of(answer: Answer) -> list[tuple[Sample, tuple[float, ...]]]:
+    """What an answer gives to learn from, with the generator's log-probabilities: a sample for every step.
+
+    Steps of an `interleaved` answer whose prompt goes on exactly where the step before ended are one sample, in which
+    what others said is read but not learnt; where the tokens do not go on exactly, a new sample begins.
+    """
+    samples: list[tuple[Sample, tuple[float, ...]]] = []
+    for step in answer.steps:
+        completion = step.completion
+        if not completion.tokens:
+            continue
+        if answer.interleaved and samples and (longer := _extended(samples[-1][0], step)) is not None:
+            samples[-1] = longer, samples[-1][1] + completion.logprobs
+        else:
+            samples.append((Sample(step.prompt, completion.tokens), completion.logprobs))
+    return samples
+
+
+def _extended(sample: Sample, step: Step) -> Sample | None:
+    """The sample gone on by a step, if the step's prompt begins with all of the sample."""
+    so_far = sample.prompt + sample.completion
+    if step.prompt[: len(so_far)] != so_far:
+        return None
+    said = sample.completion + step.prompt[len(so_far) :]
+    written = range(len(said), len(said) + len(step.completion.tokens))
+    return Sample(sample.prompt, said + step.completion.tokens, (*sample.places, *written))
 
 
 def chosen_groups(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Group]:
@@ -48,4 +76,4 @@ def chosen_groups(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[
 
 def _is_learnt(answer: Answer, settings: VerifiedAlgorithm) -> bool:
     cut_off = settings.overlong == "mask" and answer.completion.finish == "length"
-    return bool(answer.completion.tokens) and not cut_off
+    return answer.length > 0 and not cut_off

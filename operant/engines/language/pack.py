@@ -18,10 +18,19 @@ SHARED_LENGTH = 512
 
 @dataclass(frozen=True)
 class Sample:
-    """A prompt and a completion in tokens."""
+    """A prompt and a completion in tokens.
+
+    Where not all of the completion was written by the policy, `learnt` has the places of the tokens that were.
+    """
 
     prompt: tuple[int, ...]
     completion: tuple[int, ...]
+    learnt: tuple[int, ...] | None = None
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The places of the tokens that are learnt from."""
+        return range(len(self.completion)) if self.learnt is None else self.learnt
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class Batch:
     """Rows for one pass of the model.
 
     `tokens` and `positions` are [rows, length]; `mask` is None for plain causal rows, else [rows, 1, length, length]
-    and true where a token may look. The T completion tokens stand one sample after the other in the order of
+    and true where a token may look. The T tokens to learn from stand one sample after the other in the order of
     `samples`, the samples' numbers in the list that was given: `at` says which flat place of the rows predicts
     each of them, `targets` which token it is, and `owner` to which sample it belongs.
     """
@@ -113,10 +122,11 @@ def _batch(rows: list[_Row], samples: Sequence[Sample], pad_id: int) -> Batch:
         start, line = number * length, list(row.prompt)
         place, part = list(range(len(line))), [0] * len(line)
         for which, index in enumerate(row.samples, 1):
-            completion = samples[index].completion
-            at += [start + len(row.prompt) - 1, *range(start + len(line), start + len(line) + len(completion) - 1)]
-            targets += completion
-            owner += [index] * len(completion)
+            completion, places = samples[index].completion, samples[index].places
+            before = [start + len(row.prompt) - 1, *range(start + len(line), start + len(line) + len(completion) - 1)]
+            at += [before[place] for place in places]
+            targets += [completion[place] for place in places]
+            owner += [index] * len(places)
             place += range(len(row.prompt), len(row.prompt) + len(completion) - 1)
             part += [which] * (len(completion) - 1)
             line += completion[:-1]

@@ -28,13 +28,17 @@ def render(problem: Problem, policy: Policy, template: Template = "auto") -> Pro
 
 def as_text(problem: Problem, policy: Policy, template: Template = "auto") -> str:
     """The text whose tokens are the prompt of a problem, up to the answer's beginning."""
+    return _chat_text(problem, policy) if speaks_chat(policy, template) else _raw_text(problem)
+
+
+def speaks_chat(policy: Policy, template: Template) -> bool:
+    """Whether prompts are wrapped in the model's chat template."""
     if template == "chat" and not policy.has_chat_template:
         raise UsageError(
             f"model {policy.name} has no chat template, so it would be shown marks that it has never seen",
             remedy="set the prompt template to auto or raw",
         )
-    chat = policy.has_chat_template if template == "auto" else template == "chat"
-    return _chat_text(problem, policy) if chat else _raw_text(problem)
+    return policy.has_chat_template if template == "auto" else template == "chat"
 
 
 def conversation(turns: Sequence[Mapping[str, str]], policy: Policy) -> str:

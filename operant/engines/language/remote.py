@@ -46,9 +46,9 @@ class RemoteGenerator:
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
         """`sampling.n` completions of each prompt, in the order of the prompts."""
         check_sampling(sampling)
-        alike: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
+        alike: dict[tuple[int, tuple[str, ...], int], list[int]] = defaultdict(list)
         for number, prompt in enumerate(prompts):
-            alike[prompt.max_tokens, prompt.stop].append(number)
+            alike[prompt.max_tokens, prompt.stop, prompt.salt].append(number)
         parts = [
             numbers[start : start + PROMPTS_AT_ONCE]
             for numbers in alike.values()
@@ -159,7 +159,7 @@ def _body(served: str, tokens: Sequence[Sequence[int]], like: Prompt, sampling: 
         "n": sampling.n,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
-        "seed": sampling.seed,
+        "seed": sampling.seed + like.salt,
         "logprobs": 0,
         "return_token_ids": True,
     }

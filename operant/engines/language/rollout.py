@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -18,12 +19,43 @@ from operant.run.progress import Progress
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One completion and what it was judged to be worth; `reward` is what is learnt from."""
+class Step:
+    """One call of the policy: the tokens that it was asked with, and what it wrote."""
 
+    prompt: tuple[int, ...]
     completion: Completion
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a policy wrote, in one step or in many, and what that was judged to be worth; `reward` is learnt from.
+
+    `turns` are the words of a dialogue, which is learnt from as one sample if it is `interleaved`, and which was `cut`
+    if it did not come to its own end. It `took` so many seconds.
+    """
+
+    steps: tuple[Step, ...]
     verdict: Verdict
     reward: float
+    turns: tuple[Turn, ...] = ()
+    interleaved: bool = False
+    cut: bool = False
+    took: float | None = None
+
+    @property
+    def completion(self) -> Completion:
+        """What was written last."""
+        return self.steps[-1].completion
+
+    @property
+    def length(self) -> int:
+        """All tokens that were written."""
+        return sum(len(step.completion.tokens) for step in self.steps)
+
+    @property
+    def version(self) -> int:
+        """The updates of the oldest weights that wrote a part of it."""
+        return min(step.completion.version for step in self.steps)
 
 
 class Judges(Protocol):
@@ -59,7 +91,7 @@ class Group:
     @property
     def version(self) -> int:
         """The updates of the oldest weights that wrote an answer; without answers it is as good as new."""
-        return min((answer.completion.version for answer in self.answers), default=2**62)
+        return min((answer.version for answer in self.answers), default=2**62)
 
     @property
     def rewards(self) -> list[float]:
@@ -80,8 +112,16 @@ class Timing:
     tokens: int = 0
 
 
+class Player(Protocol):
+    """Plays problems that one answer does not settle."""
+
+    def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
+        """A group of `sampling.n` rollouts of each problem, in the order of the problems."""
+        ...
+
+
 class Rounds:
-    """Answers problems with a generator and judges the answers.
+    """Answers problems with a generator and judges the answers; tasks named in `players` are played by others.
 
     `overlong` is what becomes of completions that were cut off by their length: judged as they are
     ("keep", and "mask", which the learner attends to), or worth nothing ("zero").
@@ -110,9 +150,37 @@ class Rounds:
         self.judges = "verifiers" if lane == "generator" else f"verifiers of {lane}"
         self.pulse = self.witness.watch.pulse(lane)
         self.judging = self.witness.watch.pulse(self.judges)
+        self.players: dict[str, Player] = {}
 
     def play(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
         """A group of `sampling.n` judged answers to each problem; `places` are the prompts' in the course."""
+        guests = [index for index, problem in enumerate(problems) if problem.task in self.players]
+        if guests:
+            return self._placed(self._by_players(problems, sampling, places, guests), places)
+        return self._placed(self._answered(problems, sampling, places), places)
+
+    def _by_players(
+        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int], guests: Sequence[int]
+    ) -> list[Group]:
+        """Groups of problems some of which have players of their own, in the order of the problems."""
+        here = [index for index in range(len(problems)) if index not in set(guests)]
+        found: dict[int, Group] = {}
+        if here:
+            own = self._answered(
+                [problems[index] for index in here], sampling, [places[index] for index in here if places]
+            )
+            found |= dict(zip(here, own, strict=True))
+        for player in dict.fromkeys(self.players[problems[index].task] for index in guests):
+            theirs = [index for index in guests if self.players[problems[index].task] is player]
+            found |= dict(zip(theirs, player.play([problems[index] for index in theirs], sampling), strict=True))
+        for index in guests if places else ():
+            group = found[index]
+            tokens = sum(answer.length for answer in group.answers)
+            self.witness.ledger.note(places[index], "generated", tokens=tokens, by=self.lane)
+        return [found[index] for index in range(len(problems))]
+
+    def _answered(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int]) -> list[Group]:
+        """Groups of problems that are answered at once and judged by verifiers."""
         begun = time.perf_counter()
         prompts = [self.prompt(problem) for problem in problems]
         written = self._written(problems, prompts, sampling, places)
@@ -125,7 +193,11 @@ class Rounds:
             for problem, prompt, row in zip(problems, prompts, written, strict=True)
         ]
         self.timing.seconds["verify"] += time.perf_counter() - generated
-        return self._placed(groups, places)
+        return groups
+
+    def span(self, name: str, **facts: object) -> AbstractContextManager[object]:
+        """A span of the trace in this lane."""
+        return self.witness.trace.span(name, self.lane, **facts)
 
     def _written(
         self, problems: Sequence[Problem], prompts: Sequence[Prompt], sampling: Sampling, places: Sequence[int]
@@ -177,7 +249,7 @@ class Rounds:
     ) -> Group:
         pairs = list(zip(completions, verdicts, strict=True))
         answers = tuple(
-            Answer(completion, verdict, self._reward(completion, verdict))
+            Answer((Step(prompt.tokens, completion),), verdict, self._reward(completion, verdict))
             for completion, verdict in pairs
             if verdict.score is not None
         )
@@ -189,7 +261,10 @@ class Rounds:
 
 
 def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words: bool = True) -> list[Episode]:
-    """The records of a group's answers, with prompt and completion if `words`; failed judging has no score."""
+    """The records of a group's answers, with prompt and completion if `words`; failed judging has no score.
+
+    Dialogues keep their words always: they are few, dear and long to come by.
+    """
     asked = (Turn("user", group.problem.prompt, len(group.prompt.tokens)),) if words else ()
     episodes = [_episode(group.problem, asked, answer, split, seed, at) for answer in group.answers]
     for note in group.errors:
@@ -203,18 +278,24 @@ def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words:
 def _episode(
     problem: Problem, asked: tuple[Turn, ...], answer: Answer, split: str, seed: int | None, at: Progress
 ) -> Episode:
-    completion = answer.completion
-    length = len(completion.tokens)
+    completion, length = answer.completion, answer.length
     said = (*asked, Turn("assistant", completion.text, length, reward=answer.reward)) if asked else ()
     return Episode(
         env=problem.task,
         split=split,
         seed=seed,
         at=at,
-        score=answer.reward,
+        score=answer.verdict.score if answer.turns else answer.reward,
         length=length,
-        ended="truncated" if completion.finish == "length" else "terminated",
-        parts={**answer.verdict.parts, "version": float(completion.version)},
-        turns=said,
+        ended="truncated" if answer.cut or completion.finish == "length" else "terminated",
+        parts=_parts(answer),
+        turns=answer.turns or said,
         item=problem.id,
+        version=answer.version,
+        took=answer.took,
     )
+
+
+def _parts(answer: Answer) -> dict[str, float]:
+    """The verdict's numbers, and of a dialogue what was learnt from."""
+    return {**answer.verdict.parts, "reward": answer.reward} if answer.turns else dict(answer.verdict.parts)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from operant.engines.language.completion import Sampling
+from operant.engines.language.completion import Prompt, Sampling
 from operant.errors import UsageError
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -28,9 +28,10 @@ def check_sampling(sampling: Sampling) -> None:
         raise UsageError(f"top_k is {sampling.top_k}; 0 takes every token")
 
 
-def prompt_key(seed: int, tokens: Sequence[int]) -> int:
+def prompt_key(seed: int, prompt: Prompt) -> int:
     """A number for a prompt under a seed."""
-    digest = hashlib.blake2b(np.asarray([seed, *tokens], dtype=np.int64).tobytes(), digest_size=8)
+    salted = [seed, *prompt.tokens, -prompt.salt] if prompt.salt else [seed, *prompt.tokens]
+    digest = hashlib.blake2b(np.asarray(salted, dtype=np.int64).tobytes(), digest_size=8)
     return int.from_bytes(digest.digest(), "little")
 
 

@@ -46,14 +46,15 @@ class Tracker:
         self.add({"rollout/errors": len(group.errors) / max(count, 1)}, count)
         for answer in group.answers:
             completion, verdict = answer.completion, answer.verdict
-            self.tokens += len(completion.tokens)
+            self.tokens += answer.length
             shares = {f"rollout/{outcome}": float(verdict.outcome == outcome) for outcome in OUTCOMES}
             self.add(
                 {
                     "train/return": answer.reward,
-                    "train/length": float(len(completion.tokens)),
+                    "train/length": float(answer.length),
                     f"reward/{group.problem.task}": answer.reward,
                     "rollout/truncated": float(completion.finish == "length"),
+                    **({"rollout/turns": float(len(answer.steps))} if answer.turns else {}),
                     **shares,
                     **{f"parts/{key}": value for key, value in verdict.parts.items()},
                 }

@@ -132,7 +132,7 @@ def request(prompt: Prompt, sampling: Sampling, index: int, eos_ids: Sequence[in
         "temperature": 1.0 if sampling.temperature else 0.0,
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
-        "seed": (prompt_key(sampling.seed, prompt.tokens) + index) % CHILD_SEEDS,
+        "seed": (prompt_key(sampling.seed, prompt) + index) % CHILD_SEEDS,
         "max_tokens": prompt.max_tokens,
         "stop": list(prompt.stop),
         "stop_token_ids": list(eos_ids),

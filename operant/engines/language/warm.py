@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from operant.engines.language.build import text_of
+from operant.engines.language.completion import Completion
+from operant.engines.language.lessons import samples_of
+from operant.engines.language.model import Policy
 from operant.engines.language.pack import Sample
-from operant.envs.text.task import Problem
+from operant.engines.language.prompts import Template
+from operant.engines.language.rollout import Answer, Step
+from operant.engines.language.transcript import Transcript
+from operant.envs.text.dialogue import DialogueTask, Played, play_script
+from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 from operant.spec.rlvr import WarmupSpec
 
@@ -28,20 +36,60 @@ def warm_up(lab: Lab, settings: WarmupSpec) -> dict[str, float]:
 
 
 def gold_samples(lab: Lab, problems: Sequence[Problem]) -> list[Sample]:
-    """Gold answers of problems, end of text included, as samples to imitate."""
-    tasks = {part.task.name: part.task for part in lab.course.parts}
-    samples = []
+    """Gold answers of problems, end of text included, as samples to imitate; of dialogues a novice's rollouts."""
+    tasks = {task.name: task for task in lab.course.tasks}
+    samples: list[Sample] = []
     for problem in problems:
-        answer = tasks[problem.task].gold(problem)
-        if answer is None:
-            raise UsageError(
-                f"{problem.id} has no gold answer to learn from",
-                remedy="leave out agent.algorithm.warmup and agent.algorithm.sft_coef",
-            )
-        text = answer.removeprefix(problem.prefix)
-        tokens = [*lab.policy.tokenizer.encode(text, add_special_tokens=False), lab.policy.eos_ids[0]]
-        samples.append(Sample(lab.rounds.prompt(problem).tokens, tuple(tokens)))
+        task = tasks[problem.task]
+        if isinstance(task, DialogueTask):
+            samples += _demonstration(lab, problem, task)
+        else:
+            samples.append(_gold_sample(lab, problem, task))
     return samples
+
+
+def _gold_sample(lab: Lab, problem: Problem, task: Task) -> Sample:
+    answer = task.gold(problem)
+    if answer is None:
+        raise _nothing_to_imitate(problem, "gold answer")
+    said = written(lab.policy, answer.removeprefix(problem.prefix))
+    return Sample(lab.rounds.prompt(problem).tokens, said.tokens)
+
+
+def _demonstration(lab: Lab, problem: Problem, task: DialogueTask) -> list[Sample]:
+    """A rollout of the task's novice, who knows the form of an answer but no good one; played once and kept."""
+    if problem.id not in lab.demonstrations:
+        novice = next((agent for agent in task.agents().values() if agent.kind == "novice"), None)
+        if novice is None:
+            raise _nothing_to_imitate(problem, "novice")
+        settings = text_of(lab.spec).dialogue
+        played = play_script(task, problem, novice, turns=settings.turns)
+        answer = as_answer(played, lab.policy, lab.rounds.template, settings.strategy)
+        lab.demonstrations[problem.id] = [sample for sample, _ in samples_of(answer)]
+    return lab.demonstrations[problem.id]
+
+
+def as_answer(played: Played, policy: Policy, template: Template, strategy: str) -> Answer:
+    """A scripted rollout as if a policy had written it, without log-probabilities."""
+    transcript, steps = Transcript(policy, template, played.opening, strategy == "branching"), []
+    for exchange in played.exchanges:
+        completion = written(policy, exchange.text)
+        steps.append(Step(transcript.tokens, completion))
+        transcript.add(completion, exchange.response.messages)
+    return Answer(tuple(steps), played.verdict, 0.0, interleaved=strategy == "interleaved")
+
+
+def written(policy: Policy, text: str) -> Completion:
+    """A text as a completion that ends by itself."""
+    tokens = policy.tokenizer.encode(text, add_special_tokens=False)
+    return Completion((*tokens, policy.eos_ids[0]), (), text, "stop")
+
+
+def _nothing_to_imitate(problem: Problem, lacking: str) -> UsageError:
+    return UsageError(
+        f"{problem.id} has no {lacking} to learn from",
+        remedy="leave out agent.algorithm.warmup and agent.algorithm.sft_coef",
+    )
 
 
 def _positions(lab: Lab, settings: WarmupSpec, update: int) -> list[int]:

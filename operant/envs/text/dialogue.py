@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from operant.envs.text.task import Problem, Task, Verdict
@@ -137,17 +137,19 @@ class Played:
     """A whole rollout of a scripted policy."""
 
     opening: tuple[Message, ...]
-    exchanges: tuple[Exchange, ...] = field(default=())
-    verdict: Verdict | None = None
+    exchanges: tuple[Exchange, ...]
+    verdict: Verdict
 
 
-def play_script(task: DialogueTask, problem: Problem, agent: Scripted, seed: int = 0) -> Played:
-    """Let a scripted policy play one rollout to its end."""
+def play_script(
+    task: DialogueTask, problem: Problem, agent: Scripted, seed: int = 0, turns: int | None = None
+) -> Played:
+    """Let a scripted policy play one rollout to its end, or for so many turns."""
     dialogue = task.begin(problem, seed)
     try:
         opening = dialogue.opening()
         said, exchanges = list(opening), []
-        for _ in range(task.turns):
+        for _ in range(turns or task.turns):
             text = agent.speak(problem, said)
             response = dialogue.hear(text)
             exchanges.append(Exchange(text, response))

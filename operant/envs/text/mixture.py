@@ -60,6 +60,11 @@ class Course:
         self._block = lru_cache(maxsize=2)(self._plan)
 
     @property
+    def tasks(self) -> list[Task]:
+        """The tasks of the parts."""
+        return [part.task for part in self.parts]
+
+    @property
     def length(self) -> int:
         """How many different problems the course holds."""
         return sum(walk.length for walk in self._walks)

@@ -45,6 +45,7 @@ PLACES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("model", "optimizer"): (*MODEL, "optimizer"),
     ("model", "vllm"): (*MODEL, "vllm"),
     ("text",): ("env", "text"),
+    ("text", "dialogue"): ("env", "text", "dialogue"),
     ("warmup",): ("agent", "algorithm", "warmup"),
     ("ray",): ("meta", "ray"),
 }
