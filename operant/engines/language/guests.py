@@ -6,29 +6,28 @@ answers what they ask, all that came together at once.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from operant.engines.language.completion import Generator, Prompt, Sampling
-from operant.engines.language.ledger import Witness
-from operant.engines.language.model import Policy
-from operant.engines.language.prompts import Template, encode
+from operant.engines.language.completion import Prompt, Sampling
+from operant.engines.language.prompts import encode
 from operant.engines.language.reception import MODEL, Call, Reception, Room
-from operant.engines.language.rollout import Answer, Group, Step, Timing
+from operant.engines.language.rollout import Answer, Group, Rounds, Step
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, Rollout, VerifiersTask
 from operant.errors import OperantError
 from operant.run.episode import Turn
+from operant.spec.language import DialogueSpec
 
 
-@dataclass
+@dataclass(frozen=True)
 class Visit:
-    """One group under way: the `place`-th of its round, at the address with this `number`."""
+    """One group under way: the `place`-th of its round."""
 
     place: int
-    number: int
     problem: Problem
     begun: Begun
     room: Room
@@ -36,149 +35,127 @@ class Visit:
 
 
 class Guests:
-    """Plays problems of verifiers environments (final). Close it.
+    """Plays problems of verifiers environments with the generator of `rounds` (final).
 
-    At most `at_once` rollouts are under way. What is learnt from is drawn as the round says, whatever a guest asks
-    for: another temperature would make its log-probabilities those of another policy.
+    What is learnt from is drawn as the round says, whatever a guest asks for: another temperature would make its
+    log-probabilities those of another policy.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        generator: Generator,
-        tasks: Mapping[str, VerifiersTask],
-        template: Template,
-        max_tokens: int | None,
-        *,
-        at_once: int = 8,
-        interleaved: bool = True,
-        overlong: str = "keep",
-        witness: Witness | None = None,
-        lane: str = "generator",
-    ) -> None:
-        self.policy = policy
-        self.generator = generator
+    def __init__(self, rounds: Rounds, tasks: Mapping[str, VerifiersTask], settings: DialogueSpec) -> None:
+        self.rounds = rounds
         self.tasks = tasks
-        self.at_once = at_once
-        self.interleaved = interleaved
-        self.overlong = overlong
-        self.timing = Timing()
-        self.witness = witness or Witness()
-        self.lane = lane
-        self.pulse = self.witness.watch.pulse(lane)
-        self.reception = Reception(policy, template, max_tokens)
-        self._numbers = 0
+        self.settings = settings
+        self.policy = replace(rounds.policy, tokenizer=copy.deepcopy(rounds.policy.tokenizer))
 
-    def play(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
+    def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
         """A group of `sampling.n` rollouts of each problem, played and judged by their environments."""
-        waiting, visits = deque(enumerate(problems)), dict[int, Visit]()
-        groups: dict[int, Group] = {}
-        words = f"playing {len(problems)} problems of guests"
-        with self.pulse.busy(words), self.witness.trace.span("guests", self.lane, problems=len(problems)):
+        waiting, visits, groups = deque(enumerate(problems)), dict[int, Visit](), dict[int, Group]()
+        rounds, words = self.rounds, f"playing {len(problems)} problems with guests"
+        with (
+            rounds.pulse.busy(words),
+            rounds.span("guests", problems=len(problems)),
+            Reception(self.policy, rounds.template, rounds.max_tokens) as reception,
+        ):
             try:
                 while waiting or visits:
-                    while waiting and (not visits or len(visits) * sampling.n < self.at_once):
-                        visit = self._receive(*waiting.popleft(), sampling)
+                    while waiting and (not visits or (len(visits) + 1) * sampling.n <= self.settings.concurrency):
+                        visit = self._receive(*waiting.popleft(), sampling, reception)
                         visits[visit.place] = visit
-                    self._answer(self.reception.calls(len(visits) * sampling.n), sampling)
-                    self.pulse.beat()
-                    for place in [place for place, visit in visits.items() if self._is_over(visit, sampling)]:
-                        groups[place] = self._group(visits.pop(place), sampling)
+                    self._answer(reception.calls(len(visits) * sampling.n), sampling)
+                    rounds.pulse.beat()
+                    for visit in [visit for visit in visits.values() if _is_over(visit, sampling)]:
+                        groups[visit.place] = self._group(visits.pop(visit.place), sampling)
             finally:
                 for visit in visits.values():
                     visit.begun.drop()
-        return self._noted([groups[place] for place in range(len(problems))], places)
+        return [groups[place] for place in range(len(problems))]
 
-    def close(self) -> None:
-        """Close the address; the guests' processes end with us."""
-        self.reception.close()
-
-    def _receive(self, place: int, problem: Problem, sampling: Sampling) -> Visit:
+    def _receive(self, place: int, problem: Problem, sampling: Sampling, reception: Reception) -> Visit:
         """Begin a group at an address of its own."""
-        self._numbers += 1
         wishes: dict[str, float] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
-        if self.reception.max_tokens is not None:
-            wishes["max_tokens"] = self.reception.max_tokens
-        room, url = self.reception.rooms[self._numbers], self.reception.url(self._numbers)
+        if reception.max_tokens is not None:
+            wishes["max_tokens"] = reception.max_tokens
+        url = reception.open_room(place, place * sampling.n)
         begun = self.tasks[problem.task].begin(problem, sampling.n, url, MODEL, wishes)
-        return Visit(place, self._numbers, problem, begun, room)
+        return Visit(place, problem, begun, reception.rooms[place])
 
     def _answer(self, calls: Sequence[Call], sampling: Sampling) -> None:
         """Write the completions of all calls that wait."""
         if not calls:
             return
-        begun = time.perf_counter()
+        rounds, begun = self.rounds, time.perf_counter()
         try:
-            written = self.generator.generate([call.prompt for call in calls], replace(sampling, n=1, seconds=None))
+            with rounds.span("generate", turns=len(calls)):
+                written = rounds.generator.generate(
+                    [call.prompt for call in calls], replace(sampling, n=1, seconds=None)
+                )
         except BaseException as fault:
             for call in calls:
                 call.answer.set_exception(fault)
             raise
         for call, row in zip(calls, written, strict=True):
             call.answer.set_result(row[0])
-        self.timing.seconds["generate"] += time.perf_counter() - begun
-        self.timing.tokens += sum(len(row[0].tokens) for row in written)
-
-    def _is_over(self, visit: Visit, sampling: Sampling) -> bool:
-        """Whether a group has ended, or has had its time."""
-        return visit.begun.done or (sampling.seconds is not None and time.monotonic() - visit.since > sampling.seconds)
+        rounds.timing.seconds["generate"] += time.perf_counter() - begun
+        rounds.timing.tokens += sum(len(row[0].tokens) for row in written)
 
     def _group(self, visit: Visit, sampling: Sampling) -> Group:
         """What a group came to; rollouts that ended in an error are left out, and counted."""
-        rollouts = self._rollouts(visit, sampling)
-        del self.reception.rooms[visit.number]
-        rollouts.sort(key=lambda each: visit.room.number(each.session))
-        answers = [self._judged(each, visit) for each in rollouts]
-        first = next((step.prompt for steps, _ in answers for step in steps), ())
-        prompt = Prompt(first or encode(visit.problem.prompt, self.policy), self.reception.max_tokens or 0)
-        took = time.monotonic() - visit.since
-        return Group(
-            visit.problem,
-            prompt,
-            tuple(
-                self._as_answer(steps, each, took)
-                for steps, each in answers
-                if each.verdict.score is not None and steps
-            ),
-            tuple(each.verdict.note for steps, each in answers if each.verdict.score is None),
+        rollouts = sorted(_rollouts(visit, sampling), key=lambda each: visit.room.number(each.session))
+        pairs = [(each, visit.room.steps(each.session)) for each in rollouts]
+        first = next((step.prompt for _, steps in pairs for step in steps), ())
+        prompt = Prompt(
+            first or encode(visit.problem.prompt, self.policy), self.rounds.max_tokens or self.policy.context
+        )
+        answers = tuple(
+            self._as_answer(each, steps, time.monotonic() - visit.since)
+            for each, steps in pairs
+            if each.verdict.score is not None and steps
+        )
+        return Group(visit.problem, prompt, answers, tuple(note for pair in pairs if (note := _trouble(*pair))))
+
+    def _as_answer(self, rollout: Rollout, steps: tuple[Step, ...], took: float) -> Answer:
+        score = rollout.verdict.score or 0.0
+        too_long = self.rounds.overlong == "zero" and steps[-1].completion.finish == "length"
+        return Answer(
+            steps=steps,
+            verdict=rollout.verdict,
+            reward=0.0 if too_long else score,
+            turns=_turns(rollout, steps, self.settings.keep_ids),
+            interleaved=self.settings.strategy == "interleaved",
+            cut=rollout.truncated,
+            took=round(took, 4),
         )
 
-    def _rollouts(self, visit: Visit, sampling: Sampling) -> list[Rollout]:
-        if not visit.begun.done:
-            visit.begun.drop()
-            return [Rollout("", None, error=f"no rollout within {sampling.seconds or 0:g} s")] * sampling.n
-        try:
-            return visit.begun.rollouts()
-        except OperantError as fault:
-            return [Rollout("", None, error=fault.cause)] * sampling.n
 
-    def _judged(self, rollout: Rollout, visit: Visit) -> tuple[tuple[Step, ...], Rollout]:
-        """A rollout with its calls; one without any has nothing that could be learnt from, and is an error."""
-        steps = visit.room.steps(rollout.session)
-        if rollout.verdict.score is not None and not steps:
-            return steps, replace(rollout, error="the environment gave a reward without asking the policy")
-        return steps, rollout
-
-    def _as_answer(self, steps: tuple[Step, ...], rollout: Rollout, took: float) -> Answer:
-        verdict, cut_off = rollout.verdict, steps[-1].completion.finish == "length"
-        reward = 0.0 if cut_off and self.overlong == "zero" else verdict.score or 0.0
-        return Answer(steps, verdict, reward, _turns(rollout, steps), self.interleaved, took)
-
-    def _noted(self, groups: list[Group], places: Sequence[int]) -> list[Group]:
-        """The groups with the places of their prompts, whose course is noted."""
-        if not places:
-            return groups
-        for place, group in zip(places, groups, strict=True):
-            tokens = sum(answer.length for answer in group.answers)
-            self.witness.ledger.note(place, "generated", tokens=tokens, version=group.version, by=self.lane)
-            self.witness.ledger.note(place, "judged", rewards=group.rewards, errors=len(group.errors))
-        return [replace(group, place=place) for place, group in zip(places, groups, strict=True)]
+def _is_over(visit: Visit, sampling: Sampling) -> bool:
+    """Whether a group has ended, or has had its time."""
+    late = sampling.seconds is not None and time.monotonic() - visit.since > sampling.seconds
+    return visit.begun.done or late
 
 
-def _turns(rollout: Rollout, steps: Sequence[Step]) -> tuple[Turn, ...]:
+def _rollouts(visit: Visit, sampling: Sampling) -> list[Rollout]:
+    """What the environment tells of a group; where it does not, as many errors."""
+    if not visit.begun.done:
+        visit.begun.drop()
+        return [Rollout("", None, error=f"no rollout within {sampling.seconds or 0:g} s")] * sampling.n
+    try:
+        return visit.begun.rollouts()
+    except OperantError as fault:
+        return [Rollout("", None, error=fault.cause)] * sampling.n
+
+
+def _trouble(rollout: Rollout, steps: Sequence[Step]) -> str | None:
+    """Why there is nothing to learn from a rollout."""
+    if rollout.verdict.score is None:
+        return rollout.verdict.note
+    return None if steps else "the environment gave a reward without asking the policy"
+
+
+def _turns(rollout: Rollout, steps: Sequence[Step], keep_ids: bool) -> tuple[Turn, ...]:
     """The words of a rollout; the policy's with the tokens that it wrote."""
     written, turns = iter(steps), []
     for message in rollout.messages:
         step = next(written, None) if message.role == "assistant" else None
-        turns.append(Turn(message.role, message.text, len(step.completion.tokens) if step else 0))
+        tokens = step.completion.tokens if step is not None else ()
+        turns.append(Turn(message.role, message.text, len(tokens), ids=tokens if keep_ids else ()))
     return tuple(turns)

@@ -49,16 +49,13 @@ def conversation(turns: Sequence[Mapping[str, str]], policy: Policy) -> str:
 def spoken(turns: Sequence[Mapping[str, str]], policy: Policy, template: Template = "auto") -> str:
     """Turns of a conversation as the policy reads them: by its chat template, or their plain words one after the other.
 
-    Plain words are those that a problem of the same system text and prompt is made of, so that one turn reads alike.
+    Plain words are those of a problem with the same system text and prompt; what the policy said ends as it would
+    have ended it.
     """
-    if policy.has_chat_template if template == "auto" else template == "chat":
+    if speaks_chat(policy, template):
         return conversation(turns, policy)
-    told = ""
-    for before, turn in zip((None, *turns), turns, strict=False):
-        if before is not None and not told.endswith("\n"):
-            told += "\n\n" if before["role"] == "system" else "\n"
-        told += turn["content"]
-    return told
+    after = {"system": "\n\n", "assistant": str(policy.tokenizer.eos_token or "")}
+    return "".join(turn["content"] + after.get(turn["role"], "") for turn in turns)
 
 
 def encode(text: str, policy: Policy) -> tuple[int, ...]:

@@ -6,14 +6,12 @@ together. Every call is kept as it was made, in tokens: training uses those, nev
 
 from __future__ import annotations
 
-import copy
 import re
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -30,6 +28,7 @@ POLL_SECONDS = 0.05
 QUIET_SECONDS = 0.01
 """After so long without another ask, those that came are answered."""
 GATHER_SECONDS = 0.25
+MOST_STEPS = 1 << 20
 MODEL = "policy"
 ADDRESS = re.compile(r"/groups/(\d+)(/v1/.*)")
 NO_CONTEXT = "this model's maximum context length is {context} tokens, and the prompt has {length}"
@@ -45,7 +44,7 @@ class Call:
 
 @dataclass
 class Conversation:
-    """The calls of one rollout; `number` tells those of a group apart, by the order in which they first asked."""
+    """The calls of one rollout; `number` tells those of a round apart, in a group by the order of their first calls."""
 
     number: int
     steps: list[Step] = field(default_factory=list)
@@ -53,16 +52,17 @@ class Conversation:
 
 
 class Room:
-    """A group under way and the conversations in it (final)."""
+    """A group under way and the conversations in it, numbered from `first` on (final)."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int) -> None:
+        self.first = first
         self._lock = threading.Lock()
         self._held: dict[str, Conversation] = {}
 
     def conversation(self, session: str) -> Conversation:
         """The conversation of a session, which begins with its first call."""
         with self._lock:
-            return self._held.setdefault(session, Conversation(len(self._held)))
+            return self._held.setdefault(session, Conversation(self.first + len(self._held)))
 
     def steps(self, session: str) -> tuple[Step, ...]:
         """What a session asked and was answered."""
@@ -70,29 +70,38 @@ class Room:
         return tuple(held.steps) if held is not None else ()
 
     def number(self, session: str) -> int:
-        """The place of a session among those of its group."""
+        """The number of a session; those that never asked come last."""
         held = self._held.get(session)
-        return held.number if held is not None else len(self._held)
+        return held.number if held is not None else self.first + len(self._held)
 
 
 class Reception:
-    """Listens at an address of this machine and hands calls over (final). Close it."""
+    """Listens at an address of this machine and hands calls over (final). A block to be within.
+
+    A tokenizer serves one thread at a time, so that of `policy` must not be the generator's; connections take turns.
+    """
 
     def __init__(self, policy: Policy, template: Template, max_tokens: int | None) -> None:
-        # A tokenizer serves one thread at a time: the generator has its own, and connections take turns with this one.
-        self.policy = replace(policy, tokenizer=copy.deepcopy(policy.tokenizer))
+        self.policy = policy
         self.template: Template = template
         self.max_tokens = max_tokens
-        self.stops = Stops(self.policy.tokenizer)
-        self.rooms: dict[int, Room] = defaultdict(Room)
+        self.stops = Stops(policy.tokenizer)
+        self.rooms: dict[int, Room] = {}
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._reading = threading.Lock()
         self._server = _Entrance(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="reception", daemon=True)
         self._thread.start()
 
-    def url(self, group: int) -> str:
-        """Where the rollouts of a group find the policy."""
+    def __enter__(self) -> Reception:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open_room(self, group: int, first: int) -> str:
+        """Let a group in, whose rollouts are numbered from `first` on; where they find the policy."""
+        self.rooms[group] = Room(first)
         return f"{self._server.url.removesuffix('/v1')}/groups/{group}/v1"
 
     def calls(self, expected: int) -> list[Call]:
@@ -111,6 +120,8 @@ class Reception:
 
     def answer(self, group: int, session: str, fields: ChatFields) -> dict[str, Any]:
         """The reply to a call, once the generator has written it; the call is kept."""
+        if group not in self.rooms:
+            raise BadRequest(f"no group {group} is under way", None, 404)
         conversation = self.rooms[group].conversation(session)
         with self._reading:
             asked = spoken([turn_of(message) for message in fields.messages], self.policy, self.template)
@@ -138,7 +149,7 @@ class Reception:
             raise BadRequest(NO_CONTEXT.format(context=self.policy.context, length=len(tokens)), "messages")
         asked = [each for each in (fields.max_completion_tokens, fields.max_tokens, self.max_tokens) if each]
         # Rollouts of a group begin with the same words, and must not all go on alike.
-        salt = 1 + conversation.number * 4096 + len(conversation.steps)
+        salt = 1 + conversation.number * MOST_STEPS + len(conversation.steps)
         return Prompt(tokens, min([room, *asked]), stops_of(fields), salt)
 
     def _tokens(self, conversation: Conversation, asked: str) -> tuple[int, ...]:

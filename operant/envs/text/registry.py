@@ -93,6 +93,11 @@ def accepted_arguments(kind: type[Task]) -> dict[str, inspect.Parameter]:
     return found
 
 
+def takes_argument(name: str, argument: str) -> bool:
+    """Whether a task takes an argument; an environment of verifiers says so itself, when it is opened."""
+    return name.startswith(GUESTS) or argument in accepted_arguments(class_of(name))
+
+
 def class_of(name: str) -> type[Task]:
     """The class behind a task's name."""
     name = "jsonl" if name.endswith(FILES) else name

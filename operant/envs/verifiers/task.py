@@ -43,6 +43,7 @@ class Rollout:
     parts: Mapping[str, float] = field(default_factory=dict)
     messages: tuple[Message, ...] = ()
     error: str | None = None
+    truncated: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -187,6 +188,6 @@ def _close_all() -> None:
 
 
 def _rollout(row: Mapping[str, Any]) -> Rollout:
-    messages = tuple(Message(each["role"], each["text"]) for each in row["messages"])
+    messages = tuple(Message(each["role"], each["text"]) for each in (*row["opening"], *row["messages"]))
     parts = {key: float(value) for key, value in row["parts"].items() if isinstance(value, int | float)}
-    return Rollout(row["session"], row["reward"], parts, messages, row["error"])
+    return Rollout(row["session"], row["reward"], parts, messages, row["error"], row["truncated"])

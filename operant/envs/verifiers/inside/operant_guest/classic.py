@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
-
-import verifiers as vf  # pyright: ignore[reportMissingImports]
 
 from operant_guest.wire import Refusal, words_of  # pyright: ignore[reportMissingImports]
 
+vf: Any = import_module("verifiers")
 EMPTY = "EmptyModelResponseError"
 KEY = "OPERANT_GUEST_KEY"
 

@@ -1,23 +1,26 @@
-"""A taskset as an outsider would write it for verifiers' v1 API: one turn, no word of Operant in it."""
+"""A taskset as an outsider would write it for verifiers' v1 API: one turn, and no word of Operant in it."""
 
 import verifiers.v1 as vf
 
 __all__ = ["LetterTaskset"]
 
+HALVES = {"early": "abcdefghijklm", "late": "nopqrstuvwxyz"}
+
 
 class LetterData(vf.TaskData):
-    """The letter that is wanted is not shown to anybody but the score."""
+    """The half of the alphabet that is wanted."""
 
-    letter: str
+    half: str
 
 
 class LetterTask(vf.Task[LetterData, vf.State]):
-    """Say the letter that the prompt names."""
+    """Say letters of one half."""
 
     @vf.reward
-    async def right_letter(self, trace: vf.Trace) -> float:
-        """1 where the reply begins with the wanted letter."""
-        return float(trace.last_reply.strip().startswith(self.data.letter))
+    async def in_half(self, trace: vf.Trace) -> float:
+        """The share of the reply that lies in the wanted half."""
+        said = trace.last_reply
+        return sum(letter in HALVES[self.data.half] for letter in said) / max(len(said), 1)
 
     @vf.metric
     async def characters(self, trace: vf.Trace) -> float:
@@ -28,14 +31,13 @@ class LetterTask(vf.Task[LetterData, vf.State]):
 class LetterConfig(vf.TasksetConfig):
     """What a run may choose."""
 
-    rows: int = 40
-    letters: str = "abcdef"
+    rows: int = 60
 
 
 class LetterTaskset(vf.Taskset[LetterTask, LetterConfig]):
-    """Rows alternate between the letters."""
+    """Rows alternate between the halves."""
 
     def load(self):
         for number in range(self.config.rows):
-            letter = self.config.letters[number % len(self.config.letters)]
-            yield LetterTask(LetterData(prompt=f"say {letter}:", letter=letter), self.config.task)
+            half = list(HALVES)[number % 2]
+            yield LetterTask(LetterData(prompt=f"{half}:", half=half), self.config.task)
