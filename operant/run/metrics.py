@@ -32,6 +32,8 @@ def _to_plain(value: Any) -> Any:
     raise TypeError(f"a row cannot hold a {type(value).__name__}")
 
 
+# What a policy writes may hold these, and many readers would take them for the end of a line.
+LINE_ENDS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":"), ensure_ascii=False, default=_to_plain).encode
 
 
@@ -63,6 +65,8 @@ class JsonLines:
             finite = {key: _finite(value) for key, value in row.items()}
             lost = tuple(key for key, value in row.items() if _has_lost(value, finite[key]))
             text = _encode(finite)
+        if not text.isascii():
+            text = text.translate(LINE_ENDS)
         self._pending += text.encode("utf-8", "replace") + b"\n"
         if len(self._pending) > BUFFER_BYTES:
             self.flush()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-TIMING = ("seconds", "time")
+TIMING = ("seconds", "time", "took")
 TIMING_PREFIX = "perf/"
 
 
@@ -52,5 +52,6 @@ def is_timing(key: str) -> bool:
 
 
 def without_timing(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a row that the same spec and seed must reproduce exactly."""
-    return {key: value for key, value in row.items() if not is_timing(key)}
+    """The part of a row that the same spec and seed must reproduce exactly; so too of the turns of an episode."""
+    kept = {key: value for key, value in row.items() if not is_timing(key)}
+    return {**kept, "turns": [without_timing(turn) for turn in row["turns"]]} if "turns" in row else kept

@@ -15,7 +15,7 @@ import pytest
 
 from operant.launch.budget import thread_environment
 from operant.run.layout import EPISODES_FILE, METRICS_FILE
-from operant.run.progress import is_timing
+from operant.run.progress import without_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.warm import WarmProcess
@@ -50,6 +50,10 @@ TINY_MODEL = {
     "tiny": {"layers": 1, "width": 32, "heads": 2, "context": 32},
     "optimizer": {"lr": 1e-3},
 }
+GUESS_AND_COPY = [
+    {"name": "guess", "arguments": {"style": "bare", "numbers": 8, "turns": 3}},
+    {"name": "copy", "arguments": {"style": "bare", "letters": 2}},
+]
 COPY_AND_SORT = [
     {"name": "copy", "arguments": {"style": "bare", "letters": 2}, "weight": 2.0},
     {"name": "sort", "arguments": {"style": "bare", "count": 2}},
@@ -429,6 +433,22 @@ CASES: dict[str, dict[str, Any]] = {
             "model": TINY_MODEL,
         },
     },
+    "grpo-turns": {
+        "env": {
+            "name": "mixture",
+            "max_frame": 6000,
+            "text": {"mixture": GUESS_AND_COPY, "dialogue": {"strategy": "branching", "concurrency": 16}},
+        },
+        "agent": {
+            "algorithm": {
+                "name": "grpo",
+                "group_size": 4,
+                "batch_size": 32,
+                "warmup": {"updates": 4, "batch_size": 16, "problems": 20},
+            },
+            "model": TINY_MODEL,
+        },
+    },
     "dapo-divergence": {
         "env": {"name": "mixture", "max_frame": 8000, "text": {"mixture": COPY_AND_SORT, "max_tokens": 4}},
         "agent": {
@@ -494,6 +514,7 @@ SLOW = (
     "dqn-fused",
     "sac-fused",
     "dapo-divergence",
+    "grpo-turns",
 )
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {
@@ -573,4 +594,4 @@ def result(run: Run) -> dict[str, Any]:
 def untimed(path: Path) -> bytes:
     """The rows of a log as they are, less their timing columns."""
     rows = (json.loads(line) for line in path.read_text().splitlines())
-    return "\n".join(json.dumps({k: v for k, v in row.items() if not is_timing(k)}) for row in rows).encode()
+    return "\n".join(json.dumps(without_timing(row)) for row in rows).encode()

@@ -43,6 +43,7 @@ TASKS: dict[str, tuple[str, str]] = {
     "ifeval": (f"{HERE}.ifeval:IfEval", "instructions whose following can be checked (needs data)"),
     "reasoning_gym": (f"{HERE}.reasoning:ReasoningGym", "any dataset of the package reasoning-gym"),
     "hackmatrix": (f"{HERE}.hacking:HackMatrix", "the best next move of the grid hacking game, from a board in words"),
+    "guess": (f"{HERE}.guessing:Guess", "a number found by guessing higher and lower, in several turns"),
     "hackmatrix_game": (f"{HERE}.hacking_game:HackMatrixGame", "whole games of it, one action a turn"),
     "jsonl": (f"{HERE}.own:OwnProblems", "a JSONL file of one's own, with a verifier by name or import path"),
 }

@@ -26,6 +26,15 @@ def test_rows_come_back_in_order_with_their_keys_in_order(path: Path):
     assert list(rows[0]) == ["frames", "b", "a"]
 
 
+def test_a_row_is_one_line_for_every_reader(path: Path):
+    lines = JsonLines(path)
+    said = "next\x85line\u2028and\u2029on, é"
+    lines.append({"text": said})
+    lines.flush()
+    (line,) = path.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line) == {"text": said}
+
+
 def test_rows_wait_in_the_buffer_until_flushed(path: Path):
     lines = JsonLines(path)
     lines.append({"frames": 1})

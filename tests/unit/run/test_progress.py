@@ -25,6 +25,8 @@ def test_only_clock_columns_are_timing():
         "train/return": 4.0,
         "performance": 5,
     }
+    turns = {"turns": [{"text": "hi", "seconds": 0.5}], "took": 2.0}
+    assert without_timing(turns) == {"turns": [{"text": "hi"}]}
     assert without_timing(row) == {"frames": 1, "train/return": 4.0, "performance": 5}
     assert is_timing("perf/updates_per_second")
     assert not is_timing("eval/seconds_alive")
