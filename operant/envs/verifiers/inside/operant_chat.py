@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import verifiers.v1 as vf  # pyright: ignore[reportMissingImports]
 from verifiers.v1.dialects.chat import message_to_wire  # pyright: ignore[reportMissingImports]
@@ -21,6 +23,11 @@ class ChatHarness(vf.Harness[ChatHarnessConfig]):
     EXECUTES_CODE = False
     NEEDS_CONTAINER = False
 
+    def wishes(self, data: Any) -> dict[str, Any]:
+        """Further fields of a request."""
+        del data
+        return {}
+
     async def launch(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data):
         """One turn: the conversation so far goes to the policy, whose reply lands in the trace."""
         if mcp_urls:
@@ -31,7 +38,7 @@ class ChatHarness(vf.Harness[ChatHarnessConfig]):
         async with httpx.AsyncClient(timeout=None) as client:
             reply = await client.post(
                 f"{endpoint.rstrip('/')}/chat/completions",
-                json={"model": ctx.model, "messages": messages},
+                json={"model": ctx.model, "messages": messages, **self.wishes(data)},
                 headers={"Authorization": f"Bearer {secret}"},
             )
         failed = reply.status_code >= 400 and trace.stop_condition is None
