@@ -44,7 +44,7 @@ class OperantTask(vf.Task[OperantData, vf.State]):
     """A problem and its verdict."""
 
     @vf.reward
-    async def score(self, trace: vf.Trace) -> float:
+    async def worth(self, trace: vf.Trace) -> float:
         """The verdict on a dialogue, or on the one answer; judging that failed is an error of the rollout."""
         data = self.data
         verdict = _verdicts.pop(trace.id, None) or await judged(data.made, data.problem, last_words(trace))

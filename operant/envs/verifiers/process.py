@@ -22,12 +22,16 @@ from operant.errors import OperantError, RunError, UsageError
 INSIDE = Path(__file__).parent / "inside"
 OPEN_SECONDS = 600.0
 """An environment may fetch its data when it is opened."""
-END_SECONDS = 10.0
 TAIL = 400
 
 
 class GuestProcess:
-    """One child and its replies (final). Any thread may ask; a child that dies fails whoever waits."""
+    """One child and its replies (final). Any thread may ask; a child that dies fails whoever waits.
+
+    A child that is closed has `END_SECONDS` to leave by itself.
+    """
+
+    END_SECONDS = 10.0
 
     def __init__(self, python: str | None, wanted_by: str) -> None:
         self.wanted_by = wanted_by
@@ -47,11 +51,13 @@ class GuestProcess:
                 encoding="utf-8",
             )
         except OSError as fault:
+            self._errors.close()
             raise UsageError(
                 f"{wanted_by}: there is no Python at {python}: {fault.strerror or fault}",
                 remedy="python: FOLDER/bin/python in env.text.arguments",
             ) from fault
-        threading.Thread(target=self._listen, name="guest", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="guest", daemon=True)
+        self._listener.start()
 
     @property
     def alive(self) -> bool:
@@ -88,10 +94,12 @@ class GuestProcess:
             with contextlib.suppress(OSError):
                 self._child.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(END_SECONDS)
+            self._child.wait(self.END_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
-        self._child.wait(END_SECONDS)
+        self._child.wait(self.END_SECONDS)
+        self._listener.join(self.END_SECONDS)
+        self._errors.close()
 
     def _send(self, content: Mapping[str, Any]) -> None:
         assert self._child.stdin is not None
@@ -100,6 +108,7 @@ class GuestProcess:
                 self._child.stdin.write(json.dumps(content) + "\n")
                 self._child.stdin.flush()
         except (OSError, ValueError):
+            self._listener.join(self.END_SECONDS)
             self._fail_all()
 
     def _listen(self) -> None:
@@ -110,6 +119,7 @@ class GuestProcess:
                 answer = self._waiting.pop(reply["ticket"], None)
             if answer is not None:
                 self._settle(answer, reply)
+        self._child.stdout.close()
         self._child.wait()
         self._fail_all()
 
@@ -131,7 +141,9 @@ class GuestProcess:
                 answer.set_exception(fault)
 
     def _death(self) -> OperantError:
-        self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace").strip()
+        said = ""
+        if not self._errors.closed:
+            self._errors.seek(0)
+            said = self._errors.read().decode("utf-8", "replace").strip()
         last = said.splitlines()[-1][-TAIL:] if said else "it said nothing"
         return RunError(f"{self.wanted_by}: its process ended: {last}")
