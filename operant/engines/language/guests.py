@@ -54,7 +54,7 @@ class Guests:
         with (
             rounds.pulse.busy(words),
             rounds.span("guests", problems=len(problems)),
-            Reception(self.policy, rounds.template, rounds.max_tokens) as reception,
+            Reception(self.policy, rounds.template) as reception,
         ):
             try:
                 while waiting or visits:
@@ -72,10 +72,9 @@ class Guests:
 
     def _receive(self, place: int, problem: Problem, sampling: Sampling, reception: Reception) -> Visit:
         """Begin a group at an address of its own."""
-        wishes: dict[str, float] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
-        if reception.max_tokens is not None:
-            wishes["max_tokens"] = reception.max_tokens
-        url = reception.open_room(place, place * sampling.n)
+        most = self.rounds.max_tokens or problem.max_tokens
+        wishes = {"temperature": sampling.temperature, "top_p": sampling.top_p, "max_tokens": most}
+        url = reception.open_room(place, place * sampling.n, most)
         begun = self.tasks[problem.task].begin(problem, sampling.n, url, MODEL, wishes)
         return Visit(place, problem, begun, reception.rooms[place])
 
@@ -103,9 +102,7 @@ class Guests:
         rollouts = sorted(_rollouts(visit, sampling), key=lambda each: visit.room.number(each.session))
         pairs = [(each, visit.room.steps(each.session)) for each in rollouts]
         first = next((step.prompt for _, steps in pairs for step in steps), ())
-        prompt = Prompt(
-            first or encode(visit.problem.prompt, self.policy), self.rounds.max_tokens or self.policy.context
-        )
+        prompt = Prompt(first or encode(visit.problem.prompt, self.policy), visit.room.max_tokens)
         answers = tuple(
             self._as_answer(each, steps, time.monotonic() - visit.since)
             for each, steps in pairs

@@ -52,10 +52,14 @@ class Conversation:
 
 
 class Room:
-    """A group under way and the conversations in it, numbered from `first` on (final)."""
+    """A group under way and the conversations in it, numbered from `first` on (final).
 
-    def __init__(self, first: int) -> None:
+    A completion has at most `max_tokens`.
+    """
+
+    def __init__(self, first: int, max_tokens: int) -> None:
         self.first = first
+        self.max_tokens = max_tokens
         self._lock = threading.Lock()
         self._held: dict[str, Conversation] = {}
 
@@ -81,10 +85,9 @@ class Reception:
     A tokenizer serves one thread at a time, so that of `policy` must not be the generator's; connections take turns.
     """
 
-    def __init__(self, policy: Policy, template: Template, max_tokens: int | None) -> None:
+    def __init__(self, policy: Policy, template: Template) -> None:
         self.policy = policy
         self.template: Template = template
-        self.max_tokens = max_tokens
         self.stops = Stops(policy.tokenizer)
         self.rooms: dict[int, Room] = {}
         self._calls: SimpleQueue[Call] = SimpleQueue()
@@ -99,9 +102,9 @@ class Reception:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def open_room(self, group: int, first: int) -> str:
+    def open_room(self, group: int, first: int, max_tokens: int) -> str:
         """Let a group in, whose rollouts are numbered from `first` on; where they find the policy."""
-        self.rooms[group] = Room(first)
+        self.rooms[group] = Room(first, max_tokens)
         return f"{self._server.url.removesuffix('/v1')}/groups/{group}/v1"
 
     def calls(self, expected: int) -> list[Call]:
@@ -122,11 +125,12 @@ class Reception:
         """The reply to a call, once the generator has written it; the call is kept."""
         if group not in self.rooms:
             raise BadRequest(f"no group {group} is under way", None, 404)
-        conversation = self.rooms[group].conversation(session)
+        room = self.rooms[group]
+        conversation = room.conversation(session)
         with self._reading:
             asked = spoken([turn_of(message) for message in fields.messages], self.policy, self.template)
             tokens = self._tokens(conversation, asked)
-        call = Call(self._prompt(conversation, tokens, fields))
+        call = Call(self._prompt(conversation, tokens, fields, room.max_tokens))
         self._calls.put(call)
         completion = call.answer.result()
         conversation.asked = asked
@@ -143,14 +147,14 @@ class Reception:
             except Empty:
                 return
 
-    def _prompt(self, conversation: Conversation, tokens: tuple[int, ...], fields: ChatFields) -> Prompt:
+    def _prompt(self, conversation: Conversation, tokens: tuple[int, ...], fields: ChatFields, most: int) -> Prompt:
         room = self.policy.context - len(tokens)
         if room < 1:
             raise BadRequest(NO_CONTEXT.format(context=self.policy.context, length=len(tokens)), "messages")
-        asked = [each for each in (fields.max_completion_tokens, fields.max_tokens, self.max_tokens) if each]
+        asked = [each for each in (fields.max_completion_tokens, fields.max_tokens) if each]
         # Rollouts of a group begin with the same words, and must not all go on alike.
         salt = 1 + conversation.number * MOST_STEPS + len(conversation.steps)
-        return Prompt(tokens, min([room, *asked]), stops_of(fields), salt)
+        return Prompt(tokens, min([room, most, *asked]), stops_of(fields), salt)
 
     def _tokens(self, conversation: Conversation, asked: str) -> tuple[int, ...]:
         """The tokens of what is asked: those of the last call and its completion gone on, where the words go on."""

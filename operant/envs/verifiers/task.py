@@ -6,7 +6,8 @@ Arguments that are ours, and are not handed to the environment:
 * `eval_arguments`: arguments that differ for held-out problems, such as `{split: test}`;
 * `held_out`: where the environment has one set of rows only, so many of the last are held out;
 * `harness`: the program of verifiers' v1 API that an agent runs in; a plain conversation by default;
-* `seconds`: the most that one rollout may take.
+* `max_tokens`: the most that the policy writes in one turn, unless `env.text.max_tokens` says it;
+* `seconds`: the most that one call of the policy may take.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from operant.errors import UsageError
 PREFIX = "verifiers:"
 BLOCK = 256
 """Rows that are fetched at once."""
-OWN = ("python", "eval_arguments", "held_out", "harness", "seconds")
+OWN = ("python", "eval_arguments", "held_out", "harness", "max_tokens", "seconds")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class VerifiersTask(Task):
         eval_arguments: Mapping[str, Any] | None = None,
         held_out: int | None = None,
         harness: str | None = None,
+        max_tokens: int = 512,
         seconds: float = 600.0,
     ) -> None:
         if not environment:
@@ -74,6 +76,7 @@ class VerifiersTask(Task):
                 "verifiers: names no environment", remedy="verifiers:ENVIRONMENT, such as verifiers:wordle"
             )
         self.name = f"{PREFIX}{environment}"
+        self.max_tokens = max_tokens
         self.seconds = seconds
         given = {"environment": environment, "arguments": dict(arguments or {}), "held_out": held_out}
         other = None if eval_arguments is None else dict(eval_arguments)
@@ -151,7 +154,8 @@ class _Rows(Sequence[Problem]):
         place = range(self.length)[at]
         prompt = self._block(place // BLOCK)[place % BLOCK]
         name = self.task.name
-        return Problem(f"{name}/{self.split}/{place}", name, prompt, {"split": self.split, "row": place})
+        answer = {"split": self.split, "row": place}
+        return Problem(f"{name}/{self.split}/{place}", name, prompt, answer, max_tokens=self.task.max_tokens)
 
     def _fetch(self, block: int) -> list[str]:
         reply = self.task.guest.ask("rows", OPEN_SECONDS, split=self.split, start=block * BLOCK, count=BLOCK)

@@ -226,8 +226,8 @@ def test_what_cannot_be_had_is_refused(lab: Lab, wishes: dict[str, Any], words: 
 
 
 def test_an_address_that_is_no_groups_is_refused(lab: Lab) -> None:
-    with Reception(lab.policy, "auto", 4) as reception:
-        root = reception.open_room(3, 0)
+    with Reception(lab.policy, "auto") as reception:
+        root = reception.open_room(3, 0, 4)
         assert fetch(f"{root}/models")[1]["data"][0]["id"] == "policy"
         status, body = fetch(
             root.replace("/3/", "/4/") + "/chat/completions", {"messages": [{"role": "user", "content": "a"}]}

@@ -22,8 +22,8 @@ from operant_guest.wire import Refusal  # pyright: ignore[reportMissingImports]
 
 KEY = "OPERANT_GUEST_KEY"
 CHAT = "operant_chat"
-MOST_ROWS = 100_000
-"""So many rows of a taskset without end are looked at."""
+ENDLESS_ROWS = 1_000
+"""So many tasks of a taskset without end are played."""
 
 
 class ModernGuest:
@@ -101,12 +101,16 @@ def _loaded(name: str, arguments: dict[str, Any], harness: str | None) -> Any:
 
 def _rows_of(env: Any, exam: Any, held_out: int | None) -> dict[str, list[Any]]:
     """Tasks to train on and tasks that are held out: of a second environment, or the last ones of the only one."""
-    tasks = list(itertools.islice(env.taskset, MOST_ROWS))
+    tasks = _tasks_of(env.taskset)
     if exam is not env:
-        return {"train": tasks, "eval": list(itertools.islice(exam.taskset, MOST_ROWS))}
+        return {"train": tasks, "eval": _tasks_of(exam.taskset)}
     last = min(held_out if held_out is not None else min(100, len(tasks) // 5), len(tasks) - 1)
     cut = max(len(tasks) - last, 0)
     return {"train": tasks[:cut], "eval": tasks[cut:]}
+
+
+def _tasks_of(taskset: Any) -> list[Any]:
+    return list(taskset if taskset.bounded else itertools.islice(taskset, ENDLESS_ROWS))
 
 
 def _rollouts(episode: Any) -> list[dict[str, Any]]:
