@@ -105,7 +105,7 @@ async def _make(request: dict[str, Any], module: str, installed: str) -> Any:
             f"{sys.executable} -m pip install {install}    (or put the module {module} into this folder)",
         )
     if classic_too or old:
-        found = importlib.import_module(module) if importlib.util.find_spec(module) else None
+        found = _imported(name, module) if importlib.util.find_spec(module) else None
         if callable(getattr(found, "load_environment", None)):
             from operant_guest.classic import ClassicGuest  # pyright: ignore[reportMissingImports]
 
@@ -117,6 +117,13 @@ async def _make(request: dict[str, Any], module: str, installed: str) -> Any:
     guest = ModernGuest(request, module, installed)
     await guest.start()
     return guest
+
+
+def _imported(name: str, module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except Exception as fault:
+        raise Refusal(f"{name} cannot be loaded: {words_of(fault)}") from fault
 
 
 def _builtin(module: str) -> bool:

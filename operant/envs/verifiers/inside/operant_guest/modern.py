@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
+import importlib.util
 import itertools
+import pathlib
 from typing import Any
 
 import verifiers.v1 as vf  # pyright: ignore[reportMissingImports]
@@ -18,7 +19,7 @@ from pydantic import ValidationError
 from verifiers.v1.env import RunSlot  # pyright: ignore[reportMissingImports]
 from verifiers.v1.utils import loaders  # pyright: ignore[reportMissingImports]
 
-from operant_guest.wire import Refusal  # pyright: ignore[reportMissingImports]
+from operant_guest.wire import Refusal, words_of  # pyright: ignore[reportMissingImports]
 
 KEY = "OPERANT_GUEST_KEY"
 CHAT = "operant_chat"
@@ -35,7 +36,7 @@ class ModernGuest:
         name, arguments = request["environment"], request["arguments"]
         try:
             loaders.taskset_class(name)
-        except (TypeError, AttributeError) as fault:
+        except Exception as fault:
             raise _foreign(name, module, installed, fault) from fault
         self.env = _loaded(name, arguments, request["harness"])
         other = request["eval_arguments"]
@@ -158,10 +159,13 @@ def _first(found: Any) -> Any:
 
 
 def _foreign(name: str, module: str, installed: str, fault: Exception) -> Refusal:
-    if callable(getattr(importlib.import_module(module), "load_environment", None)):
+    """What is wrong with a module that is no taskset: most often it is one of the classic API."""
+    found = importlib.util.find_spec(module)
+    origin = found.origin if found is not None else None
+    source = pathlib.Path(origin).read_text("utf-8", "replace") if origin else ""
+    if "def load_environment" in source:
         return Refusal(
             f"{name} is an environment of the classic API, which verifiers {installed} does not have any more",
-            "python -m venv classic && classic/bin/pip install 'verifiers<0.4', the environment, and python: "
-            "classic/bin/python in env.text.arguments",
+            "install 'verifiers<0.4' and the environment elsewhere, and say python: FOLDER/bin/python in its arguments",
         )
-    return Refusal(f"{name} is no environment of verifiers: {fault}")
+    return Refusal(f"{name} cannot be loaded: {words_of(fault)}")
