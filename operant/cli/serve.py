@@ -12,7 +12,7 @@ import typer
 from operant.cli.candidates import Device, Dtype, Manner, RunOrModel, of_model, of_run, runs_of
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root
 from operant.cli.speak import aside, document, say
-from operant.errors import EXIT_DONE
+from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
     from operant.engines.language.examination import Candidate
@@ -32,6 +32,14 @@ def serve(
     allow_load: Annotated[
         bool, typer.Option("--allow-load", help="Let clients replace the weights by a folder on this machine.")
     ] = False,
+    template: Annotated[
+        str,
+        typer.Option(
+            "--template",
+            metavar="KIND",
+            help="`chat` for the model's own, or `raw` to put the words of chats one after the other.",
+        ),
+    ] = "chat",
     device: Device = None,
     dtype: Dtype = None,
     root: Root = Path(DEFAULT_ROOT),
@@ -46,13 +54,15 @@ def serve(
       operant serve smollm2-135m-instruct --port 8080
       curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "2 + 2 =", "max_tokens": 8}'
     """
+    if template not in ("chat", "raw"):
+        raise UsageError(f"there is no template {template!r}", remedy="--template chat, or --template raw")
     # A mistake is told before the slow imports.
     candidate = _candidate(target, checkpoint, root, Manner(device, dtype))
     from operant.engines import part
 
     server = part("language", "serve").Server(host, port)
     service = part("language", "service").Service(
-        candidate.policy(), name or target, slots=slots, allow_load=allow_load
+        candidate.policy(), name or target, slots=slots, allow_load=allow_load, template=template
     )
     if as_json:
         document({"url": server.url, "model": service.name, "context": service.policy.context, "exit": EXIT_DONE})

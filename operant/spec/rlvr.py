@@ -151,7 +151,7 @@ class VerifiedAlgorithm(Algorithm):
     def resume_kind(cls, spec: Mapping[str, Any]) -> str:
         # Which completions are at hand when is a matter of time, and no checkpoint keeps it.
         timed = spec["agent"]["algorithm"].get("staleness") or (spec["env"].get("text") or {}).get("deadline")
-        return "warm" if timed else cls.RESUME
+        return "warm" if timed or _guests(spec["env"]) else cls.RESUME
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return [
@@ -162,6 +162,7 @@ class VerifiedAlgorithm(Algorithm):
             *_tiny(spec),
             *_server(spec),
             *_ahead(spec, self),
+            *_received(spec),
         ]
 
     def inert(self) -> Mapping[str, str]:
@@ -259,6 +260,12 @@ VERIFIED: dict[str, type[VerifiedAlgorithm]] = {
 }
 
 
+def _guests(env: Mapping[str, Any]) -> list[str]:
+    """The environments of verifiers among the tasks: they live on their own time, and ask when they please."""
+    parts = (env.get("text") or {}).get("mixture") or ()
+    return [name for name in (env.get("name", ""), *(part["name"] for part in parts)) if name.startswith("verifiers:")]
+
+
 def _batches(spec: Spec, algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
     """Whole groups fill a round, equal minibatches fill it too, and the budget holds one round."""
     batch, group, step = algorithm.batch_size, algorithm.group_size, algorithm.step_size
@@ -329,6 +336,14 @@ def _ahead(spec: Spec, algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
         path = next(path for path, is_asked in asked.items() if is_asked)
         problem = f"does not fit {path}: processes that share a model write and train in turns"
         yield Misfit("meta.processes", problem, "1", 1, (path,))
+
+
+def _received(spec: Spec) -> Iterable[Misfit]:
+    """Environments that ask when they please cannot be answered by processes that must work in step."""
+    guests = _guests(spec.env.model_dump(include={"name": True, "text": {"mixture"}}))
+    if guests and spec.meta.processes > 1:
+        problem = f"does not fit {guests[0]}: processes that share a model answer in step, and it asks when it pleases"
+        yield Misfit("meta.processes", problem, "1", 1, ("env.name",))
 
 
 def _tiny(spec: Spec) -> Iterable[Misfit]:

@@ -27,13 +27,15 @@ CONVERTED: dict[str, tuple[str, ...]] = {
     "rlvr_mixed": ("rlvr_mixed.yaml",),
     "prime_rl_gsm8k": ("prime_rl_gsm8k.toml",),
     "prime_rl_older": ("prime_rl_older.toml",),
+    "prime_rl_research": ("prime_rl_research.toml",),
+    "prime_rl_guest": ("prime_rl_guest.toml",),
 }
 REFUSED: dict[str, tuple[str, ...]] = {
     "no_counterpart": ("dqn_cartpole.yaml",),
     "no_such_algorithm": ("hydra_cartpole.yaml", "--lossy"),
     "left_over_variables": ("ppo_continuous.yaml", "ppo_continuous"),
     "native_already": ("ppo_cartpole",),
-    "research": ("prime_rl_research.toml",),
+    "tree": ("prime_rl_tree.toml",),
 }
 
 
@@ -90,7 +92,7 @@ def test_a_check_tells_what_was_changed(operant: Operant) -> None:
 
 @pytest.mark.parametrize(
     ("file", "title"),
-    [("rlvr_gsm8k.yaml", "an rlvr-experiments spec; 36 keys"), ("prime_rl_older.toml", "a prime-rl config; 7 keys")],
+    [("rlvr_gsm8k.yaml", "an rlvr-experiments spec; 35 keys"), ("prime_rl_older.toml", "a prime-rl config; 6 keys")],
 )
 def test_a_check_names_the_lab(operant: Operant, file: str, title: str) -> None:
     small = ("-s", "agent.model.source=tiny", "-s", "env.name=copy")

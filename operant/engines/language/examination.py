@@ -17,7 +17,7 @@ from operant.engines.language.search import Search, Tree, records
 from operant.engines.language.stage import Stage, engage, one_turn_tasks
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import accepted_arguments, class_of, make_task
+from operant.envs.text.registry import make_task, takes_argument
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 from operant.run.episode import Episode
@@ -101,7 +101,7 @@ def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
     for key, value in paper.arguments.items():
         place, _, argument = key.rpartition(".")
         named = [place] if place else list(paper.tasks)
-        takers = [name for name in named if name in given and argument in accepted_arguments(class_of(name))]
+        takers = [name for name in named if name in given and takes_argument(name, argument)]
         if not takers:
             raise UsageError(
                 f"none of {', '.join(named)} takes an argument {argument!r}", remedy="operant tasks show NAME"
@@ -113,8 +113,8 @@ def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
 
 def not_taken(paper: Paper) -> list[str]:
     """What a person should know: arguments for every task that some of them do not take."""
-    kinds = {name: accepted_arguments(class_of(name)) for name in paper.tasks}
-    deaf = {key: [name for name in kinds if key not in kinds[name]] for key in paper.arguments if "." not in key}
+    asked = [key for key in paper.arguments if "." not in key]
+    deaf = {key: [name for name in paper.tasks if not takes_argument(name, key)] for key in asked}
     return [
         f"{key} has no effect on {', '.join(names)}, which does not take it" for key, names in deaf.items() if names
     ]
@@ -146,7 +146,7 @@ class Examiner:
     def check(self) -> None:
         """Refuse, before anything is written, problems that do not fit the model's context."""
         context = self.policy.context
-        for task in self.tasks:
+        for task in (task for task in self.tasks if task.name not in self.rounds.players):
             prompts = [(problem, self.rounds.prompt(problem)) for problem in problems_of(task, self.paper)]
             long = [(one, asked) for one, asked in prompts if len(asked.tokens) + asked.max_tokens > context]
             if long:

@@ -46,6 +46,18 @@ def conversation(turns: Sequence[Mapping[str, str]], policy: Policy) -> str:
     return str(policy.tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))  # pyright: ignore[reportArgumentType]
 
 
+def spoken(turns: Sequence[Mapping[str, str]], policy: Policy, template: Template = "auto") -> str:
+    """Turns of a conversation as the policy reads them: by its chat template, or their plain words one after the other.
+
+    Plain words are those of a problem with the same system text and prompt; what the policy said ends as it would
+    have ended it.
+    """
+    if speaks_chat(policy, template):
+        return conversation(turns, policy)
+    after = {"system": "\n\n", "assistant": str(policy.tokenizer.eos_token or "")}
+    return "".join(turn["content"] + after.get(turn["role"], "") for turn in turns)
+
+
 def encode(text: str, policy: Policy) -> tuple[int, ...]:
     """Tokens of a text, with the begin-of-text token exactly once where the model has one."""
     ids = tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)

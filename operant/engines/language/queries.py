@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from operant.engines.language.completion import Prompt, Sampling
 from operant.engines.language.generate import check_room
-from operant.engines.language.prompts import conversation, encode
+from operant.engines.language.prompts import Template, encode, spoken
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,19 +97,28 @@ class Query:
     token_ids: bool = False
 
 
-def read_query(body: Mapping[str, Any], chat: bool, policy: Policy, served: str) -> Query:
+def read_query(body: Mapping[str, Any], chat: bool, policy: Policy, served: str, template: Template = "chat") -> Query:
     """The query that a JSON body holds; `BadRequest` names the field that is wrong."""
-    given = {key: value for key, value in body.items() if value is not None}
-    try:
-        fields = (ChatFields if chat else CompletionFields).model_validate(given)
-    except ValidationError as problem:
-        raise _named(problem) from None
+    fields = read_fields(body, chat)
     if fields.model not in (None, served):
         raise BadRequest(f"the model {fields.model!r} is not served here; there is {served!r}", "model", 404)
-    query = _chat(fields, policy) if isinstance(fields, ChatFields) else _completion(fields, policy)
+    query = _chat(fields, policy, template) if isinstance(fields, ChatFields) else _completion(fields, policy)
     if query.stream and (query.echo or query.logprobs):
         raise BadRequest("a stream has no echo and no likeliest tokens; ask for them without stream", "stream")
     return query
+
+
+@overload
+def read_fields(body: Mapping[str, Any], chat: Literal[True]) -> ChatFields: ...
+@overload
+def read_fields(body: Mapping[str, Any], chat: bool) -> ChatFields | CompletionFields: ...
+def read_fields(body: Mapping[str, Any], chat: bool) -> ChatFields | CompletionFields:
+    """What a body says, nulls left out; `BadRequest` names the field that is wrong."""
+    given = {key: value for key, value in body.items() if value is not None}
+    try:
+        return (ChatFields if chat else CompletionFields).model_validate(given)
+    except ValidationError as problem:
+        raise _named(problem) from None
 
 
 def _named(problem: ValidationError) -> BadRequest:
@@ -125,20 +134,23 @@ def _completion(fields: CompletionFields, policy: Policy) -> Query:
     if not most and not fields.echo:
         raise BadRequest("max_tokens: 0 writes nothing, which only makes sense with echo", "max_tokens")
     texts = _prompts(fields.prompt, policy)
-    prompts = tuple(Prompt(tokens, most, _stops(fields)) for tokens in texts)
+    prompts = tuple(Prompt(tokens, most, stops_of(fields)) for tokens in texts)
     return _query(fields, policy, prompts, chat=False, logprobs=fields.logprobs, echo=fields.echo, writes=most > 0)
 
 
-def _chat(fields: ChatFields, policy: Policy) -> Query:
-    if not policy.has_chat_template:
-        raise BadRequest(f"{policy.name} has no chat template; ask /v1/completions instead", "messages")
+def _chat(fields: ChatFields, policy: Policy, template: Template) -> Query:
+    if template == "chat" and not policy.has_chat_template:
+        raise BadRequest(
+            f"{policy.name} has no chat template; ask /v1/completions instead, or serve it with --template raw",
+            "messages",
+        )
     if fields.top_logprobs and not fields.logprobs:
         raise BadRequest("top_logprobs: needs logprobs to be true", "top_logprobs")
-    tokens = encode(conversation([_turn(turn) for turn in fields.messages], policy), policy)
+    tokens = encode(spoken([turn_of(turn) for turn in fields.messages], policy, template), policy)
     asked = fields.max_completion_tokens or fields.max_tokens
     most = max(1, policy.context - len(tokens)) if asked is None else asked
     logprobs = fields.top_logprobs if fields.logprobs else None
-    return _query(fields, policy, (Prompt(tokens, most, _stops(fields)),), chat=True, logprobs=logprobs)
+    return _query(fields, policy, (Prompt(tokens, most, stops_of(fields)),), chat=True, logprobs=logprobs)
 
 
 def _query(fields: _Fields, policy: Policy, prompts: tuple[Prompt, ...], **rest: Any) -> Query:
@@ -182,14 +194,15 @@ def _tokens(given: Any, policy: Policy) -> tuple[int, ...]:
     return tuple(tokens)
 
 
-def _stops(fields: _Fields) -> tuple[str, ...]:
+def stops_of(fields: _Fields) -> tuple[str, ...]:
+    """The texts after which a completion ends."""
     stops = (fields.stop,) if isinstance(fields.stop, str) else tuple(fields.stop)
     if not all(stops):
         raise BadRequest("stop: an empty text would end everything", "stop")
     return stops
 
 
-def _turn(message: Mapping[str, Any]) -> dict[str, str]:
+def turn_of(message: Mapping[str, Any]) -> dict[str, str]:
     """A message whose content is text, in one piece or in parts."""
     role, content = message.get("role"), message.get("content")
     if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):

@@ -107,6 +107,16 @@ class Voice:
         return str(self.policy.tokenizer.decode([token], clean_up_tokenization_spaces=False))
 
 
+def reply_to_guest(model: str, prompt: Sequence[int], completion: Completion) -> dict[str, Any]:
+    """A chat reply of one whole completion; its tokens are kept elsewhere."""
+    said = {"role": "assistant", "content": completion.text}
+    choice = {"index": 0, "message": said, "finish_reason": "length" if completion.finish == "length" else "stop"}
+    read, wrote = len(prompt), len(completion.tokens)
+    counts = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
+    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "created": int(time.time())}
+    return {**head, "model": model, "choices": [choice], "usage": counts}
+
+
 class Unfolding:
     """The text of a completion as it grows: what was said is never taken back (final).
 

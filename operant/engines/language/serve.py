@@ -35,9 +35,9 @@ class Server(ThreadingHTTPServer):
 
     service: Service
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, handler: type[Handler] | None = None) -> None:
         try:
-            super().__init__((host, port), _Handler)
+            super().__init__((host, port), handler or Handler)
         except OSError as fault:
             raise _cannot_listen(fault, host, port) from None
 
@@ -63,8 +63,8 @@ class Server(ThreadingHTTPServer):
             print(f"request from {client_address[0]}: {type(fault).__name__}: {fault}", file=sys.stderr, flush=True)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection (final)."""
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Facts."""
         if self.path in self.GETS:
-            self._reply(getattr(self.server.service, self.GETS[self.path])())
+            self.reply(getattr(self.server.service, self.GETS[self.path])())
         else:
             self._refuse(BadRequest(f"there is nothing at GET {self.path}", None, self._absent()))
 
@@ -83,9 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = self._body()
             if self.path in WRITERS:
-                self._write(body)
+                self.write(body)
             elif self.path == "/v1/load":
-                self._reply(self.server.service.load(body))
+                self.reply(self.server.service.load(body))
             else:
                 raise BadRequest(f"there is nothing at POST {self.path}", None, self._absent())
         except BadRequest as problem:
@@ -100,13 +100,14 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not logged: a rollout sends thousands."""
 
-    def _write(self, body: dict[str, Any]) -> None:
+    def write(self, body: dict[str, Any]) -> None:
+        """Answer a request for completions."""
         service = self.server.service
         query = service.query(body, WRITERS[self.path])
         if query.stream:
             self._stream(service.stream(query))
         else:
-            self._reply(service.answer(query))
+            self.reply(service.answer(query))
 
     def _body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
@@ -126,9 +127,10 @@ class _Handler(BaseHTTPRequestHandler):
         return 405 if self.path in (*WRITERS, *self.GETS, "/v1/load") else 404
 
     def _refuse(self, problem: BadRequest) -> None:
-        self._reply(problem.as_dict(), problem.status)
+        self.reply(problem.as_dict(), problem.status)
 
-    def _reply(self, content: dict[str, Any], status: int = 200) -> None:
+    def reply(self, content: dict[str, Any], status: int = 200) -> None:
+        """Send JSON."""
         data = json.dumps(content, allow_nan=False).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -15,6 +15,7 @@ from operant.engines.language.completion import Completion
 from operant.engines.language.desk import Ask, Desk
 from operant.engines.language.generate import TorchGenerator
 from operant.engines.language.model import Policy
+from operant.engines.language.prompts import Template
 from operant.engines.language.queries import BadRequest, Query, read_query
 from operant.engines.language.replies import Unfolding, Voice, Written, usage
 from operant.engines.language.weights import base_model
@@ -26,8 +27,17 @@ Piece = tuple[int, Sequence[int], Sequence[float], Completion | None]
 class Service:
     """One model, served under `name` (final). Any thread may call it; one thread does the work."""
 
-    def __init__(self, policy: Policy, name: str, *, slots: int | None = None, allow_load: bool = False) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        name: str,
+        *,
+        slots: int | None = None,
+        allow_load: bool = False,
+        template: Template = "chat",
+    ) -> None:
         self.policy = policy
+        self.template: Template = template
         self.name = name
         self.allow_load = allow_load
         self.generator = TorchGenerator(policy, slots=slots)
@@ -47,7 +57,7 @@ class Service:
 
     def query(self, body: Mapping[str, Any], chat: bool) -> Query:
         """The query in a body; `BadRequest` if there is none."""
-        return read_query(body, chat, self.policy, self.name)
+        return read_query(body, chat, self.policy, self.name, self.template)
 
     def answer(self, query: Query) -> dict[str, Any]:
         """The whole reply to a query."""

@@ -18,6 +18,7 @@ from operant.engines.language.seats import Seat, Seats, outcomes
 from operant.engines.language.transcript import Transcript
 from operant.envs.text.dialogue import DialogueTask, Response
 from operant.envs.text.task import Problem, Task, Verdict
+from operant.envs.verifiers.task import VerifiersTask
 from operant.run.episode import Turn
 from operant.spec.language import DialogueSpec
 
@@ -63,14 +64,19 @@ class Rollout:
 
 def one_turn_tasks(tasks: Sequence[Task]) -> list[Task]:
     """The tasks whose answers verifiers judge."""
-    return [task for task in tasks if not isinstance(task, DialogueTask)]
+    return [task for task in tasks if not isinstance(task, DialogueTask | VerifiersTask)]
 
 
 def engage(rounds: Rounds, tasks: Sequence[Task], settings: DialogueSpec) -> None:
-    """Let the dialogues among the tasks be played on a stage."""
+    """Let the dialogues among the tasks be played on a stage, and environments that play themselves be received."""
+    from operant.engines.language.guests import Guests
+
     dialogues = {task.name: task for task in tasks if isinstance(task, DialogueTask)}
     if dialogues:
         rounds.players |= dict.fromkeys(dialogues, Stage(rounds, dialogues, settings))
+    guests = {task.name: task for task in tasks if isinstance(task, VerifiersTask)}
+    if guests:
+        rounds.players |= dict.fromkeys(guests, Guests(rounds, guests, settings))
 
 
 class Stage:

@@ -5,7 +5,8 @@
 * `my_module:MyTask`: a class by its import path;
 * `mine`: a name in the entry-point group `operant.tasks` of an installed package;
 * `blotto`: a research task that comes with Operant, or `./folder` with a task.yaml of one's own;
-* `mlgym:FILE`: a task file of one's own MLGym checkout.
+* `mlgym:FILE`: a task file of one's own MLGym checkout;
+* `verifiers:ID`: an environment of the package verifiers, which plays and judges its problems itself.
 
 Nothing of a task is loaded before it is asked for.
 """
@@ -29,6 +30,7 @@ GROUP = "operant.tasks"
 FILES = (".jsonl", ".jsonl.gz")
 HERE = "operant.envs.text"
 RESEARCH = "operant.envs.research.workbench:ResearchTask"
+GUESTS = "verifiers:"
 
 TASKS: dict[str, tuple[str, str]] = {
     "arithmetic": (f"{HERE}.arithmetic:Arithmetic", "sums, differences, products, the multiplication table"),
@@ -69,6 +71,10 @@ def make_task(name: str, arguments: Mapping[str, Any], label: str | None = None)
     if name not in TASKS and is_folder(name):
         given = {"folder": name, **given}
     kind = class_of(name)
+    if name.startswith(GUESTS):
+        from operant.envs.verifiers.task import own_and_handed_on
+
+        given = own_and_handed_on(name, given)
     _refuse_unknown_arguments(name, kind, given)
     try:
         task = kind(**given)
@@ -95,9 +101,16 @@ def accepted_arguments(kind: type[Task]) -> dict[str, inspect.Parameter]:
     return found
 
 
+def takes_argument(name: str, argument: str) -> bool:
+    """Whether a task takes an argument; an environment of verifiers says so itself, when it is opened."""
+    return name.startswith(GUESTS) or argument in accepted_arguments(class_of(name))
+
+
 def class_of(name: str) -> type[Task]:
     """The class behind a task's name."""
     name = "jsonl" if name.endswith(FILES) else name
+    if name.startswith(GUESTS):
+        return _imported(name, "operant.envs.verifiers.task:VerifiersTask")
     installed = {entry.name: entry.value for entry in entry_points(group=GROUP)}
     if name in TASKS:
         return _imported(name, TASKS[name][0])

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects.ledger import Ledger, Section
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.prime_rl_env import environments
 from operant.spec.dialects.prime_rl_trainer import trainer
-from operant.spec.dialects.translation import Translation, finished
-from operant.spec.document import Document
+from operant.spec.dialects.translation import has_shape, translator
 
 LAB = "prime-rl"
 BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
@@ -20,9 +19,8 @@ PLACES = "left out: it places work on devices; -s meta.processes=N shares a mode
 RECORDS = "left out: what a run records lies in its directory"
 SERVER = "left out: the built-in generator shares the trainer's device and weights"
 TRANSPORT = "left out: the generator reads the trainer's weights, so there is nothing to send"
-CLOSER = "an upper limit, which holds: rounds are synchronous, so nothing learnt from is older"
-FLOW = "left out: a round's prompts are all answered at once, and then learnt from"
-TURNS = "left out: tasks in words have one turn, so both strategies are the same"
+FLOW = "left out: env.text.dialogue.concurrency says how many rollouts are under way at once"
+AGES = ("max_async_level", "max_off_policy_steps")
 CREDITS = {"grpo": "dr_grpo", "max_rl": "max_rl"}
 SHARED = {
     "output_dir": "left out: say --root DIR",
@@ -44,14 +42,11 @@ SHARED = {
 }
 ORCHESTRATOR = {
     "seq_len": SHARED["seq_len"],
-    "max_off_policy_steps": CLOSER,
-    "max_async_level": CLOSER,
     "concurrency": FLOW,
     "tasks_per_minute": FLOW,
     "workers_per_env": FLOW,
     "use_token_client": "left out: training always uses the tokens that were drawn",
     "renderer": "left out: agent.model.template says how prompts are dressed",
-    "trajectory_strategy": TURNS,
     "log": RECORDS,
     "wandb": RECORDS,
     "client": SERVER,
@@ -62,14 +57,7 @@ ORCHESTRATOR = {
 
 def recognises(content: Any) -> bool:
     """Whether plain data has the shape of such a file: every one of them has an orchestrator."""
-    return isinstance(content, dict) and isinstance(content.get("orchestrator"), dict) and "agent" not in content
-
-
-def translate(document: Document, lossy: bool = False) -> Translation:
-    """The native form of an `rl` file; SpecError with everything that has no counterpart."""
-    ledger = Ledger(document, LAB)
-    _sections(Section(ledger, ()))
-    return finished(ledger, document, lossy)
+    return has_shape(content, "orchestrator", dict, foreign="agent")
 
 
 def _sections(top: Section) -> None:
@@ -94,6 +82,9 @@ def _sections(top: Section) -> None:
     trainer(top.below("trainer"))
     top.drop(SHARED)
     top.close()
+
+
+translate = translator(LAB, _sections)
 
 
 def _model(top: Section) -> None:
@@ -154,11 +145,23 @@ def _orchestrator(section: Section, batch: int, steps: int) -> None:
     keeps_all = train.get("filter_zero_advantages", True) is False
     section.ledger.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", train.path)
     _evaluation(section.below("eval"), batch, steps)
+    _staleness(section)
     environments(section, train)
     train.close()
     _buffer(section.below("buffer"))
     section.drop(ORCHESTRATOR)
     section.close()
+
+
+def _staleness(section: Section) -> None:
+    """How far the generator may be behind: by the steps that it runs ahead, and by the age of rollouts that count."""
+    found = [(section.whole(key, 0), key) for key in AGES if section.get(key) is not None]
+    if not found:
+        return
+    allowed, key = min(found)
+    section.ledger.set("agent.algorithm.staleness", allowed, section.at(key))
+    for _, other in (each for each in found if each[1] != key):
+        section.ledger.remark(section.at(other), f"an upper limit, which holds: {key} is no more, and is the staleness")
 
 
 def _sampling(section: Section) -> None:

@@ -1,10 +1,13 @@
-"""The environments of a prime-rl file: those of a task in words, and those that research tasks will take."""
+"""The environments of a prime-rl file: tasks in words, research tasks, and any other environment of verifiers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.prime_rl_research import is_research, research
+from operant.spec.document import KeyPath
 from operant.spec.problems import did_you_mean
 
 TASKS = {
@@ -16,98 +19,121 @@ TASKS = {
     "reasoning_gym": "reasoning_gym",
     "reasoning_gym_env": "reasoning_gym",
 }
-RESEARCH = {
-    "task_configs": "the research tasks",
-    "max_turns": "the turns of an episode",
-    "num_examples_per_task": "episodes of each task in the data",
-    "env_gpu": "the sandbox's GPU",
-    "container_type": "the kind of sandbox",
-    "image_name": "the sandbox's image",
-    "training_timeout": "seconds of a command",
-    "save_trajectories": "whether episodes are kept",
-    "trajectory_dir": "where they are kept",
-    "seed": "the seed of the episodes",
-    "task": "the research task",
-    "node_budget": "nodes of a tree of attempts",
-    "executor_url": "the server of the model that carries out directions",
-    "executor_model": "that model",
-    "max_actions": "its commands for one node",
-    "num_train_examples": "episodes to train on",
-    "num_eval_examples": "episodes to evaluate with",
-    "reward_scheme": "how nodes are rewarded",
-    "reward_batch_size": "scores that a reward looks back on",
-    "v7_tau": "the score from which a node is worth all",
-}
-SIGNS = {"task_configs", "node_budget", "executor_url", "executor_model"}
-NOT_YET = "is an environment of research tasks, and research tasks are not there yet"
 GENERATED = {"gym": "dataset", "seed": "seed", "num_train_examples": "size", "num_eval_examples": "eval_size"}
 
 
+STRATEGIES = {"branching": "branching", "interleaved": "interleaved"}
+ONE_TURN = "left out: these tasks have one turn, so both strategies are the same"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An environment: its tasks, the share of the problems that they have together, and the most turns of a rollout.
+
+    `turns_at` is where the file says the turns; there are none of a task in words.
+    """
+
+    parts: list[dict[str, Any]]
+    ratio: Any = None
+    turns: int | None = None
+    turns_at: KeyPath = ()
+    talks: bool = False
+
+    def weighted(self) -> list[dict[str, Any]]:
+        """The tasks with their weights, where a ratio was given."""
+        if self.ratio is None:
+            return self.parts
+        return [{**part, "weight": self.ratio / len(self.parts)} for part in self.parts]
+
+
 def environments(orchestrator: Section, train: Section) -> None:
-    """One task, or a mixture of them by their ratios."""
+    """One task, or a mixture of them by their ratios; and how dialogues are held and learnt from."""
     older, newer = orchestrator.items("env"), train.items("source")
-    ratios = orchestrator.below("buffer").get("env_ratios")
-    parts = [part for part in (*map(_older, older), *map(_newer, newer)) if part is not None]
     ledger, origin = orchestrator.ledger, train.at("source") if newer else orchestrator.at("env")
     if not older and not newer:
         ledger.refuse(origin, "is missing: there is no environment to learn in")
-    if isinstance(ratios, list) and len(ratios) == len(parts):
-        parts = [{**part, "weight": ratio} for part, ratio in zip(parts, ratios, strict=True)]
+    sources = [*map(_older, older), *map(_newer, newer)]
+    ratios = orchestrator.below("buffer").get("env_ratios")
+    if isinstance(ratios, list) and len(ratios) == len(sources):
+        sources = [replace(source, ratio=ratio) for source, ratio in zip(sources, ratios, strict=True)]
+    _dialogues(orchestrator, sources)
+    parts = [part for source in sources for part in source.weighted()]
     if len(parts) == 1:
         ledger.set("env.name", parts[0]["name"], origin)
         for key, value in parts[0].get("arguments", {}).items():
-            ledger.set(f"env.text.arguments.{key}", value, origin)
+            ledger.set(("env", "text", "arguments", key), value, origin)
     elif parts:
         ledger.set("env.name", "mixture", origin)
         ledger.set("env.text.mixture", parts, origin)
 
 
-def _older(section: Section) -> dict[str, Any] | None:
+def _dialogues(orchestrator: Section, sources: list[Source]) -> None:
+    """The turns of rollouts, said once where all agree, and what a rollout is to the learner."""
+    ledger, said = orchestrator.ledger, [source for source in sources if source.turns is not None]
+    for source in said:
+        if len({each.turns for each in said}) == 1:
+            ledger.set("env.text.dialogue.turns", source.turns, source.turns_at)
+        else:
+            for part in source.parts:
+                part["arguments"] = {**part.get("arguments", {}), "turns": source.turns}
+    if not any(source.talks for source in sources):
+        orchestrator.drop({"trajectory_strategy": ONE_TURN})
+    elif orchestrator.get("trajectory_strategy") is not None:
+        known = "has no counterpart: there are branching and interleaved"
+        chosen = orchestrator.only("trajectory_strategy", STRATEGIES, known)
+        ledger.set("env.text.dialogue.strategy", chosen or "interleaved", orchestrator.at("trajectory_strategy"))
+
+
+def _older(section: Section) -> Source:
     """An entry of `[[orchestrator.env]]`."""
-    name, arguments = section.need("id"), section.below("args")
-    section.drop({"name": "left out: a label", "address": "left out: tasks run in this process"})
-    found = _part(section, "id", str(name), arguments)
+    name, arguments = str(section.need("id")), section.below("args")
+    section.drop({"name": "left out: a label", "address": "left out: environments run on this machine"})
+    turns = arguments.whole("max_turns", 1) if is_research(arguments) and "max_turns" in arguments.data else None
+    source = _source(section, "id", name, arguments, turns, arguments.at("max_turns"))
     section.close()
-    return found
+    return source
 
 
-def _newer(section: Section) -> dict[str, Any] | None:
+def _newer(section: Section) -> Source:
     """An entry of `[[orchestrator.train.source]]`."""
     env = section.below("env")
-    taskset = env.below("taskset")
-    name = str(taskset.need("id"))
-    found = _part(taskset, "id", name, taskset)
-    agent = "left out: tasks in words are answered by the policy itself, in one turn"
-    env.drop({"agent": agent})
+    taskset, agent = env.below("taskset"), env.below("agent")
+    said = agent if agent.get("max_turns") is not None else taskset
+    turns = said.whole("max_turns", 1) if said.get("max_turns") is not None and is_research(taskset) else None
+    source = _source(taskset, "id", str(taskset.need("id")), taskset, turns, said.at("max_turns"))
+    here = "left out: rollouts run on this machine, the policy is asked where it is trained"
+    agent.drop(dict.fromkeys(("harness", "runtime", "model", "client", "timeout", "retries"), here))
+    agent.lacks({"max_turns": "has no counterpart: the environment limits its turns itself"} if turns is None else {})
+    agent.close()
+    env.drop({"id": here})
     env.close()
-    ratio = section.get("ratio")
     every = "has no counterpart: it is the same for every task"
     section.lacks(dict.fromkeys(("group_size", "sampling", "algo"), every))
     section.lacks({"curriculum": "has no counterpart: problems come in the order of the seed or of a file"})
-    section.drop({"name": "left out: a label", "serve": "left out: tasks run in this process"})
+    section.drop({"name": "left out: a label", "serve": "left out: environments run on this machine"})
+    ratio = section.get("ratio")
     section.close()
-    return found if found is None or ratio is None else {**found, "weight": ratio}
+    return replace(source, ratio=ratio)
 
 
-def _part(section: Section, key: str, name: str, arguments: Section) -> dict[str, Any] | None:
-    """The task of an environment, with its arguments; None, and a refusal, where there is none."""
-    ledger, plain = section.ledger, name.rpartition("/")[2].partition("@")[0].replace("-", "_").lower()
-    if SIGNS & set(arguments.data) or plain not in TASKS:
-        research = bool(SIGNS & set(arguments.data))
-        hint = _named(arguments) if research else did_you_mean(plain, TASKS) or f"there are {', '.join(TASKS)}"
-        ledger.refuse(section.at(key), NOT_YET if research else "is no environment that is known here", hint)
-        if not research:
-            arguments.skip()
-        arguments.close()
-        return None
-    return _task(TASKS[plain], arguments)
+def _source(section: Section, key: str, name: str, arguments: Section, turns: int | None, turns_at: KeyPath) -> Source:
+    """The tasks of an environment, by its name and its arguments."""
+    plain = name.rpartition("/")[2].partition("@")[0].replace("-", "_").lower()
+    if is_research(arguments):
+        return Source(research(section, key, arguments), None, turns, turns_at, talks=True)
+    if plain in TASKS:
+        return Source([_task(TASKS[plain], arguments)])
+    return Source([_guest(section, key, plain, arguments)], talks=True)
 
 
-def _named(arguments: Section) -> str:
-    """The arguments that were understood, each with what it says."""
-    for key in RESEARCH:
-        arguments.get(key)
-    return "understood: " + ", ".join(f"{key} ({RESEARCH[key]})" for key in arguments.data if key in RESEARCH)
+def _guest(section: Section, key: str, plain: str, arguments: Section) -> dict[str, Any]:
+    """Any other environment of verifiers, which takes its arguments as they are."""
+    handed = {name: arguments.get(name) for name in arguments.unread()}
+    near = did_you_mean(plain, TASKS)
+    said = "runs as it is where verifiers and this environment are installed; the argument python names another Python"
+    section.ledger.remark(section.at(key), f"{said}; {near}" if near else said)
+    name = f"verifiers:{plain}"
+    return {"name": name, "arguments": handed} if handed else {"name": name}
 
 
 def _task(task: str, arguments: Section) -> dict[str, Any]:

@@ -39,7 +39,7 @@ TRAINER = {
     "tokenizer": "left out: the model brings its own tokenizer",
     "ckpt": "left out: ckpt of the whole file says it",
     "max_steps": "left out: max_steps of the whole file says it",
-    "max_async_level": "an upper limit, which holds: rounds are synchronous",
+    "max_async_level": "left out: max_async_level of the orchestrator says it",
 }
 
 

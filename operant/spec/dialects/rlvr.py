@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.ledger import Ledger, Section
+from operant.spec.dialects.ledger import Section
 from operant.spec.dialects.rlvr_data import data, data_iter
 from operant.spec.dialects.rlvr_roles import roles
-from operant.spec.dialects.translation import Translation, finished
-from operant.spec.document import Document
+from operant.spec.dialects.translation import has_shape, translator
 
 LAB = "rlvr-experiments"
 SEED = 42
@@ -22,7 +21,7 @@ NEVER = 9_999_999
 """So many prompts between two updates of the reference mean that it stays as it is."""
 UNSAVED = (0, 9999)
 LOSSES = {"grpo": "grpo", "drgrpo": "dr_grpo", "dapo": "dapo"}
-ONE_PROCESS = "left out: generation and training take turns in one process"
+ONE_PROCESS = "left out: generation and training share one process"
 OWN_SHAPES = "left out: passes are packed by tokens (agent.algorithm.pass_tokens), without fixed shapes"
 REPLACED = "groups whose rewards are all equal are replaced, as its filter does; those completions are frames too"
 DISTILLING = "has no counterpart: distillation here is on sampled tokens (agent.algorithm.teacher)"
@@ -40,14 +39,7 @@ class Sizes:
 
 def recognises(content: Any) -> bool:
     """Whether plain data has the shape of such a file: `roles` is the one key that every one of them has."""
-    return isinstance(content, dict) and isinstance(content.get("roles"), list) and "env" not in content
-
-
-def translate(document: Document, lossy: bool = False) -> Translation:
-    """The native form of a training file; SpecError with everything that has no counterpart."""
-    ledger = Ledger(document, LAB)
-    _sections(Section(ledger, ()))
-    return finished(ledger, document, lossy)
+    return has_shape(content, "roles", list, foreign="env")
 
 
 def _sections(top: Section) -> None:
@@ -77,6 +69,9 @@ def _sections(top: Section) -> None:
         }
     )
     top.close()
+
+
+translate = translator(LAB, _sections)
 
 
 def _run(run: Section) -> None:
@@ -146,6 +141,7 @@ def _training(training: Section, sizes: Sizes) -> None:
     ledger.set("env.max_frame", steps * sizes.step, training.at("max_steps"))
     ledger.remark(training.at("max_steps"), f"{steps} steps x {sizes.step} completions = {steps * sizes.step:,} frames")
     _saving(training, sizes, steps)
+    _staleness(training, sizes)
     _pass_tokens(training)
     reference = training.get("prompts_per_reference_sync")
     if reference is not None and training.whole("prompts_per_reference_sync", NEVER) < steps * sizes.step:
@@ -169,14 +165,23 @@ LEGACY_KEYS = (
 )  # fmt: skip
 HOW_FAST = {
     "num_epochs": "left out: its trainer for verified rewards ignores it too; max_steps ends the run",
-    "max_staleness": "an upper limit, which holds: rounds are synchronous, so nothing learnt from is older",
-    "abort_in_flight": "left out: nothing is being written while weights change",
+    "abort_in_flight": "left out: a completion is written to its end by the weights that began it",
     "prompts_per_forward_backward": OWN_SHAPES,
     "completion_len_buckets": OWN_SHAPES,
     "completions_per_micro_batch_reference": OWN_SHAPES,
     "max_concurrent_tasks": ONE_PROCESS,
     "rollout_timeout_s": "left out: completions end by their length",
 }
+
+
+def _staleness(training: Section, sizes: Sizes) -> None:
+    """How many updates old the weights that wrote a completion may be; less than a round cannot be written ahead."""
+    origin, allowed, steps = training.at("max_staleness"), training.whole("max_staleness", 0), sizes.round // sizes.step
+    if 0 < allowed < steps:
+        said = f"an upper limit, which holds: a round is {steps} updates, so writing and training take turns"
+        training.ledger.remark(origin, said)
+    elif training.get("max_staleness") is not None:
+        training.ledger.set("agent.algorithm.staleness", allowed, origin)
 
 
 def _saving(training: Section, sizes: Sizes, steps: int) -> None:

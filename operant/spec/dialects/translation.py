@@ -1,10 +1,12 @@
-"""The end of every translation: a native document with its remarks, or one report of everything that is lost."""
+"""What all translations share: how one is begun, and its end: a native document with its remarks, or one report."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from operant.spec.dialects.ledger import Ledger, Remark
+from operant.spec.dialects.ledger import Ledger, Remark, Section
 from operant.spec.document import Document
 from operant.spec.problems import report
 
@@ -15,6 +17,25 @@ class Translation:
 
     document: Document
     remarks: tuple[Remark, ...]
+
+
+def has_shape(content: Any, key: str, kind: type, foreign: str) -> bool:
+    """Whether plain data has a `key` that holds this kind of thing, and lacks one that is `foreign` to such files."""
+    return isinstance(content, dict) and isinstance(content.get(key), kind) and foreign not in content
+
+
+def translator(lab: str, read: Callable[[Section], None]) -> Callable[[Document, bool], Translation]:
+    """The translation of a lab's files, whose sections `read` enters into the books from the top.
+
+    It gives a native document, or SpecError with everything that has no counterpart; see `finished` for `lossy`.
+    """
+
+    def translate(document: Document, lossy: bool = False) -> Translation:
+        ledger = Ledger(document, lab)
+        read(Section(ledger, ()))
+        return finished(ledger, document, lossy)
+
+    return translate
 
 
 def finished(ledger: Ledger, document: Document, lossy: bool) -> Translation:

@@ -11,7 +11,14 @@ from operant.spec.dialects.write import native_yaml
 from operant.spec.load import Loaded, load
 
 FILES = Path(__file__).parent / "files"
-LOADABLE = ("rlvr_gsm8k.yaml", "rlvr_mixed.yaml", "prime_rl_gsm8k.toml", "prime_rl_older.toml")
+LOADABLE = (
+    "rlvr_gsm8k.yaml",
+    "rlvr_mixed.yaml",
+    "prime_rl_gsm8k.toml",
+    "prime_rl_older.toml",
+    "prime_rl_research.toml",
+    "prime_rl_guest.toml",
+)
 
 
 def changed(folder: Path, file: str, old: str, new: str, lossy: bool = False) -> Loaded:
@@ -50,7 +57,7 @@ TYPOS = [
     ("prime_rl_gsm8k.toml", "max_norm = 1.0", "maxnorm = 1.0", "max_norm"),
     ("prime_rl_gsm8k.toml", "rank = 16", "rnk = 16", "rank"),
     ("prime_rl_older.toml", "kl_tau = 0.0", "kl_ta = 0.0", "kl_tau"),
-    ("prime_rl_research.toml", "max_turns = 20", "max_turn = 20", "max_turns"),
+    ("prime_rl_research.toml", "max_turns = 20, num", "max_turn = 20, num", "max_turns"),
 ]
 
 
@@ -95,8 +102,71 @@ def test_a_group_of_one_is_refused(tmp_path: Path) -> None:
         changed(tmp_path, "prime_rl_gsm8k.toml", "group_size = 16\n", "")
 
 
-def test_every_argument_of_a_research_environment_is_named() -> None:
-    with pytest.raises(SpecError, match="research tasks are not there yet") as error:
-        load(str(FILES / "prime_rl_research.toml"), lossy=True)
-    for argument in ("task_configs", "max_turns", "num_examples_per_task", "container_type"):
-        assert argument in str(error.value)
+def test_an_air_agent_file_becomes_a_mixture_of_research_tasks() -> None:
+    loaded = load(str(FILES / "prime_rl_research.toml"))
+    spec, told = loaded.spec, {str(each) for each in loaded.remarks}
+    text, algorithm = spec.env.text, spec.agent.algorithm.model_dump()
+    assert text is not None
+    assert spec.env.name == "mixture"
+    assert [(part.name, part.weight) for part in text.mixture] == [
+        ("battle_of_sexes", 0.25),
+        ("prisoners_dilemma", 0.25),
+        ("blotto", 0.25),
+        ("titanic", 0.25),
+    ]
+    assert text.mixture[0].arguments == {"instances": 100}
+    assert (text.dialogue.turns, text.dialogue.strategy) == (20, "branching")
+    assert (algorithm["staleness"], algorithm["group_size"], algorithm["batch_size"]) == (1, 8, 16)
+    for argument in ("env_gpu", "container_type", "image_name", "training_timeout", "trajectory_dir", "seed"):
+        assert any(f"args.{argument}: left out" in line for line in told)
+    assert sum("our re-creation" in line for line in told) == 4
+    assert any("max_off_policy_steps: an upper limit, which holds" in line for line in told)
+
+
+def test_different_turns_are_said_of_each_task(tmp_path: Path) -> None:
+    old, new = (
+        'args = { task_configs = ["tasks/titanic.yaml"], max_turns = 20 }',
+        'args = { task_configs = ["titanic"], max_turns = 5 }',
+    )
+    text = changed(tmp_path, "prime_rl_research.toml", old, new).spec.env.text
+    assert text is not None
+    assert text.dialogue.turns is None
+    assert [part.arguments["turns"] for part in text.mixture] == [20, 20, 20, 5]
+
+
+def test_a_task_that_is_not_recreated_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="mlgym:FILE"):
+        changed(tmp_path, "prime_rl_research.toml", "tasks/blotto.yaml", "tasks/rlMetaMaze.yaml", lossy=True)
+
+
+def test_every_argument_of_a_tree_environment_is_named() -> None:
+    with pytest.raises(SpecError, match="direct another model") as error:
+        load(str(FILES / "prime_rl_tree.toml"), lossy=True)
+    for argument in ("node_budget", "executor_url", "executor_model", "max_actions", "reward_scheme", "v7_tau"):
+        assert f"{argument} (" in str(error.value)
+
+
+def test_any_other_environment_is_one_of_verifiers() -> None:
+    loaded = load(str(FILES / "prime_rl_guest.toml"))
+    text = loaded.spec.env.text
+    assert text is not None
+    assert [(part.name, part.arguments) for part in text.mixture] == [
+        ("verifiers:word_game", {"rounds": 6}),
+        ("gsm8k", {}),
+    ]
+    assert text.dialogue.strategy == "interleaved"
+    assert any("agent.harness: left out" in str(each) for each in loaded.remarks)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "staleness"),
+    [
+        ("rlvr_gsm8k.yaml", "max_staleness: 0", "max_staleness: 0", 0),
+        ("rlvr_mixed.yaml", "checkpoint_interval: 0", "max_staleness: 4", 4),
+        ("rlvr_mixed.yaml", "checkpoint_interval: 0", "max_staleness: 1", 0),
+        ("prime_rl_gsm8k.toml", "max_off_policy_steps = 8", "max_off_policy_steps = 8", 8),
+        ("prime_rl_older.toml", "max_async_level = 1", "max_async_level = 0", 0),
+    ],
+)
+def test_how_old_completions_may_be(file: str, old: str, new: str, staleness: int, tmp_path: Path) -> None:
+    assert changed(tmp_path, file, old, new).spec.agent.algorithm.model_dump()["staleness"] == staleness

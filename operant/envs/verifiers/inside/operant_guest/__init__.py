@@ -1,0 +1,1 @@
+"""What runs beside a verifiers environment, in its own Python: nothing here may import operant."""
