@@ -37,11 +37,11 @@ STYLE = """<style>
   line-height:1.45; font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace; background:none; border:0}
 .op-heard {background:color-mix(in srgb, currentColor 3.5%, transparent)}
 .op-heard .op-text {opacity:.86}
-.op-tiles {display:flex; flex-wrap:wrap; gap:.6rem}
+.op-tiles {display:flex; flex-wrap:wrap; gap:.45rem}
 .op-tile {flex:1 1 auto; border:1px solid color-mix(in srgb, currentColor 14%, transparent); border-radius:.6rem;
-  padding:.45rem .8rem .55rem}
-.op-tile span {display:block; font-size:.78rem; opacity:.62; white-space:nowrap}
-.op-tile b {font-size:1.15rem; font-weight:550; white-space:nowrap; font-variant-numeric:tabular-nums}
+  padding:.4rem .6rem .5rem}
+.op-tile span {display:block; font-size:.76rem; opacity:.62; white-space:nowrap}
+.op-tile b {font-size:1.08rem; font-weight:550; white-space:nowrap; font-variant-numeric:tabular-nums}
 .op-name {font-size:1.15rem; font-weight:600}
 .op-name i {display:inline-block; width:.7rem; height:.7rem; border-radius:50%; margin-right:.5rem}
 .op-more summary {cursor:pointer; padding:.1rem .8rem; font-size:.78rem; opacity:.7}

@@ -17,7 +17,7 @@ from operant.report.words import score as score_text
 TEAL, AMBER, RED, GREY = "#0d9488", "#d97706", "#dc2626", "#8b8f98"
 SERIES = (TEAL, "#6366f1", AMBER, "#db2777", "#0284c7", "#65a30d", "#9333ea", "#a16207")
 SCALE = ((0.0, "#94a3b8"), (0.5, "#5eb8ae"), (1.0, "#0f766e"))
-ROW_PIXELS, LEAST_PIXELS, MOST_PIXELS = 38, 260, 1100
+ROW_PIXELS, LEAST_PIXELS, MOST_PIXELS = 46, 260, 1100
 FAINT = 0.16
 SECONDS_AXIS = {
     "overlaying": "y",
@@ -154,7 +154,7 @@ def history(found: Sequence[History], axis: str) -> go.Figure:
         counts = [f"{point.episodes} episodes" for point in each.points]
         _band(figure, xs, estimates, each.split, SERIES[number % len(SERIES)], counts)
     figure.update_xaxes(title=axis)
-    figure.update_yaxes(title="score", range=_reach(found))
+    figure.update_yaxes(title="score")
     return _calm(figure, 300)
 
 
@@ -171,16 +171,6 @@ def curve(line: Line, metric: str, unit: str = "frames") -> go.Figure:
     figure.update_xaxes(title=unit)
     figure.update_yaxes(title=metric)
     return _calm(figure, 300)
-
-
-def _reach(found: Sequence[History]) -> list[float] | None:
-    """From below the lowest end of an interval to above the highest, which Plotly does not find by itself."""
-    estimates = [point.estimate for each in found for point in each.points]
-    ends = [end for each in estimates for end in (each.point, each.low, each.high) if end is not None]
-    if not ends:
-        return None
-    margin = 0.06 * (max(ends) - min(ends)) or 0.5
-    return [min(ends) - margin, max(ends) + margin]
 
 
 def _band(

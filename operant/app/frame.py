@@ -25,7 +25,7 @@ FOLLOW_SECONDS = 2.0
 ICON = Path(__file__).with_name("icon.svg")
 STYLE = """<style>
 .stMainBlockContainer {padding-top: 1.2rem; padding-bottom: 3rem; max-width: 1500px}
-.stMainBlockContainer h1 {font-size: 1.9rem; padding-bottom: .3rem}
+.stMainBlockContainer h1 {font-size: 1.9rem; padding-bottom: .7rem}
 header.stAppHeader {height: 0; min-height: 0; overflow: visible}
 [data-testid=stSidebarHeader] {height: 1.6rem; margin-bottom: 0}
 </style>"""
@@ -78,7 +78,7 @@ def opened(path: Path) -> Catalogue:
 def _sidebar(root: Path, known: list[str], place: Place, run: str | None) -> None:
     with st.sidebar:
         st.markdown("### Operant")
-        st.caption(f"`{shown(root)}`")
+        st.caption(shown(root))
         st.session_state["run"] = run
         st.selectbox(
             "Run", known, key="run", index=None, placeholder="Choose a run", on_change=_choose_run, args=(place,)

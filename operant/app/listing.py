@@ -48,6 +48,8 @@ def show(catalogue: Catalogue, place: Place) -> None:
         selection_mode="multi-row",
         placeholder="",
         column_config={
+            "episode": st.column_config.TextColumn("episode", width="medium"),
+            "task": st.column_config.TextColumn("task", width="small"),
             "score": st.column_config.NumberColumn("score", format="%.4f"),
             "seconds": st.column_config.NumberColumn("seconds", format="%.1f"),
         },
