@@ -120,8 +120,12 @@ def _session_facts(run: Run) -> dict[str, Any]:
 
 
 def _next_lines(place: Path, sessions: list[Run]) -> list[str]:
+    from operant.report.episodes import holds_episodes
     from operant.run.layout import shown
 
     states = {run.state for run in sessions}
     verb = "watch" if states == {"done"} else "resume"
-    return [] if "running" in states else ["", "next:", f"  operant {verb} {shown(place)}"]
+    lines = [] if "running" in states else [f"  operant {verb} {shown(place)}"]
+    if holds_episodes(place):
+        lines.append(f"  operant show {shown(place)} --episodes")
+    return ["", "next:", *lines] if lines else []
