@@ -146,9 +146,9 @@ def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Vis
     visitor.shoot("timeline")
 
     page.get_by_placeholder("Compare with another episode of this task").click()
-    page.get_by_role("option", name="n3", exact=True).click()
+    page.get_by_role("option", name="n1", exact=True).click()
     visitor.sees("Compare")
-    visitor.wait_for_address("other=n3")
+    visitor.wait_for_address("other=n1")
     page.get_by_text(re.compile("They part at turn")).wait_for()
     visitor.shoot("comparison")
 
