@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 
+from operant.report.curve import nice_ticks
 from operant.report.history import History
 from operant.report.plots import Line
 from operant.report.stats import Estimate
 from operant.report.timeline import Step
-from operant.report.trees import Tree, layout
+from operant.report.trees import Node, Tree, layout
 from operant.report.words import score as score_text
 
 TEAL, AMBER, RED, GREY = "#0d9488", "#d97706", "#dc2626", "#8b8f98"
@@ -74,7 +76,8 @@ def costs(steps: Sequence[Step]) -> go.Figure:
         mode="lines+markers",
         line={"color": AMBER, "dash": "dot"},
     )
-    figure.update_layout(barmode="stack", yaxis2=SECONDS_AXIS)
+    ticks = nice_ticks(0.0, max((step.seconds or 0.0 for step in spoken), default=0.0), most=4)
+    figure.update_layout(barmode="stack", yaxis2={**SECONDS_AXIS, "tickvals": ticks})
     figure.update_xaxes(title="turn", dtick=1 if len(turns) <= 30 else None)
     figure.update_yaxes(title="tokens", selector=0)
     return _calm(figure, 260)
@@ -83,7 +86,7 @@ def costs(steps: Sequence[Step]) -> go.Figure:
 def tree(found: Tree, chosen: int | None = None) -> go.Figure:
     """A search from left to right; the path to the best node is drawn thick, and the chosen node has a ring."""
     spots = layout(found)
-    best = {node.place for node in found.best_path}
+    best = {node.place for node in found.chosen_path}
     figure = go.Figure()
     for on_path in (False, True):
         edges = [node for node in found.nodes if node.parent is not None and (node.place in best) == on_path]
@@ -94,7 +97,7 @@ def tree(found: Tree, chosen: int | None = None) -> go.Figure:
             ys += [y0, y0, y1, y1, None]
         colour = AMBER if on_path else GREY
         line = {"color": colour, "width": 3.5 if on_path else 1.2}
-        name = "path to the best" if on_path else "other branches"
+        name = ("path to the answer" if found.answer else "path to the best") if on_path else "other branches"
         figure.add_scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", name=name)
     figure.add_trace(_nodes(found, spots, best, chosen))
     figure.update_xaxes(visible=False, range=[-0.3, max(x for x, _ in spots) + 0.3])
@@ -106,13 +109,9 @@ def tree(found: Tree, chosen: int | None = None) -> go.Figure:
 
 def _nodes(found: Tree, spots: Sequence[tuple[float, float]], best: set[int], chosen: int | None) -> go.Scatter:
     nodes = found.nodes
-    scores = [node.entry.score for node in nodes]
-    marks = [f"{node.entry.name} <b>{_short(node.entry.score)}</b>" for node in nodes]
-    hints = [
-        f"{node.entry.name}<br>score {score_text(node.entry.score)}<br>{node.entry.turns} turns, "
-        f"{node.entry.faults} faults{'<br>' + node.entry.error if node.entry.error else ''}"
-        for node in nodes
-    ]
+    errors = [node.entry is not None and node.entry.ended == "error" for node in nodes]
+    words = [_short(node.score) if node.entry else "" for node in nodes]
+    marks = [f"{escape(node.name)} <b>{word}</b>" for node, word in zip(nodes, words, strict=True)]
     return go.Scatter(
         x=[x for x, _ in spots],
         y=[y for _, y in spots],
@@ -120,17 +119,17 @@ def _nodes(found: Tree, spots: Sequence[tuple[float, float]], best: set[int], ch
         text=marks,
         textposition="top center",
         textfont={"size": 13},
-        hovertext=hints,
+        hovertext=[_hint(node) for node in nodes],
         hoverinfo="text",
-        customdata=[node.entry.full_name for node in nodes],
+        customdata=[node.entry.full_name if node.entry else "" for node in nodes],
         name="episodes",
         showlegend=False,
         marker={
             "size": [22 if found.best and node.place == found.best.place else 16 for node in nodes],
-            "color": [np.nan if score is None else score for score in scores],
+            "color": [np.nan if node.score is None else node.score for node in nodes],
             "colorscale": SCALE,
             "opacity": 1,
-            "symbol": ["x" if node.entry.ended == "error" else "circle" for node in nodes],
+            "symbol": ["x" if failed else "circle" for failed in errors],
             "line": {
                 "width": [4 if node.place == chosen else 2 if node.place in best else 0 for node in nodes],
                 "color": ["#6366f1" if node.place == chosen else AMBER for node in nodes],
@@ -139,6 +138,16 @@ def _nodes(found: Tree, spots: Sequence[tuple[float, float]], best: set[int], ch
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
     )
+
+
+def _hint(node: Node) -> str:
+    """What is told of a node under the pointer."""
+    entry = node.entry
+    if entry is None:
+        return "where every branch began"
+    value = [f"value {entry.parts['value']:g}"] if "value" in entry.parts else []
+    facts = [node.name, f"score {score_text(entry.score)}", *value, f"{entry.turns} turns, {entry.faults} faults"]
+    return "<br>".join(escape(fact) for fact in [*facts, *([entry.error] if entry.error else [])])
 
 
 def _short(score: float | None) -> str:

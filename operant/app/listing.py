@@ -85,7 +85,7 @@ def _range(label: str, values: Sequence[float | None], step: float, form: str = 
     low, high = (min(known), max(known)) if known else (0, 0)
     low, high = step * (low // step), step * -(-high // step)
     if low == high:
-        st.slider(label, 0.0, 1.0, (0.0, 1.0), disabled=True, key=label)
+        st.text_input(label, form % low if known else "", disabled=True, key=f"{label} of all")
         return Range()
     chosen = st.slider(label, float(low), float(high), (float(low), float(high)), step, form, key=label)
     return Range(None if chosen[0] <= low else chosen[0], None if chosen[1] >= high else chosen[1])

@@ -66,7 +66,7 @@ def tiles(episode: Episode) -> None:
         "score": score_text(episode.score),
         "reward": "-" if found.reward is None else f"{found.reward:+.3g}",
         "turns": f"{found.turns:,}" if episode.turns else f"{episode.length:,}",
-        "written / read": f"{found.written:,} / {found.read:,}",
+        "tokens out / in": f"{found.written:,} / {found.read:,}",
         "faults": f"{found.faults:,}",
         "time": "-" if found.seconds is None else duration(found.seconds),
     }

@@ -22,32 +22,34 @@ def show(catalogue: Catalogue, place: Place) -> None:
         st.info("There is no search in this run: none of its episodes goes on from another.")
         return
     chosen = catalogue.find(place.episode) if place.episode else None
-    tree = next((each for each in found if _place_of(each, chosen) is not None), found[0])
+    tree = next((each for each in found if each.place_of(chosen) is not None), found[0])
     _choice(catalogue, place, found, tree)
     _tiles(tree)
-    at = _place_of(tree, chosen)
-    spot = tree.best.place if at is None and tree.best else at
+    at = tree.place_of(chosen)
+    spot = tree.chosen_path[-1].place if at is None and tree.chosen_path else at
     clicked = st.plotly_chart(
         figures.tree(tree, spot),
         width="stretch",
         config=NO_BAR,
-        key=f"tree {tree.root.entry.full_name}",
+        key=f"tree {tree.first.full_name}",
         on_select="rerun",
         selection_mode="points",
     )
     _move_to_click(catalogue, place, clicked)
-    st.caption("Click a node to read it below. The thick path leads to the best one.")
-    if spot is not None:
-        _node(catalogue, place, tree.nodes[spot].entry)
+    end = "what the search answered" if tree.answer else "the best one"
+    st.caption(f"Click a node to read it below. The thick path leads to {end}.")
+    entry = None if spot is None else tree.nodes[spot].entry
+    if entry is not None:
+        _node(catalogue, place, entry)
 
 
 def _choice(catalogue: Catalogue, place: Place, found: list[Tree], tree: Tree) -> None:
     """Which search, where there are several."""
     if len(found) == 1:
         return
-    names = {catalogue.name_of(each.root.entry): each for each in found}
-    st.session_state["search"] = catalogue.name_of(tree.root.entry)
-    st.selectbox("Search", list(names), key="search", on_change=_choose, args=(place,))
+    st.session_state["search"] = catalogue.name_of(tree.first)
+    names = [catalogue.name_of(each.first) for each in found]
+    st.selectbox("Search", names, key="search", on_change=_choose, args=(place,))
 
 
 def _choose(place: Place) -> None:
@@ -69,14 +71,13 @@ def _move_to_click(catalogue: Catalogue, place: Place, clicked: Any) -> None:
 
 
 def _tiles(tree: Tree) -> None:
-    root, best = tree.root.entry, tree.best
-    gain = best.entry.score - root.score if best and best.entry.score is not None and root.score is not None else None
     shown = {
-        "nodes": f"{len(tree.nodes):,}",
+        "task": tree.first.env,
+        "item": tree.first.item or "-",
+        "episodes": f"{sum(node.entry is not None for node in tree.nodes):,}",
         "depth": f"{max(node.depth for node in tree.nodes)}",
-        "score at the root": score_text(root.score),
-        "best score": score_text(best.entry.score) if best else "-",
-        "gain": "-" if gain is None else f"{gain:+.3g}",
+        "best score": score_text(tree.best.score if tree.best else None),
+        "answer": score_text(tree.answer.score) if tree.answer else "-",
     }
     st.html(cards.tiles(shown))
 
@@ -89,7 +90,3 @@ def _node(catalogue: Catalogue, place: Place, entry: Entry) -> None:
         button("Open timeline", Place(TIMELINE, place.run, name), "open", width="stretch")
     st.caption(about(episode))
     draw(episode, name)
-
-
-def _place_of(tree: Tree, entry: Entry | None) -> int | None:
-    return next((node.place for node in tree.nodes if node.entry is entry), None)

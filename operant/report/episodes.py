@@ -76,7 +76,7 @@ class EpisodeFile:
         self._lines = 0
         self._offset = 0
         self._last = (0, 0, 0)
-        self._names: set[str] = set()
+        self._names: dict[str, str] = {}
 
     def refresh(self) -> None:
         """Index the whole lines that are new; all of them anew where the file was cut back in between."""
@@ -115,6 +115,8 @@ class EpisodeFile:
         self._offset += len(line)
 
     def _entry(self, row: Mapping[str, Any], size: int) -> Entry:
+        # An examination that is sat again uses its names again; a parent is the last one of its name.
+        parent = self._names.get(row["parent"], row["parent"]) if row.get("parent") else None
         spoken = [turn for turn in row.get("turns") or () if turn["role"] == POLICY]
         parts = row.get("parts") or {}
         version = row.get("version", parts.get("version"))
@@ -138,7 +140,7 @@ class EpisodeFile:
             tokens=sum([turn.get("tokens") or 0 for turn in spoken]),
             faults=sum([1 for turn in row.get("turns") or () if turn.get("fault")]),
             took=row.get("took"),
-            parent=row.get("parent"),
+            parent=parent,
             error=row.get("error"),
             parts=parts,
         )
@@ -146,7 +148,7 @@ class EpisodeFile:
     def _unused(self, name: str) -> str:
         """The name; a second episode of the same name has its line beside it."""
         chosen = f"{name}:{self._lines}" if name in self._names else name
-        self._names.add(chosen)
+        self._names[name] = self._names[chosen] = chosen
         return chosen
 
 

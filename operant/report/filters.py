@@ -92,7 +92,7 @@ def contains(line: bytes, text: str) -> bool:
     """Whether a turn of the episode in a line, or its error, has the text, in capitals or not."""
     wanted = text.lower()
     # Most lines are passed over without being parsed: what a turn has, its line has in JSON's spelling.
-    if json.dumps(wanted, ensure_ascii=False)[1:-1] not in line.decode("utf-8", "replace").lower():
+    if wanted.isascii() and json.dumps(wanted)[1:-1] not in line.decode("utf-8", "replace").lower():
         return False
     row = json.loads(line)
     said = [turn.get("text") or "" for turn in row.get("turns") or ()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,11 @@ def html_of(app: AppTest) -> str:
     return "".join(str(each.proto.body) for each in app.get("html"))
 
 
+def table_of(app: AppTest) -> Any:
+    """The table on the page, as pandas holds it."""
+    return app.dataframe[0].value
+
+
 def click(app: AppTest, key: str) -> AppTest:
     app.button(key=key).click()
     return run(app)
@@ -63,7 +69,7 @@ def click(app: AppTest, key: str) -> AppTest:
 def test_the_runs_and_the_way_to_their_episodes(runs: Path) -> None:
     app = opened(runs)
     assert app.title[0].value == "Runs"
-    table = app.dataframe[0].value
+    table = table_of(app)
     assert list(table["run"]) == [LIVE, SEARCH, RESEARCH]
     assert table["score"][2].startswith("0.7964 [")
     assert len(table["curve"][2]) > 1
@@ -74,11 +80,11 @@ def test_the_runs_and_the_way_to_their_episodes(runs: Path) -> None:
 
 def test_the_list_of_episodes_and_its_filters(runs: Path) -> None:
     app = opened(runs, run=RESEARCH)
-    assert len(app.dataframe[0].value) == 765
+    assert len(table_of(app)) == 765
     app.selectbox(key="task").select("blotto")
     app.selectbox(key="split").select("eval")
     app.toggle(key="faulty").set_value(True)
-    table = run(app).dataframe[0].value
+    table = table_of(run(app))
     assert set(table["task"]) == {"blotto"}
     assert set(table["split"]) == {"eval"}
     assert min(table["faults"]) == 1
@@ -89,7 +95,7 @@ def test_the_list_of_episodes_and_its_filters(runs: Path) -> None:
 def test_filters_by_score_and_version_leave_out_what_has_none(runs: Path) -> None:
     app = opened(runs, run=RESEARCH)
     app.slider(key="Score").set_range(0.9, app.slider(key="Score").max)
-    table = run(app).dataframe[0].value
+    table = table_of(run(app))
     assert 0 < len(table) < 765
     assert table["score"].min() >= 0.9
 
@@ -202,15 +208,15 @@ def test_a_run_that_grows_is_seen_to_grow(tmp_path: Path) -> None:
     episodes = list(training(1, [TITANIC]))
     place = write_experiment(tmp_path, "live", "20260101-000000", [episodes[:5]], state="stopped")
     app = opened(tmp_path, run="live/20260101-000000")
-    assert len(app.dataframe[0].value) == 5
+    assert len(table_of(app)) == 5
     file = place / "trial_000/session_0/episodes.jsonl"
     write_rows(file, [each.as_dict() for each in episodes[5:9]])
     with file.open("a") as half:
         half.write('{"env": "titanic", "spl')
-    assert len(run(app).dataframe[0].value) == 9
+    assert len(table_of(run(app))) == 9
 
 
 def test_one_file_of_episodes_is_enough(tmp_path: Path) -> None:
     file = write_rows(tmp_path / "mine.jsonl", [each.as_dict() for each in play(2)])
     app = opened(file, run="mine.jsonl")
-    assert len(app.dataframe[0].value) == 2
+    assert len(table_of(app)) == 2
