@@ -74,8 +74,8 @@ def _filters(entries: Sequence[Entry]) -> tuple[Filter, str]:
         item = second[0].text_input("Item", key="item", placeholder="blotto/eval/*")
         text = second[1].text_input("Text in any turn", key="text", placeholder="ValueError")
         order = second[2].selectbox("First", [NEWEST, *ORDERS], key="order")
-        faulty = second[3].toggle("With faults", key="faulty")
-        failed = second[4].toggle("With errors", key="failed")
+        faulty = second[3].toggle("Faults", key="faulty")
+        failed = second[4].toggle("Errors", key="failed")
     return Filter(task, item or None, split, ended, score, version, text or None, faulty, failed), order
 
 

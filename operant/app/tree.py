@@ -77,8 +77,9 @@ def _tiles(tree: Tree) -> None:
         "episodes": f"{sum(node.entry is not None for node in tree.nodes):,}",
         "depth": f"{max(node.depth for node in tree.nodes)}",
         "best score": score_text(tree.best.score if tree.best else None),
-        "answer": score_text(tree.answer.score) if tree.answer else "-",
     }
+    if tree.answer:
+        shown["answer"] = score_text(tree.answer.score)
     st.html(cards.tiles(shown))
 
 
