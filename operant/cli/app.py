@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, serve, tasks, train
+from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, serve, show, tasks, train, viewer
 from operant.cli.mistakes import defect, lacking, mistyped
 from operant.cli.speak import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
@@ -27,7 +27,8 @@ COMMANDS = (
     ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
     ("specs", look.specs, "List the built-in specs, or print one."),
     ("runs", look.runs, "List the runs with state and score."),
-    ("show", look.show, "Show a run: curve, score, sessions, origin."),
+    ("show", show.show, "Show a run, or its episodes turn by turn."),
+    ("app", viewer.app, "Look at runs and trajectories in a browser."),
     ("compare", look.compare, "Say which of two runs is better, if that can be said."),
     ("plot", look.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("help", guide.help_, "Explain every setting of a section or algorithm."),

@@ -1,19 +1,18 @@
-"""`operant specs`, `runs`, `show` and `plot`: looking at what there is. Nothing here changes a run."""
+"""`operant specs`, `runs`, `compare` and `plot`: looking at what there is. Nothing here changes a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from operant.cli.options import DEFAULT_ROOT, AsJson, Root, RunName, complete_run, complete_spec
-from operant.cli.speak import document, plural, say
+from operant.cli.speak import document, say
 from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
     from operant.report.plots import Axis
-    from operant.run.run import Run
 
 
 def specs(
@@ -60,31 +59,6 @@ def runs(root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
         document({"runs": [row.as_dict() for row in rows], "exit": EXIT_DONE})
     else:
         say(render_experiments(rows))
-    return EXIT_DONE
-
-
-def show(run: RunName, root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
-    """Show a run: curve, score with interval, every session, checkpoints, parent and provenance.
-
-    \b
-      operant show ppo_cartpole
-      operant show latest --json
-    """
-    from operant.cli.ending import result, summary_document
-    from operant.report.read import trials_of
-    from operant.run.run import find_sessions, resolve
-
-    place = resolve(run, root).resolve()
-    sessions = find_sessions(place)
-    trials = trials_of(place)
-    if as_json:
-        summaries = [summary_document(trial) for trial in trials]
-        facts = [_session_facts(each) for each in sessions]
-        document({"trials": summaries, "sessions": facts, "exit": EXIT_DONE})
-        return EXIT_DONE
-    for trial in trials:
-        say(*result(trial), "")
-    say(*_origin_lines(sessions), *_next_lines(place, sessions))
     return EXIT_DONE
 
 
@@ -145,45 +119,3 @@ def plot(
     else:
         say(*(shown(path) for path in files))
     return EXIT_DONE
-
-
-def _origin_lines(sessions: list[Run]) -> list[str]:
-    """Checkpoints, provenance and parent of each session."""
-    from operant.run.layout import shown
-
-    lines = []
-    for run in sessions:
-        facts = _session_facts(run)
-        frames = ", ".join(f"{each['frames']:,}" for each in facts["checkpoints"])
-        saved = f"checkpoints at frames {frames}" if frames else "no checkpoint"
-        lines.append(f"{run.path.name}: {saved}; {plural(run.threads, 'thread')}; {shown(run.path)}")
-        if facts["provenance"] is not None:
-            lines.append(f"  provenance {facts['provenance']}")
-        if run.parent is not None:
-            lines.append(f"  child of {run.parent['run']}, begun at its frame {run.parent['frames']:,}")
-    return lines
-
-
-def _session_facts(run: Run) -> dict[str, Any]:
-    from operant.run.checkpoint import list_checkpoints
-    from operant.run.layout import provenance_path, shown
-
-    saved = list_checkpoints(run.checkpoints)
-    provenance = provenance_path(run.path, run.attempts)
-    return {
-        "session": shown(run.path),
-        "state": run.state,
-        "error": run.error,
-        "threads": run.threads,
-        "parent": run.parent,
-        "checkpoints": [{"path": shown(each.path), "frames": each.at.frames, "score": each.score} for each in saved],
-        "provenance": shown(provenance) if provenance.is_file() else None,
-    }
-
-
-def _next_lines(place: Path, sessions: list[Run]) -> list[str]:
-    from operant.run.layout import shown
-
-    states = {run.state for run in sessions}
-    verb = "watch" if states == {"done"} else "resume"
-    return [] if "running" in states else ["", "next:", f"  operant {verb} {shown(place)}"]

@@ -57,7 +57,7 @@ def plot_trials(
     drawn = [trial for trial in records if any(len(curve.x) for curve in trial.curves(metric, x))]
     if not drawn:
         raise _no_metric(records, metric)
-    lines = [_line(label, trial, metric, x) for label, trial in zip(_labels(drawn), drawn, strict=True)]
+    lines = [trial_line(label, trial, metric, x) for label, trial in zip(_labels(drawn), drawn, strict=True)]
     stem = name or f"{re.sub(r'[^A-Za-z0-9]+', '_', metric)}_by_{x}"
     out.mkdir(parents=True, exist_ok=True)
     files = [out / f"{stem}.svg", out / f"{stem}.png", out / f"{stem}.csv"]
@@ -66,7 +66,8 @@ def plot_trials(
     return files
 
 
-def _line(label: str, trial: TrialRecord, metric: str, x: str) -> Line:
+def trial_line(label: str, trial: TrialRecord, metric: str, x: str) -> Line:
+    """What is drawn of a trial: its seeds, their mean where all have a value, and the interval of that."""
     named = [(f"session_{session.index}", session.curve(metric, x)) for session in trial.sessions]
     seeds = tuple((name, curve) for name, curve in named if len(curve.x))
     aligned = align([curve for _, curve in seeds])

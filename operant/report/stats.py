@@ -112,6 +112,16 @@ def episode_interval(values: ArrayLike) -> Estimate:
     return Estimate(rate, low, high, count)
 
 
+def many_interval(values: ArrayLike) -> Estimate:
+    """Mean over hundreds of episodes by the normal formula, to which the bootstrap of so many comes; at a fraction of
+    its time, for drawings with many points.
+    """
+    found = _finite(values, dimensions=1)
+    point, z = float(found.mean()), NormalDist().inv_cdf(_tails(CONFIDENCE)[1])
+    reach = z * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+    return Estimate(point, point - reach, point + reach, len(found))
+
+
 def iqm(scores: ArrayLike) -> float:
     """Interquartile mean: the mean of what is left after a quarter of all scores is cut from each end."""
     return float(_iqm_last(_finite(scores).reshape(-1)))

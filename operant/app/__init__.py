@@ -1,0 +1,1 @@
+"""The dashboard and the viewer of trajectories; reads through `report` and `run`, and writes nothing."""

@@ -1,0 +1,109 @@
+"""The view of one episode: what it came to, rewards and costs by turn, and every turn."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from operant.app import cards, figures
+from operant.app.place import COMPARE, TIMELINE, TREE, Place, button, go
+from operant.report.episodes import Catalogue, Entry
+from operant.report.timeline import steps, totals
+from operant.report.trees import tree_with
+from operant.report.words import duration
+from operant.report.words import score as score_text
+from operant.run.episode import Episode
+
+NO_BAR = {"displayModeBar": False}
+
+
+def show(catalogue: Catalogue, place: Place) -> None:
+    """The episode that the address names, or the newest one."""
+    entries = catalogue.entries
+    if not entries:
+        st.info("No episode was written here yet.")
+        return
+    entry = catalogue.find(place.episode) if place.episode else entries[-1]
+    episode = catalogue.read(entry)
+    st.title(f"{entry.env} · {catalogue.name_of(entry)}")
+    st.caption(about(episode))
+    _ways(catalogue, place, entry)
+    draw(episode, catalogue.name_of(entry))
+
+
+def draw(episode: Episode, name: str) -> None:
+    """The episode without the way to others."""
+    tiles(episode)
+    if episode.error:
+        st.error(f"error: {episode.error}", icon=":material/error:")
+    told = steps(episode)
+    if not told:
+        st.info("No turns were kept of this episode.")
+        return
+    left, right = st.columns(2)
+    left.plotly_chart(figures.rewards([(name, told)]), width="stretch", config=NO_BAR, key="rewards")
+    right.plotly_chart(figures.costs(told), width="stretch", config=NO_BAR, key="costs")
+    st.html(cards.timeline(told))
+
+
+def about(episode: Episode) -> str:
+    """Item, split, policy and the moment of training in one line."""
+    facts = [
+        f"item {episode.item}" if episode.item else "",
+        episode.split,
+        f"policy version {episode.version}" if episode.version is not None else "",
+        f"frame {episode.at.frames:,}, update {episode.at.updates:,}",
+        f"seed {episode.seed}" if episode.seed is not None else "",
+        f"goes on from {episode.parent}" if episode.parent else "",
+        episode.ended,
+    ]
+    return "  ·  ".join(fact for fact in facts if fact)
+
+
+def tiles(episode: Episode) -> None:
+    """The score, what it is made of, and what it cost."""
+    found = totals(episode)
+    shown = {
+        "score": score_text(episode.score),
+        "reward": "-" if found.reward is None else f"{found.reward:+.3g}",
+        "turns": f"{found.turns:,}" if episode.turns else f"{episode.length:,}",
+        "tokens out / in": f"{found.written:,} / {found.read:,}",
+        "faults": f"{found.faults:,}",
+        "time": "-" if found.seconds is None else duration(found.seconds),
+    }
+    st.html(cards.tiles(shown))
+    if episode.parts:
+        st.caption("  ·  ".join(f"{name} **{value:g}**" for name, value in episode.parts.items()))
+
+
+def _ways(catalogue: Catalogue, place: Place, entry: Entry) -> None:
+    """To the episodes before and after, to a comparison and to the search."""
+    entries = catalogue.entries
+    number = next(number for number, each in enumerate(entries) if each is entry)
+    before, after, searched, other = st.columns([1, 1, 1.2, 4], vertical_alignment="bottom")
+    for column, label, beside in ((before, "Previous", number - 1), (after, "Next", number + 1)):
+        there = 0 <= beside < len(entries)
+        to = Place(TIMELINE, place.run, catalogue.name_of(entries[beside]) if there else None)
+        with column:
+            button(label, to, label, disabled=not there, width="stretch")
+    with searched:
+        is_searched = tree_with(entries, entry) is not None
+        to = Place(TREE, place.run, catalogue.name_of(entry))
+        button("Search tree", to, "to_tree", disabled=not is_searched, width="stretch")
+    with other:
+        alike = [catalogue.name_of(each) for each in entries if each.env == entry.env and each is not entry]
+        st.session_state["other"] = None
+        st.selectbox(
+            "Compare with",
+            alike,
+            index=None,
+            key="other",
+            placeholder="Compare with another episode of this task",
+            label_visibility="collapsed",
+            on_change=_compare,
+            args=(place, catalogue.name_of(entry)),
+        )
+
+
+def _compare(place: Place, name: str) -> None:
+    if st.session_state["other"]:
+        go(Place(COMPARE, place.run, name, st.session_state["other"]))

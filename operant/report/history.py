@@ -1,0 +1,98 @@
+"""How the score in each task went as training went on, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from operant.report.episodes import Entry
+from operant.report.stats import Estimate, episode_interval, many_interval, mean_interval
+
+Axis = Literal["frames", "updates", "version"]
+AXES: dict[Axis, Callable[[Entry], float | None]] = {
+    "frames": lambda entry: entry.frames,
+    "updates": lambda entry: entry.updates,
+    "version": lambda entry: entry.version,
+}
+MOST_POINTS = 30
+MANY = 200  # episodes of which a bootstrap is slow and says nothing else
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean score about one moment of training; `episodes` were scored, `errors` were not."""
+
+    x: float
+    estimate: Estimate
+    episodes: int
+    errors: int
+
+
+@dataclass(frozen=True)
+class History:
+    """One task in one split. `over` says what the intervals are over: seeds, or the episodes of the only one."""
+
+    task: str
+    split: str
+    axis: Axis
+    over: Literal["seeds", "episodes"]
+    points: tuple[Point, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for `--json`."""
+        return asdict(self)
+
+
+def histories(entries: Sequence[Entry], axis: Axis = "frames", most: int = MOST_POINTS) -> list[History]:
+    """The history of each task and split, by task. Moments are put together where there are more than `most`.
+
+    With several seeds each counts once, whatever the number of its episodes.
+    """
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        if AXES[axis](entry) is not None:
+            groups.setdefault((entry.env, entry.split), []).append(entry)
+    return [_history(task, split, axis, groups[task, split], most) for task, split in sorted(groups)]
+
+
+def _history(task: str, split: str, axis: Axis, entries: Sequence[Entry], most: int) -> History:
+    moments = np.array([AXES[axis](entry) for entry in entries], dtype=np.float64)
+    bins: dict[int, list[int]] = {}
+    for place, number in enumerate(_bins(moments, most)):
+        bins.setdefault(int(number), []).append(place)
+    several = len({entry.label for entry in entries if entry.score is not None}) > 1
+    points = [_point(moments[bins[number]], [entries[i] for i in bins[number]], several) for number in sorted(bins)]
+    known = tuple(point for point in points if point is not None)
+    return History(task, split, axis, "seeds" if several else "episodes", known)
+
+
+def _bins(moments: np.ndarray, most: int) -> np.ndarray:
+    """A number for each moment: its own where they are few, else that of its share of the whole stretch."""
+    distinct, places = np.unique(moments, return_inverse=True)
+    if len(distinct) <= most:
+        return places
+    edges = np.linspace(distinct[0], distinct[-1], most + 1)[1:-1]
+    return np.searchsorted(edges, moments, side="right")
+
+
+def _point(moments: np.ndarray, entries: Sequence[Entry], several: bool) -> Point | None:
+    by_seed: dict[str, list[float]] = {}
+    for entry in entries:
+        if entry.score is not None:
+            by_seed.setdefault(entry.label, []).append(entry.score)
+    scores = [score for found in by_seed.values() for score in found]
+    if not scores:
+        return None
+    estimate = mean_interval(_means(by_seed)) if several else _over_episodes(scores)
+    return Point(float(moments.mean()), estimate, len(scores), len(entries) - len(scores))
+
+
+def _over_episodes(scores: Sequence[float]) -> Estimate:
+    return episode_interval(scores) if len(scores) < MANY else many_interval(scores)
+
+
+def _means(by_seed: Mapping[str, Sequence[float]]) -> list[float]:
+    return [float(np.mean(scores)) for scores in by_seed.values()]
