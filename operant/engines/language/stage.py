@@ -241,10 +241,9 @@ class Stage:
 
 
 def reward_of(verdict: Verdict, settings: DialogueSpec) -> float:
-    """What is learnt from: the reward by the chosen scheme, less a bounded penalty for faults."""
+    """What is learnt from: the reward by the chosen scheme, or the score where the world has no such scheme."""
     assert verdict.score is not None
-    earned = verdict.parts.get(settings.reward, verdict.score)
-    return earned - min(settings.fault_penalty * verdict.parts.get("faults", 0.0), settings.fault_limit)
+    return verdict.parts.get(settings.reward, verdict.score)
 
 
 def _seated(rollout: Rollout) -> Seat:
