@@ -213,6 +213,8 @@ class Rollout(Dialogue):
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
         except Unfit as unfit:
             return self._faulty(f"this cannot be scored: {self._why(unfit)}")
+        except UsageError:
+            raise
         except Exception:
             self._tally.validations -= 1
             return Answer(NOT_YOURS)
