@@ -118,7 +118,7 @@ class ResearchTask(DialogueTask):
         ]
 
     def begin(self, problem: Problem, seed: int) -> Dialogue:
-        """A fresh rollout. Its sandbox is opened when something must run in it; that there can be one is seen to now."""
+        """A fresh rollout. Its sandbox is opened when something must run in it; that one can be is seen to now."""
         chosen(self.settings.kind, allow_unsafe=False)
         return Rollout(self.settings, problem.answer["seed"], seed, Start())
 
