@@ -271,6 +271,16 @@ def test_a_snapshot_goes_on_without_the_scores_of_its_parent() -> None:
         one.close()
 
 
+def test_a_snapshot_without_commands_needs_no_sandbox(task: ResearchTask, rollout: Rollout) -> None:
+    say(rollout, HALF)
+    child = task.resume(task.problems("train")[7], 0, rollout.snapshot())
+    assert isinstance(child, Rollout)
+    assert words(child.hear("view solution.py")).startswith("def solve(n):")
+    assert child._workspace.on_paper
+    child.hear(RIGHT)
+    assert (child.verdict().score, "2 * n if" in words(rollout.hear("view solution.py"))) == (1.0, True)
+
+
 def test_a_snapshot_of_another_problem_is_refused(task: ResearchTask, rollout: Rollout) -> None:
     with pytest.raises(UsageError, match="snapshot"):
         task.resume(task.problems("train")[8], 0, rollout.snapshot())
