@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from random import Random
@@ -16,6 +18,7 @@ from operant.envs.research.rewards import improvement, penalty, schemes
 from operant.envs.research.settings import Settings
 from operant.envs.research.workspace import Interrupted, Workspace
 from operant.envs.sandbox import SandboxDied
+from operant.envs.sandbox.base import unarchived
 from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.task import Outcome, Verdict
 from operant.errors import OperantError, UsageError
@@ -36,13 +39,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a rollout begins: at the files of its problem, or at another's snapshot.
+    """Where a rollout begins: at the files of its problem, or at another's snapshot, in files or in an archive.
 
     `artefacts` is the digest of what was there to be graded at the snapshot: who changes none of it has no score of
     its own.
     """
 
     tally: Tally = field(default_factory=Tally)
+    files: Mapping[str, bytes] | None = None
     base: bytes | None = None
     artefacts: str | None = None
 
@@ -78,7 +82,7 @@ class Rollout(Dialogue):
         files = settings.folder.files(settings.data, problem)
         self._files = tuple(files)
         disk = settings.folder.task.limits.sandbox().disk
-        self._workspace = Workspace(settings.opened, {} if start.base else files, disk, start.base)
+        self._workspace = Workspace(settings.opened, files if start.files is None else start.files, disk, start.base)
         self._validated: list[Validated] = []
         self._refused: dict[str, str] = {}
         self._final: dict[str, bytes] | None = None
@@ -140,10 +144,11 @@ class Rollout(Dialogue):
 
     def snapshot(self) -> bytes:
         """The tally and the workspace, but none of the scores: who goes on from here earns their own."""
+        on_paper = self._workspace.on_paper
         archive = self._workspace.snapshot()
         facts = {"task": self._settings.folder.task.name, "problem": self._problem, "tally": asdict(self._tally)}
-        artefacts = _digest(self._collected())
-        return json.dumps({**facts, "artefacts": artefacts}).encode() + b"\n" + archive
+        facts |= {"artefacts": _digest(self._collected()), "on_paper": on_paper}
+        return json.dumps(facts).encode() + b"\n" + archive
 
     def close(self) -> None:
         """End the sandbox."""
@@ -184,16 +189,28 @@ class Rollout(Dialogue):
         return self._timed(lambda seconds: tools.view(self._workspace, arguments, seconds))
 
     def _timed(self, run: Callable[[float], tools.Ran]) -> Answer:
-        ran = run(min(self._settings.folder.task.limits.seconds, self._left.seconds))
-        self._tally.seconds += ran.seconds
+        with self._clock():
+            ran = run(min(self._settings.folder.task.limits.seconds, self._left.seconds))
         return Answer(tools.told(ran, self._settings.output_bytes))
 
     def _write(self, arguments: Mapping[str, Any]) -> Answer:
-        return Answer(wording.done(self._settings, tools.write(self._workspace, arguments)))
+        with self._clock():
+            words = tools.write(self._workspace, arguments)
+        return Answer(wording.done(self._settings, words))
 
     def _edit(self, arguments: Mapping[str, Any]) -> Answer:
-        words = tools.edit(self._workspace, arguments, self._settings.largest)
+        with self._clock():
+            words = tools.edit(self._workspace, arguments, self._settings.largest)
         return Answer(wording.done(self._settings, words))
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        """What is done here takes of the time that there is, even if it fails: a write may meet a pipe, and wait."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._tally.seconds += time.monotonic() - began
 
     def _submit(self, arguments: Mapping[str, Any]) -> Answer:
         del arguments
@@ -213,6 +230,8 @@ class Rollout(Dialogue):
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
         except Unfit as unfit:
             return self._faulty(f"this cannot be scored: {self._why(unfit)}")
+        except UsageError:
+            raise
         except Exception:
             self._tally.validations -= 1
             return Answer(NOT_YOURS)
@@ -291,7 +310,8 @@ def start_from(settings: Settings, problem: int, snapshot: bytes) -> Start:
     facts = json.loads(head)
     if (facts["task"], facts["problem"]) != (settings.folder.task.name, problem):
         raise UsageError(f"this snapshot is of {facts['task']}, problem {facts['problem']}, not of problem {problem}")
-    return Start(Tally(**facts["tally"]), archive, facts["artefacts"])
+    files = unarchived(archive) if facts["on_paper"] else {}
+    return Start(Tally(**facts["tally"]), files, None if facts["on_paper"] else archive, facts["artefacts"])
 
 
 def _digest(artefacts: Mapping[str, bytes]) -> str:
