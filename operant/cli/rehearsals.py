@@ -18,21 +18,18 @@ def show_dialogue(task: DialogueTask, split: str, takes: Sequence[str], as_json:
     from operant.report.words import columns
 
     problems = task.problems("train" if split == "train" else "eval")
-    dialogue = task.begin(problems[0], 0)
-    try:
-        opening = dialogue.opening()
-    finally:
-        dialogue.close()
+    first = problems[0]
+    opening = [(role, text) for role, text in (("system", first.system), ("user", first.prompt)) if text]
     if as_json:
-        told = [vars(message) for message in opening]
+        told = [{"role": role, "text": text} for role, text in opening]
         facts = {"task": task.name, "problems": len(problems), "facts": dict(task.facts()), "opening": told}
         document({**facts, "exit": EXIT_DONE})
         return EXIT_DONE
     say(f"{task.name}: {len(problems):,} problems in {split}, worked on in turns", *takes)
     say(*(line.rstrip() for line in columns([[name, fact] for name, fact in task.facts().items()])))
-    say("", f"--- {problems[0].id}")
-    for message in opening:
-        say(f"[{message.role}]", message.text)
+    say("", f"--- {first.id}")
+    for role, text in opening:
+        say(f"[{role}]", text)
     return EXIT_DONE
 
 

@@ -27,8 +27,8 @@ SHELLS = ("sh", "shell", "python")
 THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 FENCE = re.compile(r"^(`{3,})(\w+)[ \t]*([^\n`]*)\n(.*?)(^\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-LINE = re.compile(r"^(\w+)(?:[ \t]+(\S.*?))?[ \t]*$", re.MULTILINE)
-PART = re.compile(r"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*$", re.DOTALL | re.MULTILINE)
+OLD, BETWEEN, NEW = "<" * 7, "=" * 7, ">" * 7
+LONGEST = 1 << 20
 
 HOW = "answer with one tool call or one fenced block, such as ```bash"
 
@@ -48,6 +48,8 @@ class Action:
 
 def parse(text: str, cut: bool = False) -> Action:
     """The first action of a message; `cut` says that its end is missing. `Misspoken` where there is none."""
+    if len(text) > LONGEST:
+        raise Misspoken(f"the message is longer than {LONGEST} characters")
     text = THOUGHT.sub("", text)
     for form in (_calls, _blocks, _lines):
         if found := form(text, cut):
@@ -102,17 +104,32 @@ def _block(tool: str, rest: str, body: str) -> tuple[str, dict[str, Any]]:
 
 
 def _parts(body: str) -> dict[str, Any]:
-    """What is replaced by what; several parts travel as lists."""
-    found = PART.findall(body)
-    if not found:
+    """What is replaced by what, part by part."""
+    olds: list[str] = []
+    news: list[str] = []
+    side: list[str] | None = None
+    for line in body.splitlines(keepends=True):
+        if line.startswith(OLD):
+            olds.append("")
+            side = olds
+        elif side is olds and line.startswith(BETWEEN):
+            news.append("")
+            side = news
+        elif side is news and line.startswith(NEW):
+            side = None
+        elif side is not None:
+            side[-1] += line
+    if not olds or len(olds) != len(news) or side is not None:
         raise Misspoken("an edit needs lines `<<<<<<< old`, the old text, `=======`, the new text, `>>>>>>>`")
-    return {"old": [old for old, _ in found], "new": [new for _, new in found]}
+    return {"old": olds, "new": news}
 
 
 def _lines(text: str, cut: bool) -> Found:
     """Lines that begin with a tool's name; a tool without arguments must stand alone in its line."""
     found: Found = []
-    for tool, rest in LINE.findall(text):
+    for line in text.splitlines():
+        tool, _, rest = line.rstrip().partition(" ")
+        rest = rest.strip()
         alone = tool in TOOLS and not ARGUMENTS[tool][0]
         if tool in TOOLS and tool != "edit" and alone == (not rest):
             found.append(_worded(tool, rest))

@@ -17,7 +17,7 @@ from typing import Literal
 
 from operant.envs.research.packages import Packages
 from operant.envs.research.player import PRELUDE, Player, Unfit
-from operant.envs.sandbox import Limits, SandboxDied, open_sandbox
+from operant.envs.sandbox import Kind, Limits, Sandbox, SandboxDied, open_sandbox
 from operant.errors import RunError
 
 __all__ = ["Player", "Split", "Unfit", "Work", "finite", "graded", "seed_of"]
@@ -45,6 +45,7 @@ class Work:
     problem: int = 0
     limits: Limits = field(default_factory=Limits)
     packages: Packages = field(default_factory=Packages)
+    kind: Kind = "auto"
 
     def artefact(self, name: str) -> bytes:
         """The bytes of an artefact; `Unfit` where it is missing."""
@@ -59,6 +60,10 @@ class Work:
         except UnicodeDecodeError as problem:
             raise Unfit(f"{name} is no text in UTF-8") from problem
 
+    def sandbox(self, files: Mapping[str, bytes]) -> Sandbox:
+        """A fresh sandbox with these files and the task's limits and packages; close it, best by `with`."""
+        return open_sandbox(self.kind, self.limits, files, readable=self.packages.folders)
+
     @contextmanager
     def player(self, program: str, files: Mapping[str, bytes], seconds: float) -> Iterator[Player]:
         """A fresh sandbox with `files`, in which `program`, a text of the grader's, answers for `seconds` in all.
@@ -66,7 +71,7 @@ class Work:
         The program defines a function of one JSON value and ends with `answer(function)`, which is there for it: the
         pipes are kept from the code that it imports, so that what that prints goes nowhere.
         """
-        with open_sandbox(limits=self.limits, files=files, readable=self.packages.folders) as sandbox:
+        with self.sandbox(files) as sandbox:
             argv = [sandbox.python, "-B", "-c", PRELUDE + program]
             running = sandbox.start(argv, environment=self.packages.environment)
             try:

@@ -19,7 +19,6 @@ from operant.envs.research.grading import Unfit, Work, finite
 from operant.envs.research.packages import Packages, installed, packages
 from operant.envs.research.schema import MEBIBYTE, Budget, Metric, TaskFile
 from operant.envs.research.source import Source
-from operant.envs.sandbox import open_sandbox
 from operant.envs.text.dialogue import Scripted
 from operant.errors import UsageError
 
@@ -100,7 +99,7 @@ class Imported(Source):
         if self._is_csv:
             work.artefact(SUBMISSION)
             line += ["--submission_file", SUBMISSION]
-        with open_sandbox(limits=work.limits, files=files, readable=work.packages.folders) as sandbox:
+        with work.sandbox(files) as sandbox:
             ran = sandbox.run(line, seconds=self.task.limits.seconds, environment=work.packages.environment)
         if ran.code or ran.killed:
             raise Unfit(f"the evaluator failed: {(ran.killed or ran.err.decode(errors='replace')).strip()[-500:]}")

@@ -16,6 +16,7 @@ from operant.envs.research.rewards import improvement, penalty, schemes
 from operant.envs.research.settings import Settings
 from operant.envs.research.workspace import Interrupted, Workspace
 from operant.envs.sandbox import SandboxDied
+from operant.envs.sandbox.base import unarchived
 from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.task import Outcome, Verdict
 from operant.errors import OperantError, UsageError
@@ -36,13 +37,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a rollout begins: at the files of its problem, or at another's snapshot.
+    """Where a rollout begins: at the files of its problem, or at another's snapshot, in files or in an archive.
 
     `artefacts` is the digest of what was there to be graded at the snapshot: who changes none of it has no score of
     its own.
     """
 
     tally: Tally = field(default_factory=Tally)
+    files: Mapping[str, bytes] | None = None
     base: bytes | None = None
     artefacts: str | None = None
 
@@ -78,7 +80,7 @@ class Rollout(Dialogue):
         files = settings.folder.files(settings.data, problem)
         self._files = tuple(files)
         disk = settings.folder.task.limits.sandbox().disk
-        self._workspace = Workspace(settings.opened, {} if start.base else files, disk, start.base)
+        self._workspace = Workspace(settings.opened, files if start.files is None else start.files, disk, start.base)
         self._validated: list[Validated] = []
         self._refused: dict[str, str] = {}
         self._final: dict[str, bytes] | None = None
@@ -140,10 +142,11 @@ class Rollout(Dialogue):
 
     def snapshot(self) -> bytes:
         """The tally and the workspace, but none of the scores: who goes on from here earns their own."""
+        on_paper = self._workspace.on_paper
         archive = self._workspace.snapshot()
         facts = {"task": self._settings.folder.task.name, "problem": self._problem, "tally": asdict(self._tally)}
-        artefacts = _digest(self._collected())
-        return json.dumps({**facts, "artefacts": artefacts}).encode() + b"\n" + archive
+        facts |= {"artefacts": _digest(self._collected()), "on_paper": on_paper}
+        return json.dumps(facts).encode() + b"\n" + archive
 
     def close(self) -> None:
         """End the sandbox."""
@@ -213,6 +216,8 @@ class Rollout(Dialogue):
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
         except Unfit as unfit:
             return self._faulty(f"this cannot be scored: {self._why(unfit)}")
+        except UsageError:
+            raise
         except Exception:
             self._tally.validations -= 1
             return Answer(NOT_YOURS)
@@ -291,7 +296,8 @@ def start_from(settings: Settings, problem: int, snapshot: bytes) -> Start:
     facts = json.loads(head)
     if (facts["task"], facts["problem"]) != (settings.folder.task.name, problem):
         raise UsageError(f"this snapshot is of {facts['task']}, problem {facts['problem']}, not of problem {problem}")
-    return Start(Tally(**facts["tally"]), archive, facts["artefacts"])
+    files = unarchived(archive) if facts["on_paper"] else {}
+    return Start(Tally(**facts["tally"]), files, None if facts["on_paper"] else archive, facts["artefacts"])
 
 
 def _digest(artefacts: Mapping[str, bytes]) -> str:

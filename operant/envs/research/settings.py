@@ -63,5 +63,6 @@ class Settings:
             problem,
             self.folder.task.limits.sandbox(),
             self.folder.packages,
+            self.kind,
         )
         return graded(self.folder.grade, work)

@@ -15,6 +15,7 @@ from operant.envs.research.rollout import Rollout, Start, start_from
 from operant.envs.research.settings import Keep, Settings, Style
 from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind
+from operant.envs.sandbox.opening import chosen
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
@@ -22,6 +23,7 @@ from operant.errors import UsageError
 EVAL_FROM = 1_000_000  # the first problem of eval; train has the numbers below
 OUTPUT_BYTES: dict[Style, int] = {"words": 8_000, "bare": 120}
 MAX_TOKENS: dict[Style, int] = {"words": 1_024, "bare": 64}
+SAFE = tuple(kind for kind in get_args(Kind) if kind != "process")
 NOISES = 3  # standard deviations that a mean may lie off by chance
 
 
@@ -59,7 +61,7 @@ class ResearchTask(DialogueTask):
         self.name = self.folder.task.name
         self._refuse("style", style, get_args(Style))
         self._refuse("keep", keep, get_args(Keep))
-        self._refuse("sandbox", sandbox, get_args(Kind))
+        self._refuse("sandbox", sandbox, SAFE)
         limits = self.folder.task.limits
         self._turns = limits.turns if turns is None else turns
         self._sizes = {"train": instances, "eval": eval_instances}
@@ -116,7 +118,8 @@ class ResearchTask(DialogueTask):
         ]
 
     def begin(self, problem: Problem, seed: int) -> Dialogue:
-        """A fresh rollout; its sandbox is opened when something must run in it."""
+        """A fresh rollout. Its sandbox is opened when something must run in it; that one can be is seen to now."""
+        chosen(self.settings.kind, allow_unsafe=False)
         return Rollout(self.settings, problem.answer["seed"], seed, Start())
 
     def resume(self, problem: Problem, seed: int, snapshot: bytes) -> Dialogue:

@@ -43,6 +43,11 @@ class Workspace:
         self.reopened = 0
         self.unsaved = False
 
+    @property
+    def on_paper(self) -> bool:
+        """Whether all files are known without a sandbox."""
+        return self._sandbox is None and self._base is None
+
     def run(
         self, argv: Sequence[str], stdin: bytes, seconds: float, environment: Mapping[str, str], changes: bool = True
     ) -> Ran:
@@ -63,9 +68,8 @@ class Workspace:
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file; missing folders are made. Where the sandbox dies of it, the file is in the next one."""
-        on_paper = self._sandbox is None and self._base is None and self._fits(path, data)
         try:
-            if not on_paper:
+            if not (self.on_paper and self._fits(path, data)):
                 self._do(lambda box: box.write(path, data))
         except Interrupted:
             self._remember(path, data)
@@ -74,7 +78,7 @@ class Workspace:
 
     def known(self, path: str) -> bytes | None:
         """A file that is known without a sandbox, for no command has run."""
-        return self._written.get(path) if self._sandbox is None and self._base is None else None
+        return self._written.get(path) if self.on_paper else None
 
     def save(self) -> None:
         """Keep a snapshot, so that a death costs nothing that was there before."""
@@ -83,7 +87,7 @@ class Workspace:
 
     def snapshot(self) -> bytes:
         """The workspace as an archive."""
-        if self._sandbox is None and self._base is None:
+        if self.on_paper:
             return archive(self._written)
         return self._do(lambda box: box.snapshot())
 

@@ -43,6 +43,13 @@ def archive(files: Mapping[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
+def unarchived(packed: bytes) -> dict[str, bytes]:
+    """The files of an archive that `archive` has made; none that came out of a sandbox is to be read out here."""
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r") as tar:
+        members = [(member.name, tar.extractfile(member)) for member in tar.getmembers()]
+        return {name: data.read() for name, data in members if data is not None}
+
+
 class SandboxDied(OperantError):
     """The sandbox is gone, by a crash or by a kill; a fresh one has to be opened."""
 

@@ -100,7 +100,10 @@ def network_options() -> list[str]:
 
 
 def gpu_options() -> list[str]:
-    """Every device of the accelerators' driver, and what its library reads to find them."""
+    """Every device of the accelerators' driver, and what its library reads to find them.
+
+    No accelerator is where this is developed: the command line is checked by a test, its effect is not.
+    """
     devices = [part for device in sorted(glob.glob("/dev/nvidia*")) for part in ("--dev-bind", device, device)]
     return [*devices, "--ro-bind-try", "/sys", "/sys"]
 

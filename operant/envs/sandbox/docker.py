@@ -9,13 +9,15 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 
 from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
 from operant.envs.sandbox.limits import Limits, Ran
 
-IMAGE = "python:3.11-slim"
+# The version of Python that runs here, so that packages of this one fit.
+IMAGE = f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
 WORK = "/work"
 ENGINES = ("docker", "podman")
 GPU_OPTIONS = {"docker": "--gpus=all", "podman": "--device=nvidia.com/gpu=all"}
@@ -25,14 +27,13 @@ ENGINE_SECONDS = 120.0
 class Container(Sandbox):
     """One container that waits; every program is an `exec` in it."""
 
-    def __init__(self, limits: Limits, engine: str, image: str = IMAGE) -> None:
+    def __init__(self, limits: Limits, engine: str, readable: Sequence[str] = (), image: str = IMAGE) -> None:
         self.limits = limits
         self.python = "python3"
         self._engine = engine
         self._name = f"operant-{uuid.uuid4().hex}"
-        made = subprocess.run(
-            container_command(engine, self._name, limits, image), capture_output=True, timeout=ENGINE_SECONDS
-        )
+        line = container_command(engine, self._name, limits, image, readable)
+        made = subprocess.run(line, capture_output=True, timeout=ENGINE_SECONDS)
         if made.returncode:
             raise SandboxDied(f"the sandbox did not open: {made.stderr.decode(errors='replace').strip()}")
 
@@ -74,7 +75,7 @@ class Executed(Running):
         self._client.kill()
 
 
-def container_command(engine: str, name: str, limits: Limits, image: str) -> list[str]:
+def container_command(engine: str, name: str, limits: Limits, image: str, readable: Sequence[str] = ()) -> list[str]:
     """The command that starts the waiting container."""
     line = [engine, "run", "--detach", "--rm", "--init", f"--name={name}", "--read-only"]
     line.append("--network=bridge" if limits.network else "--network=none")
@@ -84,6 +85,7 @@ def container_command(engine: str, name: str, limits: Limits, image: str) -> lis
     line += [f"--memory={limits.memory}", f"--memory-swap={limits.memory}", f"--pids-limit={limits.processes}"]
     for area in (WORK, "/tmp"):
         line.append(f"--tmpfs={area}:rw,mode=1777,size={limits.disk},nr_inodes={limits.files}")
+    line += [f"--volume={place}:{place}:ro" for place in readable]
     for kind, bound in (("cpu", limits.cpu_seconds), ("fsize", limits.file_size), ("nofile", limits.open_files)):
         line.append(f"--ulimit={kind}={bound}:{bound}")
     return [*line, image, "sleep", "infinity"]

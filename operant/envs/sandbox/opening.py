@@ -27,7 +27,7 @@ def open_sandbox(
 
     `auto` takes bubblewrap, else docker or podman, else, only with `allow_unsafe`, a limited process. `docker` takes
     podman where docker does not answer; `podman` takes nothing else.
-    Folders of `readable` are shown inside at their own paths, read-only (bubblewrap only).
+    Folders of `readable` are shown inside at their own paths, read-only; a limited process sees everything anyway.
     """
     sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable)
     try:
@@ -67,4 +67,4 @@ def _open(kind: Kind, limits: Limits, readable: Sequence[str]) -> Sandbox:
         return bubblewrap.Bubblewrap(limits, readable)
     if kind == "process":
         return LimitedProcess(limits)
-    return docker.Container(limits, kind)
+    return docker.Container(limits, kind, readable)

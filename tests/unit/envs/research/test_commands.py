@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -95,3 +97,14 @@ def test_half_an_action_is_not_done(text: str) -> None:
 
 def test_a_whole_action_before_the_cut_is_done() -> None:
     assert parse("```bash\nls\n```\nand then", cut=True).tool == "bash"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["bash a" + " " * 300_000 + "b", "```edit a\n" + "<<<<<<< old\n" * 50_000, "```a\n" * 100_000, "x" * 2_000_000],
+)
+def test_no_message_takes_long_to_read(text: str) -> None:
+    began = time.perf_counter()
+    with suppress(Misspoken):
+        parse(text)
+    assert time.perf_counter() - began < 2

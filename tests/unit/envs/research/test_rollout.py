@@ -10,7 +10,7 @@ import pytest
 from operant.envs.research.rewards import MOST_PENALTY
 from operant.envs.research.rollout import Rollout
 from operant.envs.research.workbench import ResearchTask
-from operant.envs.sandbox import SandboxDied
+from operant.envs.sandbox import SandboxDied, bubblewrap, docker
 from operant.envs.text.dialogue import Response
 from operant.errors import UsageError
 from tests.unit.envs.research.conftest import GUESS, HALF, RIGHT
@@ -98,11 +98,23 @@ def test_what_is_missing_of_an_output_is_said() -> None:
     rollout.close()
 
 
-def test_the_time_of_a_command_and_of_all() -> None:
+def limited(**limits: float) -> ResearchTask:
     task = ResearchTask(GUESS)
-    limits = task.folder.task.limits.model_copy(update={"seconds": 0.4, "total_seconds": 0.7})
-    object.__setattr__(task.folder, "task", task.folder.task.model_copy(update={"limits": limits}))
-    rollout = begun(task)
+    changed = task.folder.task.limits.model_copy(update=limits)
+    task.folder.task = task.folder.task.model_copy(update={"limits": changed})
+    return task
+
+
+def test_a_bomb_costs_its_command_and_no_more() -> None:
+    rollout = begun(limited(memory_mb=128))
+    hold = "python3 -c \"held = b'x' * (60 << 20); import time; time.sleep(5)\" &"
+    assert "[killed: too much memory]" in words(rollout.hear(f"bash {hold} {hold} {hold} {hold} wait"))
+    assert words(rollout.hear("bash echo still here")).startswith("still here\n")
+    rollout.close()
+
+
+def test_the_time_of_a_command_and_of_all() -> None:
+    rollout = begun(limited(seconds=0.4, total_seconds=0.7))
     first = rollout.hear("bash sleep 60")
     assert "its time was over" in words(first)
     assert not first.done
@@ -228,6 +240,15 @@ def test_where_no_sandbox_opens_the_rollout_ends_without_a_score(
     assert "out of processes" in verdict.note
 
 
+def test_without_a_safe_sandbox_nothing_begins(task: ResearchTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "trouble", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(docker, "engine", lambda wanted=None: None)
+    with pytest.raises(UsageError, match="no safe place to run code"):
+        begun(task)
+    with pytest.raises(UsageError, match="sandbox"):
+        ResearchTask(GUESS, sandbox="process")
+
+
 def test_a_snapshot_goes_on_without_the_scores_of_its_parent() -> None:
     task = ResearchTask(GUESS)
     problem, parent = task.problems("train")[7], begun(task)
@@ -248,6 +269,16 @@ def test_a_snapshot_goes_on_without_the_scores_of_its_parent() -> None:
     assert parent.verdict().score != 1.0, "the parent knows nothing of its child"
     for one in (idle, child, parent):
         one.close()
+
+
+def test_a_snapshot_without_commands_needs_no_sandbox(task: ResearchTask, rollout: Rollout) -> None:
+    say(rollout, HALF)
+    child = task.resume(task.problems("train")[7], 0, rollout.snapshot())
+    assert isinstance(child, Rollout)
+    assert words(child.hear("view solution.py")).startswith("def solve(n):")
+    assert child._workspace.on_paper
+    child.hear(RIGHT)
+    assert (child.verdict().score, "2 * n if" in words(rollout.hear("view solution.py"))) == (1.0, True)
 
 
 def test_a_snapshot_of_another_problem_is_refused(task: ResearchTask, rollout: Rollout) -> None:

@@ -57,6 +57,7 @@ def test_a_container_gets_accelerators_and_a_network_where_that_is_asked_for(eng
     assert option in line
     assert "--network=none" not in line
     assert option not in docker.container_command(engine, "name", Limits(), "image")
+    assert "--volume=/a:/a:ro" in docker.container_command(engine, "name", Limits(), "image", ["/a"])
 
 
 def test_bubblewrap_shows_accelerators_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
