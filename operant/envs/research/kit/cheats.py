@@ -94,6 +94,7 @@ TRICKS = {
     "loops": "while True: pass",
     "sleeps": "import time; time.sleep(1000)",
     "exits": "import os; os._exit(0)",
+    "exits_midway": "import os, threading; threading.Timer(0.01, os._exit, [0]).start(); return {legal}",
     "says_nan": "return float('nan')",
     "says_huge": "import sys; sys.set_int_max_str_digits(0); return 10 ** 5000",
     "says_endless": "return 'x' * 10 ** 8",

@@ -35,11 +35,16 @@ WHY_BYTES = 300
 
 @dataclass(frozen=True)
 class Lab:
-    """What an agent starts from, how many sessions are trained to grade it, and how long that may take in all."""
+    """What an agent starts from, and how many sessions are trained to grade it.
+
+    A session may use `cpu_seconds` of a processor, whatever else the machine does; `seconds` is how long all may take
+    before it is the machine's fault.
+    """
 
     start: Path
     sessions: int
-    seconds: float
+    cpu_seconds: int = 60
+    seconds: float = 480.0
 
 
 def grade_lab(work: Work, lab: Lab) -> float:
@@ -94,17 +99,25 @@ def too_large(spec: dict[str, Any]) -> Iterator[str]:
         yield f"agent.memory.max_size may be {MOST_MEMORY} at most"
 
 
+# Every process of the training inherits the limit, and each has it for itself.
+LIMITED = """
+import resource, runpy
+resource.setrlimit(resource.RLIMIT_CPU, ({cpu}, {cpu}))
+runpy.run_module("operant", run_name="__main__", alter_sys=True)
+"""
+
+
 def trained_score(spec: Path, seed: int, lab: Lab) -> float:
-    """The score that the lab reports of a spec; `Unfit` where its training fails or takes too long."""
-    command = [sys.executable, "-m", "operant", "train", SPEC, "--json", "--plain", "--out", "run"]
-    command += ["--sessions", str(lab.sessions), "--seed", str(seed % SEEDS)]
-    command += ["-s", f"meta.eval_seed={(seed // SEEDS) % SEEDS}"]
+    """The score that the lab reports of a spec; `Unfit` where its training fails or asks too much of a processor."""
+    command = [sys.executable, "-c", LIMITED.format(cpu=lab.cpu_seconds)]
+    command += ["train", SPEC, "--json", "--plain", "--out", "run", "--sessions", str(lab.sessions)]
+    command += ["--seed", str(seed % SEEDS), "-s", f"meta.eval_seed={(seed // SEEDS) % SEEDS}"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False}
     try:
         ran = subprocess.run(command, cwd=spec.parent, env=environment, timeout=lab.seconds, **quiet)
     except subprocess.TimeoutExpired:
-        raise Unfit(f"the training took longer than {lab.seconds:g} s") from None
+        raise OperantError(f"the machine had no time: a training took longer than {lab.seconds:g} s") from None
     return reported(ran)
 
 
@@ -112,11 +125,11 @@ def reported(ran: subprocess.CompletedProcess[bytes]) -> float:
     """The score in what the command printed."""
     try:
         report = json.loads(ran.stdout)
-        point = report["trials"][0]["score"]["point"]
+        outcomes, trial = report["outcomes"], report["trials"][0]
     except (ValueError, LookupError, TypeError):
         why = ran.stderr.decode(errors="replace").strip()[-WHY_BYTES:]
         raise OperantError(f"the lab gave no report, exit {ran.returncode}: {why}") from None
-    failed = [outcome["cause"] or outcome["verdict"] for outcome in report["outcomes"] if outcome["state"] != "done"]
-    if failed or point is None:
-        raise Unfit(f"the training failed: {str(failed or 'no score')[:WHY_BYTES]}")
-    return float(point)
+    unfinished = [str(outcome["cause"] or outcome["verdict"]) for outcome in outcomes if outcome["state"] != "done"]
+    if unfinished or trial["score"] is None:
+        raise Unfit(f"the training failed: {', '.join(unfinished)[:WHY_BYTES] or 'no score'}")
+    return float(trial["score"]["point"])

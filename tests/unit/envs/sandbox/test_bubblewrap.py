@@ -342,3 +342,23 @@ def command_lines() -> list[bytes]:
         with suppress(OSError):
             found.append(path.read_bytes())
     return found
+
+
+def test_operant_and_the_datasets_cannot_be_seen_in_a_place_that_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where Operant is installed below /usr, which every sandbox shows."""
+    with TemporaryDirectory() as shown:
+        for name in ("operant/graders", "datasets/titanic", "other"):
+            (Path(shown) / name).mkdir(parents=True)
+            (Path(shown) / name / "file").write_text("labels")
+        os.chmod(shown, 0o755)
+        monkeypatch.setattr(bubblewrap, "PACKAGE", f"{shown}/operant")
+        monkeypatch.setenv("OPERANT_DATA", f"{shown}/datasets")
+        with open_sandbox("bubblewrap", readable=[shown]) as opened:
+            ran = opened.run(["sh", "-c", f"find {shown} -type f; touch {shown}/operant/mine"], seconds=5)
+    assert ran.out.decode().split() == [f"{shown}/other/file"]
+    assert b"Read-only" in ran.err
+
+
+def test_a_dataset_that_is_shown_itself_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPERANT_DATA", "/srv/data")
+    assert bubblewrap.concealed(["/usr", "/srv/data"]) == []

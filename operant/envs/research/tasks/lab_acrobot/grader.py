@@ -7,7 +7,7 @@ from pathlib import Path
 from operant.envs.research.grading import Work
 from operant.envs.research.kit.lab import Lab, grade_lab
 
-LAB = Lab(Path(__file__).parent / "visible" / "spec.yaml", sessions=2, seconds=240.0)
+LAB = Lab(Path(__file__).parent / "visible" / "spec.yaml", sessions=2)
 
 
 def grade(work: Work) -> float:

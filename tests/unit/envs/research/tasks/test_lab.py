@@ -72,14 +72,34 @@ def test_the_score_is_the_reports() -> None:
 def test_a_failed_training_is_the_artefacts_fault_and_a_missing_report_is_ours() -> None:
     outcome = {"state": "failed", "cause": "the loss is not finite", "verdict": "failed"}
     with pytest.raises(Unfit, match="not finite"):
-        reported(ran({"trials": [{"score": {"point": None}}], "outcomes": [outcome]}))
+        reported(ran({"trials": [{"score": None}], "outcomes": [outcome]}))
     with pytest.raises(OperantError, match="what went wrong") as caught:
         reported(subprocess.CompletedProcess([], 1, b"", b"what went wrong"))
     assert not isinstance(caught.value, Unfit)
 
 
-def test_a_training_that_takes_too_long_is_unfit(tmp_path: Path) -> None:
+def test_a_machine_without_time_is_no_fault_of_the_artefact(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(TEXT)
-    with pytest.raises(Unfit, match=r"longer than 0\.2 s"):
+    with pytest.raises(OperantError, match=r"longer than 0\.2 s") as caught:
         trained_score(path, 1, Lab(START, sessions=1, seconds=0.2))
+    assert not isinstance(caught.value, Unfit)
+
+
+@pytest.mark.slow
+def test_a_training_that_asks_too_much_of_a_processor_is_unfit(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(TEXT.replace("training_epoch: 2", "training_epoch: 1000"))
+    with pytest.raises(Unfit, match="training failed"):
+        trained_score(path, 1, Lab(START, sessions=1, cpu_seconds=15))
+
+
+@pytest.mark.slow
+def test_a_spec_is_trained_with_seeds_of_the_grading(tmp_path: Path) -> None:
+    scores = []
+    for folder, seed in (("a", 1 << 40), ("b", 1 << 40), ("c", 5)):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "spec.yaml"
+        path.write_text(allowed_spec(TEXT, START))
+        scores.append(trained_score(path, seed, Lab(START, sessions=1)))
+    assert scores[0] == scores[1] != scores[2]
