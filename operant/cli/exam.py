@@ -52,6 +52,14 @@ Harness = Annotated[
     str | None,
     typer.Option("--harness", metavar="NAME", help="lm_eval, or lm_eval:hf for its own backend on the checkpoint."),
 ]
+Search = Annotated[
+    str | None,
+    typer.Option(
+        "--search",
+        metavar="POLICY",
+        help="Search a tree of rollouts of a task of many turns: best_of_n, bfs or ucb; ucb:nodes=12,width=3.",
+    ),
+]
 Url = Annotated[str | None, typer.Option("--url", metavar="URL", help="Let this server write the answers.")]
 
 
@@ -70,10 +78,11 @@ class Wishes:
     follow: bool = False
     harness: str | None = None
     manner: Manner = field(default_factory=Manner)
+    search: str | None = None
 
     def refuse_without_tasks(self) -> None:
         """Every wish here is about tasks."""
-        for name in ("shots", "limit", "arguments", "temperature", "out", "follow", "harness"):
+        for name in ("shots", "limit", "arguments", "temperature", "out", "follow", "harness", "search"):
             if getattr(self, name) not in (None, False, []):
                 raise UsageError(
                     f"--{name.rstrip('s') if name == 'arguments' else name} needs --tasks", remedy="--tasks gsm8k"
@@ -91,8 +100,16 @@ class Wishes:
             raise UsageError("--tasks names no task", remedy="--tasks gsm8k,math    (operant tasks lists them)")
         shots = {} if self.shots is None else {"shots": self.shots}
         chosen = seed if self.seed is None else self.seed
+        if self.search is not None and self.samples > 1:
+            raise UsageError("--samples has no effect with --search", remedy="--search best_of_n:nodes=N")
         return part("language", "examination").Paper(
-            names, shots | parsed(self.arguments), self.samples, self.temperature, limit=self.limit, seed=chosen
+            names,
+            shots | parsed(self.arguments),
+            self.samples,
+            self.temperature,
+            limit=self.limit,
+            seed=chosen,
+            search=part("language", "search").parse_search(self.search) if self.search else None,
         )
 
 
@@ -203,7 +220,9 @@ def _scores(sitter: Sitter, paper: Paper) -> Iterator[TaskScore]:
                     log.sync()
                     written = len(sitting.episodes)
                     aside(f"{sitter.label}: {task.name}: {plural(written, 'answer')} judged")
-                yield task_score(task.name, sitting.episodes, sitting.seconds)
+                yield task_score(
+                    task.name, [each for each in sitting.episodes if each.split == "eval"], sitting.seconds
+                )
         finally:
             log.close()
 
@@ -215,7 +234,7 @@ def _write_summary(sitter: Sitter, paper: Paper, row: dict[str, Any]) -> None:
     facts = {
         "model": sitter.label,
         "dtype": sitter.candidate.dtype,
-        "paper": vars(paper) | {"tasks": list(paper.tasks)},
+        "paper": vars(paper) | {"tasks": list(paper.tasks), "search": vars(paper.search) if paper.search else None},
     }
     write_new(sitter.file.with_name("eval.json"), json_text(facts | {"scores": row["tasks"]}), "--json")
 

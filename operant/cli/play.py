@@ -16,6 +16,7 @@ from operant.cli.exam import (
     Limit,
     Out,
     Samples,
+    Search,
     Shots,
     TaskArguments,
     Tasks,
@@ -61,6 +62,7 @@ def evaluate(
     temperature: Temperature = None,
     follow: Follow = False,
     harness: Harness = None,
+    search: Search = None,
     out: Out = None,
     url: Url = None,
     device: Device = None,
@@ -80,7 +82,9 @@ def evaluate(
       operant eval smollm2-135m-instruct --tasks gsm8k,mbpp --samples 8 --limit 100
     """
     manner = Manner(device, dtype, url)
-    wishes = Wishes(tasks, shots, samples, limit, arguments or [], temperature, seed, out, follow, harness, manner)
+    wishes = Wishes(
+        tasks, shots, samples, limit, arguments or [], temperature, seed, out, follow, harness, manner, search
+    )
     if tasks is not None:
         return examine(run, checkpoint, root, wishes, as_json)
     wishes.refuse_without_tasks()

@@ -153,10 +153,6 @@ class DialogueSpec(Closed):
         description="Learn from the hidden score at the end, from the best validated one, or from the sum of "
         "improvements between validations.",
     )
-    fault_penalty: float = Field(
-        default=0.0, ge=0, le=1, description="What a turn costs that is no valid action, taken off the reward."
-    )
-    fault_limit: float = Field(default=0.1, ge=0, le=1, description="The most that faults of one rollout cost.")
     concurrency: int = Field(default=8, ge=1, le=4096, description="Rollouts under way at once, each in its own world.")
     keep_ids: bool = Field(default=False, description="Keep the tokens of every turn in the record of episodes.")
 

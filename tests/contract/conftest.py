@@ -436,7 +436,7 @@ CASES: dict[str, dict[str, Any]] = {
     "grpo-turns": {
         "env": {
             "name": "mixture",
-            "max_frame": 6000,
+            "max_frame": 8000,
             "text": {"mixture": GUESS_AND_COPY, "dialogue": {"strategy": "branching", "concurrency": 16}},
         },
         "agent": {

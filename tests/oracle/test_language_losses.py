@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.language.losses import PRESETS, LossSettings, Normaliser, Tokens, divergence, policy_loss, preset
+from operant.engines.language.losses import LossSettings, Normaliser, Tokens, divergence, policy_loss
+from tests.oracle.language_presets import PRESETS, preset
 
 LENGTHS = (3, 1, 4, 2)
 RNG = np.random.default_rng(5)

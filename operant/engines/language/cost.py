@@ -11,6 +11,7 @@ from pathlib import Path
 from operant.engines.language import codec
 from operant.engines.language.build import Lab, build_lab, prepare_torch, text_of
 from operant.engines.language.learner import Learner
+from operant.envs.text.dialogue import DialogueTask
 from operant.run.expense import Estimate
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
@@ -29,7 +30,7 @@ def measure(spec: Spec) -> Estimate:
         trained = sum(weight.numel() for weight in lab.learner.optimiser.weights)
         return Estimate(
             parameters=trained,
-            lines=arithmetic(lab.settings, spec),
+            lines=[*arithmetic(lab.settings, spec), *_turns(lab)],
             updates=updates(lab.settings, spec.env.max_frame),
             frames_per_second=rate,
             seconds_per_session=spec.env.max_frame / rate,
@@ -65,6 +66,16 @@ def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
         )
     longest = text_of(spec).max_tokens
     return lines if longest is None else [*lines, f"completions of at most {longest:,} tokens"]
+
+
+def _turns(lab: Lab) -> list[str]:
+    """What tasks of many turns come to."""
+    settings = text_of(lab.spec).dialogue
+    most = [settings.turns or task.turns for task in lab.course.tasks if isinstance(task, DialogueTask)]
+    if not most:
+        return []
+    learnt = "each learnt as one sample" if settings.strategy == "interleaved" else "each turn learnt as a sample"
+    return [f"rollouts of at most {max(most)} turns, {settings.concurrency} at once, {learnt}"]
 
 
 def _frames_per_second(lab: Lab) -> float:

@@ -16,15 +16,7 @@ TINY = 1e-6
 """Rewards that differ by less are the same."""
 
 
-@dataclass(frozen=True)
-class Credit:
-    """An advantage for each completion, and whether the rewards of its group differ, so that it can teach anything."""
-
-    advantages: np.ndarray
-    informative: np.ndarray
-
-
-def credit(name: str, rewards: np.ndarray, groups: np.ndarray, scale: Scale | None = None) -> Credit:
+def credit(name: str, rewards: np.ndarray, groups: np.ndarray, scale: Scale | None = None) -> np.ndarray:
     """Advantages by the method `name` for completions whose groups are numbered in `groups`.
 
     `scale` divides by the standard deviation of the group's or the batch's rewards; None is the method's own habit.
@@ -35,7 +27,7 @@ def credit(name: str, rewards: np.ndarray, groups: np.ndarray, scale: Scale | No
     _, inverse = np.unique(np.asarray(groups), return_inverse=True)
     stats = group_stats(rewards, inverse)
     method, habit = METHODS[name]
-    return Credit(scaled(method(rewards, stats), rewards, stats, scale or habit), stats.deviation > TINY)
+    return scaled(method(rewards, stats), rewards, stats, scale or habit)
 
 
 @dataclass(frozen=True)

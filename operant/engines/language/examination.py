@@ -13,7 +13,8 @@ from operant.engines.language.completion import Generator, Sampling
 from operant.engines.language.model import Policy, load_policy
 from operant.engines.language.prompts import Template
 from operant.engines.language.rollout import Group, Rounds, as_episodes
-from operant.engines.language.stage import engage, one_turn_tasks
+from operant.engines.language.search import Search, Tree, records
+from operant.engines.language.stage import Stage, engage, one_turn_tasks
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.registry import make_task, takes_argument
@@ -60,7 +61,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Paper:
-    """What is asked: `limit` held-out problems of each task, drawn by `seed` (all by default), `samples` times each."""
+    """What is asked: `limit` held-out problems of each task, drawn by `seed` (all by default), `samples` times each.
+
+    With `search` a tree of rollouts is grown for each problem, whose best node is the answer.
+    """
 
     tasks: tuple[str, ...]
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -70,11 +74,12 @@ class Paper:
     limit: int | None = None
     seed: int = 0
     workers: int = 2
+    search: Search | None = None
 
     @property
     def sampling(self) -> Sampling:
         """The likeliest answer where there is one, at temperature 1 where there are several, unless told otherwise."""
-        usual = 0.0 if self.samples == 1 else 1.0
+        usual = 0.0 if self.samples == 1 and self.search is None else 1.0
         return Sampling(self.samples, usual if self.temperature is None else self.temperature, self.top_p, 0, self.seed)
 
 
@@ -156,12 +161,31 @@ class Examiner:
         """One task, portion by portion: each time the same sitting, with more episodes."""
         sitting = Sitting(task.name)
         problems = problems_of(task, self.paper)
+        if self.paper.search is not None:
+            yield from self._searched(sitting, task, problems, self.paper.search, at)
+            return
         for start in range(0, len(problems), PORTION):
             begun = time.perf_counter()
             groups = self.rounds.play(problems[start : start + PORTION], self.paper.sampling)
             sitting.seconds += time.perf_counter() - begun
             for group in groups:
                 sitting.episodes += _episodes(group, self.paper.seed, at)
+            yield sitting
+
+    def _searched(
+        self, sitting: Sitting, task: Task, problems: Sequence[Problem], search: Search, at: Progress
+    ) -> Iterator[Sitting]:
+        """Grow a tree for every problem."""
+        stage = self.rounds.players.get(task.name)
+        if not isinstance(stage, Stage):
+            raise UsageError(
+                f"{task.name} is answered at once, so there is nothing to search", remedy="--samples N draws N answers"
+            )
+        for problem in problems:
+            begun = time.perf_counter()
+            tree = Tree(stage, problem, search, self.paper.sampling)
+            sitting.episodes += records(tree, tree.grow(), self.paper.seed, at)
+            sitting.seconds += time.perf_counter() - begun
             yield sitting
 
 

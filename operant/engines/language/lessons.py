@@ -30,7 +30,7 @@ def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[lis
         return []
     rewards = np.array([answer.reward for answer in answers])
     numbers = np.repeat(np.arange(len(chosen)), [len(group.answers) for group in chosen])
-    advantages = credit(settings.credit, rewards, numbers, settings.scale).advantages
+    advantages = credit(settings.credit, rewards, numbers, settings.scale)
     return [
         [Lesson(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
         for answer, advantage in zip(answers, advantages, strict=True)

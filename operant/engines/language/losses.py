@@ -8,7 +8,7 @@ tokens, ref a fixed model; r = pi/old; A the advantage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -52,18 +52,6 @@ class LossSettings:
     teacher_kl: Divergence = "k2"
     teacher_coef: float = 0.0
     entropy_coef: float = 0.0
-
-
-PRESETS: dict[str, LossSettings] = {
-    "grpo": LossSettings(mean="sequence"),
-    "dr_grpo": LossSettings(mean="constant"),
-    "dapo": LossSettings(mean="token", clip_high=0.28),
-    "gspo": LossSettings(level="sequence", mean="sequence", clip_low=3e-4, clip_high=4e-4),
-    "cispo": LossSettings(surrogate="cispo", mean="token", clip_high=4.0),
-    "icepop": LossSettings(surrogate="reinforce", mask="icepop"),
-    "dppo": LossSettings(surrogate="reinforce", mask="dppo", square_coef=1e-3),
-    "reinforce": LossSettings(surrogate="reinforce"),
-}
 
 
 @dataclass(frozen=True)
@@ -225,11 +213,6 @@ def sequence_sum(values: Tensor, owner: Tensor, count: int) -> Tensor:
 def sequence_mean(values: Tensor, owner: Tensor, count: int) -> Tensor:
     """The mean of each sequence's values."""
     return sequence_sum(values, owner, count) / sequence_sum(torch.ones_like(values), owner, count)
-
-
-def preset(name: str, **changes: object) -> LossSettings:
-    """The settings of a named loss, with changes."""
-    return replace(PRESETS[name], **changes)  # pyright: ignore[reportArgumentType]
 
 
 def _sequences(owner: Tensor) -> tuple[Tensor, int]:

@@ -20,10 +20,15 @@ class Seat:
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="world"))
     dialogue: Dialogue | None = None
 
-    def begin(self, task: DialogueTask, problem: Problem, seed: int) -> Future[tuple[Message, ...]]:
-        """Open a world; the future has its first words."""
+    def begin(
+        self, task: DialogueTask, problem: Problem, seed: int, snapshot: bytes | None = None
+    ) -> Future[tuple[Message, ...]]:
+        """Open a world, fresh or as a snapshot holds it; the future has its first words."""
 
         def opened() -> tuple[Message, ...]:
+            if snapshot is not None:
+                self.dialogue = task.resume(problem, seed, snapshot)
+                return ()
             self.dialogue = task.begin(problem, seed)
             return self.dialogue.opening()
 
@@ -32,6 +37,10 @@ class Seat:
     def hear(self, text: str, cut: bool) -> Future[Response]:
         """Let the world hear what the policy said."""
         return self.thread.submit(self._held.hear, text, cut)
+
+    def keep(self) -> Future[bytes]:
+        """A snapshot of the world."""
+        return self.thread.submit(self._held.snapshot)
 
     def judge(self) -> Future[Verdict]:
         """The verdict on the rollout, whose world is then closed."""

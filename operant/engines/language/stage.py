@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.rollout import Answer, Group, Rounds, Step
 from operant.engines.language.seats import Seat, Seats, outcomes
 from operant.engines.language.transcript import Transcript
-from operant.envs.text.dialogue import DialogueTask, Message, Response
+from operant.envs.text.dialogue import DialogueTask, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask
 from operant.run.episode import Turn
@@ -25,18 +26,33 @@ LEAST_TOKENS = 4
 """A turn with room for fewer tokens is not taken: the context is full."""
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a rollout begins that goes on from another's end: its world, and the words that led there."""
+
+    snapshot: bytes
+    transcript: Transcript
+
+
 @dataclass
 class Rollout:
-    """One rollout: the `index`-th of its group; `number` tells it apart from all others of a call."""
+    """One rollout: the `index`-th of its group; `number` tells it apart from all others of a call.
+
+    It may go on from an `origin`; with `pauses` it ends at the first turn that shows a score, and keeps a snapshot of
+    the world as it is then.
+    """
 
     problem: Problem
     task: DialogueTask
     group: int
     index: int
     number: int
+    most_turns: int
+    origin: Origin | None = None
+    pauses: bool = False
     seat: Seat | None = None
-    opening: tuple[Message, ...] = ()
     transcript: Transcript | None = None
+    snapshot: bytes | None = None
     steps: list[Step] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     begun: float = 0.0
@@ -75,10 +91,15 @@ class Stage:
     def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
         """A group of `sampling.n` rollouts of each problem."""
         rollouts = [
-            Rollout(problem, self.tasks[problem.task], group, index, group * sampling.n + index)
-            for group, problem in enumerate(problems)
+            Rollout(problem, task, group, index, group * sampling.n + index, self.settings.turns or task.turns)
+            for group, (problem, task) in enumerate((each, self.tasks[each.task]) for each in problems)
             for index in range(sampling.n)
         ]
+        self.run(rollouts, sampling)
+        return [self._group(problem, rollouts, number) for number, problem in enumerate(problems)]
+
+    def run(self, rollouts: Sequence[Rollout], sampling: Sampling) -> None:
+        """Take rollouts to their ends; afterwards each has a verdict."""
         waiting, under_way = deque(rollouts), list[Rollout]()
         with Seats(min(self.settings.concurrency, len(rollouts))) as seats:
             while waiting or under_way:
@@ -90,21 +111,26 @@ class Stage:
                 for each in (each for each in under_way if each.verdict is not None):
                     self._leave(each, seats)
                 under_way = [each for each in under_way if each.verdict is None]
-        return [self._group(problem, rollouts, number) for number, problem in enumerate(problems)]
 
     def _begin(self, fresh: Sequence[Rollout], seats: Seats, sampling: Sampling) -> None:
         """Open the worlds of rollouts, and read their first words."""
         for each in fresh:
             each.seat, each.begun = seats.take(), time.perf_counter()
-        futures = [_seated(each).begin(each.task, each.problem, sampling.seed + each.index) for each in fresh]
+        futures = [
+            _seated(each).begin(
+                each.task, each.problem, sampling.seed + each.index, each.origin and each.origin.snapshot
+            )
+            for each in fresh
+        ]
         for each, opening in zip(fresh, self._heard(futures, "opening"), strict=True):
             if isinstance(opening, Verdict):
                 each.verdict = opening
-                continue
-            anew = self.settings.strategy == "branching"
-            each.opening = opening
-            each.transcript = Transcript(self.rounds.policy, self.rounds.template, opening, anew)
-            each.turns = [Turn(message.role, message.text) for message in opening]
+            elif each.origin is not None:
+                each.transcript = copy(each.origin.transcript)
+            else:
+                anew = self.settings.strategy == "branching"
+                each.transcript = Transcript(self.rounds.policy, self.rounds.template, opening, anew)
+                each.turns = [Turn(message.role, message.text) for message in opening]
 
     def _turn(self, speakers: Sequence[Rollout], sampling: Sampling) -> None:
         """Let every policy speak once, and its world answer."""
@@ -171,14 +197,18 @@ class Stage:
         )
         rollout.turns += [Turn(each.role, each.text, tool=each.tool) for each in response.messages]
         rollout.took = now - rollout.begun
-        spent = len(rollout.steps) >= (self.settings.turns or rollout.task.turns)
-        rollout.done, rollout.cut = response.done or spent, not response.done
-        if not rollout.done:
-            assert rollout.transcript is not None
-            rollout.transcript.add(completion, response.messages)
+        spent = len(rollout.steps) >= rollout.most_turns
+        pause = rollout.pauses and response.score is not None
+        rollout.done, rollout.cut = response.done or spent or pause, not response.done
+        assert rollout.transcript is not None
+        rollout.transcript.add(completion, response.messages)
 
     def _end(self, ended: Sequence[Rollout]) -> None:
         """Judge rollouts."""
+        pausing = [each for each in ended if each.pauses and each.cut]
+        kept = self._heard([_seated(each).keep() for each in pausing], "keeping")
+        for each, snapshot in zip(pausing, kept, strict=True):
+            each.snapshot = None if isinstance(snapshot, Verdict) else snapshot
         futures = [_seated(each).judge() for each in ended]
         for each, verdict in zip(ended, self._heard(futures, "judging"), strict=True):
             each.verdict = verdict
@@ -211,10 +241,9 @@ class Stage:
 
 
 def reward_of(verdict: Verdict, settings: DialogueSpec) -> float:
-    """What is learnt from: the reward by the chosen scheme, less a bounded penalty for faults."""
+    """What is learnt from: the reward by the chosen scheme, or the score where the world has no such scheme."""
     assert verdict.score is not None
-    earned = verdict.parts.get(settings.reward, verdict.score)
-    return earned - min(settings.fault_penalty * verdict.parts.get("faults", 0.0), settings.fault_limit)
+    return verdict.parts.get(settings.reward, verdict.score)
 
 
 def _seated(rollout: Rollout) -> Seat:

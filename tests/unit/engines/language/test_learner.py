@@ -73,8 +73,8 @@ def test_groups_of_equal_rewards_are_dropped_or_worth_nothing():
         lessons = lessons_of(groups, lab.settings)
         assert len(lessons) == 12
         kept = lessons_of(groups, lab.settings.model_copy(update={"zero_variance": "keep"}))
-    assert [lesson.advantage for lesson in kept[:4]] == pytest.approx([-1, 1, -1, 1], abs=1e-5)
-    assert [lesson.advantage for lesson in kept[12:]] == [0, 0, 0, 0]
+    assert [lesson.advantage for (lesson,) in kept[:4]] == pytest.approx([-1, 1, -1, 1], abs=1e-5)
+    assert [lesson.advantage for (lesson,) in kept[12:]] == [0, 0, 0, 0]
 
 
 def test_no_step_without_a_lesson(lab: Any):

@@ -138,9 +138,9 @@ def test_the_record_has_every_turn():
     assert (episode.version, episode.took is not None) == (0, True)
 
 
-def test_rewards_by_scheme_less_a_bounded_penalty():
-    verdict = Verdict(0.8, "partial", {"final": 0.8, "delta": 0.5, "best": 0.9, "faults": 7.0})
-    assert reward_of(verdict, DialogueSpec()) == 0.8
+def test_rewards_by_scheme():
+    verdict = Verdict(0.8, "partial", {"final": 0.7, "delta": 0.5, "best": 0.9})
+    assert reward_of(verdict, DialogueSpec()) == 0.7
     assert reward_of(verdict, DialogueSpec(reward="delta")) == 0.5
-    assert reward_of(verdict, DialogueSpec(reward="best", fault_penalty=0.01)) == pytest.approx(0.83)
-    assert reward_of(verdict, DialogueSpec(fault_penalty=0.05)) == pytest.approx(0.7)
+    assert reward_of(verdict, DialogueSpec(reward="best")) == 0.9
+    assert reward_of(Verdict(0.8, "partial"), DialogueSpec(reward="best")) == 0.8
