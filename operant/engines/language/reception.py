@@ -195,6 +195,8 @@ class _GuestHandler(Handler):
 
     def do_POST(self) -> None:  # noqa: N802 (the library's name)
         """Take the group's part off the address, and answer the rest."""
+        # Guests leave without a word, and a connection that waits for them would hold its thread.
+        self.close_connection = True
         found = ADDRESS.fullmatch(self.path)
         self.group = int(found[1]) if found else 0
         self.path = found[2] if found else self.path
