@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["OperantChat", "OperantEnv", "OperantTaskset"]
+__all__ = ["OperantChat", "OperantEnv", "OperantTaskset"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def load_environment(task: str = "arithmetic", **arguments: Any) -> Any:

@@ -22,13 +22,12 @@ def load(task: str, examples: int | None = None, eval_examples: int | None = Non
     """
     made = task_of(task, arguments)
     found = {"train": problems_of(made, "train", examples), "eval": problems_of(made, "eval", eval_examples)}
-    kind = Dialogues if isinstance(made, DialogueTask) else Questions
-    return kind(
-        made,
-        dataset=Dataset.from_list([_row(problem, "train", at) for at, problem in enumerate(found["train"])]),
-        eval_dataset=Dataset.from_list([_row(problem, "eval", at) for at, problem in enumerate(found["eval"])]),
-        rubric=vf.Rubric(funcs=[score]),
-    )
+    settings = {
+        "dataset": Dataset.from_list([_row(problem, "train", at) for at, problem in enumerate(found["train"])]),
+        "eval_dataset": Dataset.from_list([_row(problem, "eval", at) for at, problem in enumerate(found["eval"])]),
+        "rubric": vf.Rubric(funcs=[score]),
+    }
+    return Dialogues(made, **settings) if isinstance(made, DialogueTask) else Questions(made, **settings)
 
 
 def _row(problem: Problem, split: Split, number: int) -> dict[str, Any]:

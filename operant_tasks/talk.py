@@ -70,8 +70,9 @@ class Talk:
 
     async def begin(self) -> list[dict[str, str]]:
         """Begin afresh; what the policy is told first."""
-        self._dialogue = await self._do(self.task.begin, self.problem, _visits(self.problem.id))
-        return said(await self._do(self._dialogue.opening))
+        dialogue: Dialogue = await self._do(self.task.begin, self.problem, _visits(self.problem.id))
+        self._dialogue = dialogue
+        return said(await self._do(dialogue.opening))
 
     async def hear(self, text: str, cut: bool) -> tuple[list[dict[str, str]], bool]:
         """The answer to the policy's words, and whether the rollout is over."""

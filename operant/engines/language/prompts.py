@@ -8,7 +8,7 @@ begin-of-text token, it stands there once: a template that writes it itself is n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from operant.engines.language.completion import Prompt
 from operant.errors import UsageError
@@ -41,19 +41,25 @@ def speaks_chat(policy: Policy, template: Template) -> bool:
     return policy.has_chat_template if template == "auto" else template == "chat"
 
 
-def conversation(turns: Sequence[Mapping[str, str]], policy: Policy) -> str:
+def conversation(turns: Sequence[Mapping[str, Any]], policy: Policy, tools: Sequence[Mapping[str, Any]] = ()) -> str:
     """Turns of a conversation by the model's chat template, the mark of the answer's beginning at the end."""
-    return str(policy.tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))  # pyright: ignore[reportArgumentType]
+    wishes: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True, "tools": list(tools) or None}
+    return str(policy.tokenizer.apply_chat_template(list(turns), **wishes))  # pyright: ignore[reportArgumentType]
 
 
-def spoken(turns: Sequence[Mapping[str, str]], policy: Policy, template: Template = "auto") -> str:
+def spoken(
+    turns: Sequence[Mapping[str, Any]],
+    policy: Policy,
+    template: Template = "auto",
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """Turns of a conversation as the policy reads them: by its chat template, or their plain words one after the other.
 
     Plain words are those of a problem with the same system text and prompt; what the policy said ends as it would
     have ended it.
     """
     if speaks_chat(policy, template):
-        return conversation(turns, policy)
+        return conversation(turns, policy, tools)
     after = {"system": "\n\n", "assistant": str(policy.tokenizer.eos_token or "")}
     return "".join(turn["content"] + after.get(turn["role"], "") for turn in turns)
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from operant.engines.language.completion import Prompt, Sampling
 from operant.engines.language.generate import check_room
-from operant.engines.language.prompts import Template, encode, spoken
+from operant.engines.language.prompts import Template, encode, speaks_chat, spoken
+from operant.engines.language.tool_calls import calls_for_template
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +76,14 @@ class ChatFields(_Fields):
     logprobs: bool = False
     top_logprobs: int = Field(default=0, ge=0, le=100)
     max_completion_tokens: int | None = Field(default=None, ge=1)
+    tools: list[dict[str, Any]] = Field(default_factory=list)
+    tool_choice: Literal["auto", "none"] = "auto"
+    parallel_tool_calls: bool = True
+
+    @property
+    def offered(self) -> list[dict[str, Any]]:
+        """The tools that the policy may use."""
+        return self.tools if self.tool_choice == "auto" else []
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,7 @@ class Query:
     stream: bool = False
     usage_streamed: bool = False
     token_ids: bool = False
+    tools: bool = False
 
 
 def read_query(body: Mapping[str, Any], chat: bool, policy: Policy, served: str, template: Template = "chat") -> Query:
@@ -103,8 +113,8 @@ def read_query(body: Mapping[str, Any], chat: bool, policy: Policy, served: str,
     if fields.model not in (None, served):
         raise BadRequest(f"the model {fields.model!r} is not served here; there is {served!r}", "model", 404)
     query = _chat(fields, policy, template) if isinstance(fields, ChatFields) else _completion(fields, policy)
-    if query.stream and (query.echo or query.logprobs):
-        raise BadRequest("a stream has no echo and no likeliest tokens; ask for them without stream", "stream")
+    if query.stream and (query.echo or query.logprobs or query.tools):
+        raise BadRequest("a stream has no echo, likeliest tokens or tools; ask for them without stream", "stream")
     return query
 
 
@@ -146,11 +156,19 @@ def _chat(fields: ChatFields, policy: Policy, template: Template) -> Query:
         )
     if fields.top_logprobs and not fields.logprobs:
         raise BadRequest("top_logprobs: needs logprobs to be true", "top_logprobs")
-    tokens = encode(spoken([turn_of(turn) for turn in fields.messages], policy, template), policy)
+    tokens = encode(read_aloud(fields, policy, template), policy)
     asked = fields.max_completion_tokens or fields.max_tokens
     most = max(1, policy.context - len(tokens)) if asked is None else asked
     logprobs = fields.top_logprobs if fields.logprobs else None
-    return _query(fields, policy, (Prompt(tokens, most, stops_of(fields)),), chat=True, logprobs=logprobs)
+    prompts = (Prompt(tokens, most, stops_of(fields)),)
+    return _query(fields, policy, prompts, chat=True, logprobs=logprobs, tools=bool(fields.offered))
+
+
+def read_aloud(fields: ChatFields, policy: Policy, template: Template) -> str:
+    """The conversation of a request as the policy reads it, with the tools that it is offered."""
+    if fields.offered and not speaks_chat(policy, template):
+        raise BadRequest(f"tools: {policy.name} has no chat template that could tell it of them", "tools")
+    return spoken([turn_of(turn) for turn in fields.messages], policy, template, fields.offered)
 
 
 def _query(fields: _Fields, policy: Policy, prompts: tuple[Prompt, ...], **rest: Any) -> Query:
@@ -202,11 +220,12 @@ def stops_of(fields: _Fields) -> tuple[str, ...]:
     return stops
 
 
-def turn_of(message: Mapping[str, Any]) -> dict[str, str]:
-    """A message whose content is text, in one piece or in parts."""
-    role, content = message.get("role"), message.get("content")
+def turn_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message whose content is text, in one piece or in parts; beside calls of tools there need be none."""
+    role, content, calls = message.get("role"), message.get("content"), calls_for_template(message)
     if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
         content = "".join(str(part.get("text", "")) for part in content)
+    content = "" if content is None and calls else content
     if not isinstance(role, str) or not isinstance(content, str):
         raise BadRequest("messages: each needs a role and a content of text", "messages")
-    return {"role": role, "content": content}
+    return {"role": role, "content": content, **({"tool_calls": calls} if calls else {})}

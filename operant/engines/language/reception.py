@@ -17,8 +17,8 @@ from typing import Any
 
 from operant.engines.language.completion import Completion, Prompt
 from operant.engines.language.model import Policy
-from operant.engines.language.prompts import Template, encode, spoken
-from operant.engines.language.queries import BadRequest, ChatFields, read_fields, stops_of, turn_of
+from operant.engines.language.prompts import Template, encode
+from operant.engines.language.queries import BadRequest, ChatFields, read_aloud, read_fields, stops_of
 from operant.engines.language.replies import reply_to_guest
 from operant.engines.language.rollout import Step
 from operant.engines.language.serve import Handler, Server
@@ -128,14 +128,14 @@ class Reception:
         room = self.rooms[group]
         conversation = room.conversation(session)
         with self._reading:
-            asked = spoken([turn_of(message) for message in fields.messages], self.policy, self.template)
+            asked = read_aloud(fields, self.policy, self.template)
             tokens = self._tokens(conversation, asked)
         call = Call(self._prompt(conversation, tokens, fields, room.max_tokens))
         self._calls.put(call)
         completion = call.answer.result()
         conversation.asked = asked
         conversation.steps.append(Step(tokens, completion))
-        return reply_to_guest(MODEL, tokens, completion)
+        return reply_to_guest(MODEL, tokens, completion, bool(fields.offered))
 
     def close(self) -> None:
         """Answer nobody any more."""
@@ -195,6 +195,8 @@ class _GuestHandler(Handler):
 
     def do_POST(self) -> None:  # noqa: N802 (the library's name)
         """Take the group's part off the address, and answer the rest."""
+        # Guests leave without a word, and a connection that waits for them would hold its thread.
+        self.close_connection = True
         found = ADDRESS.fullmatch(self.path)
         self.group = int(found[1]) if found else 0
         self.path = found[2] if found else self.path

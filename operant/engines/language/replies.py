@@ -13,6 +13,7 @@ from operant.engines.language.completion import Completion
 from operant.engines.language.queries import Query
 from operant.engines.language.scores import Best, Scored
 from operant.engines.language.stops import Stops
+from operant.engines.language.tool_calls import message_of
 
 if TYPE_CHECKING:
     from operant.engines.language.model import Policy
@@ -55,8 +56,10 @@ class Voice:
         completion = each.completion
         said = completion.text if completion is not None else ""
         text = self.stops.decode(each.prompt) + said if query.echo else said
-        body: dict[str, Any] = {"message": {"role": "assistant", "content": text}} if query.chat else {"text": text}
+        body: dict[str, Any] = {"message": said_as(text, query.tools)} if query.chat else {"text": text}
         body |= {"index": index, "finish_reason": completion.finish if completion is not None else "length"}
+        if "tool_calls" in body.get("message", ()):
+            body["finish_reason"] = "tool_calls"
         body["logprobs"] = None if query.logprobs is None else self._logprobs(query, each)
         if query.token_ids:
             body |= {"prompt_token_ids": list(each.prompt), "token_ids": list(completion.tokens if completion else ())}
@@ -107,10 +110,16 @@ class Voice:
         return str(self.policy.tokenizer.decode([token], clean_up_tokenization_spaces=False))
 
 
-def reply_to_guest(model: str, prompt: Sequence[int], completion: Completion) -> dict[str, Any]:
+def said_as(text: str, tools: bool) -> dict[str, Any]:
+    """A policy's words as a message; calls of tools are looked for only where tools were offered."""
+    return message_of(text) if tools else {"role": "assistant", "content": text}
+
+
+def reply_to_guest(model: str, prompt: Sequence[int], completion: Completion, tools: bool) -> dict[str, Any]:
     """A chat reply of one whole completion; its tokens are kept elsewhere."""
-    said = {"role": "assistant", "content": completion.text}
-    choice = {"index": 0, "message": said, "finish_reason": "length" if completion.finish == "length" else "stop"}
+    said = said_as(completion.text, tools)
+    ended = "length" if completion.finish == "length" else "tool_calls" if "tool_calls" in said else "stop"
+    choice = {"index": 0, "message": said, "finish_reason": ended}
     read, wrote = len(prompt), len(completion.tokens)
     counts = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
     head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "created": int(time.time())}

@@ -174,7 +174,9 @@ _open: dict[str, tuple[GuestProcess, dict[str, Any]]] = {}
 
 def _opened(key: str) -> tuple[GuestProcess, dict[str, Any]]:
     """The process of these arguments, begun again if it has died; it ends when its pipe does, which is with us."""
-    if key not in _open or not _open[key][0].alive:
+    if key in _open and not _open[key][0].alive:
+        _open.pop(key)[0].close()
+    if key not in _open:
         python, request = json.loads(key)
         guest = GuestProcess(python, f"{PREFIX}{request['environment']}")
         try:

@@ -211,7 +211,12 @@ def test_a_failure_of_the_generator_reaches_guest_and_trainer(lab: Lab, monkeypa
 
 @pytest.mark.parametrize(
     ("wishes", "words"),
-    [({"n": 2}, "one completion at a time"), ({"stream": True}, "whole"), ({"tools": []}, "no such field")],
+    [
+        ({"n": 2}, "one completion at a time"),
+        ({"stream": True}, "whole"),
+        ({"logit_bias": {}}, "no such field"),
+        ({"tools": [{"type": "function"}]}, "no chat template"),
+    ],
 )
 def test_what_cannot_be_had_is_refused(lab: Lab, wishes: dict[str, Any], words: str) -> None:
     replies: list[tuple[int, Any]] = []

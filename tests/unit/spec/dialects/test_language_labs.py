@@ -123,6 +123,15 @@ def test_an_air_agent_file_becomes_a_mixture_of_research_tasks() -> None:
     assert any("max_off_policy_steps: an upper limit, which holds" in line for line in told)
 
 
+def test_research_tasks_in_the_form_of_today(tmp_path: Path) -> None:
+    old = 'env.taskset.id = "gsm8k"'
+    new = 'env.taskset.id = "air-mlgym"\nenv.taskset.task_configs = ["3SATTime"]\nenv.agent.max_turns = 7'
+    text = changed(tmp_path, "prime_rl_guest.toml", old, new).spec.env.text
+    assert text is not None
+    assert [part.name for part in text.mixture] == ["verifiers:word_game", "sat"]
+    assert text.dialogue.turns == 7
+
+
 def test_different_turns_are_said_of_each_task(tmp_path: Path) -> None:
     old, new = (
         'args = { task_configs = ["tasks/titanic.yaml"], max_turns = 20 }',

@@ -41,20 +41,21 @@ class ClassicGuest:
         """The group's rollouts, scored together, as rewards may compare them."""
         env = self.exam if request["split"] == "eval" else self.env
         row = dict(self._rows[request["split"]][request["row"]])
-        client = vf.ClientConfig(
+        config = vf.ClientConfig(
             api_key_var=KEY,
             api_base_url=request["url"],
             max_retries=0,
             timeout=request["seconds"],
             extra_headers_from_state={"X-Session-ID": "trajectory_id"},
         )
-        outputs = await env.run_group(
-            [row] * request["n"],
-            client,
-            request["model"],
-            {**(env.sampling_args or {}), **request["sampling"]},
-            state_columns=["trajectory_id"],
-        )
+        client = import_module("verifiers.clients").resolve_client(config)
+        settled = {**(env.sampling_args or {}), **request["sampling"]}
+        try:
+            outputs = await env.run_group(
+                [row] * request["n"], client, request["model"], settled, state_columns=["trajectory_id"]
+            )
+        finally:
+            await client.close()
         return [_rollout(output) for output in outputs]
 
     async def close(self) -> None:
