@@ -111,7 +111,7 @@ def _nodes(found: Tree, spots: Sequence[tuple[float, float]], best: set[int], ch
     nodes = found.nodes
     errors = [node.entry is not None and node.entry.ended == "error" for node in nodes]
     words = [_short(node.score) if node.entry else "" for node in nodes]
-    marks = [f"{escape(node.name)} <b>{word}</b>" for node, word in zip(nodes, words, strict=True)]
+    marks = [f"{escape(found.name_of(node))} <b>{word}</b>" for node, word in zip(nodes, words, strict=True)]
     return go.Scatter(
         x=[x for x, _ in spots],
         y=[y for _, y in spots],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from operant.app import cards, figures
 from operant.app.place import COMPARE, TIMELINE, TREE, Place, button, go
 from operant.report.episodes import Catalogue, Entry
-from operant.report.timeline import steps, totals
+from operant.report.timeline import Step, steps, totals
 from operant.report.trees import tree_with
 from operant.report.words import duration
 from operant.report.words import score as score_text
@@ -39,10 +41,16 @@ def draw(episode: Episode, name: str) -> None:
     if not told:
         st.info("No turns were kept of this episode.")
         return
-    left, right = st.columns(2)
-    left.plotly_chart(figures.rewards([(name, told)]), width="stretch", config=NO_BAR, key="rewards")
-    right.plotly_chart(figures.costs(told), width="stretch", config=NO_BAR, key="costs")
+    _pictures(name, told)
     st.html(cards.timeline(told))
+
+
+def _pictures(name: str, told: Sequence[Step]) -> None:
+    """Costs, and before them rewards where any turn could earn one."""
+    drawn = [figures.rewards([(name, told)])] if any(step.reward is not None for step in told) else []
+    drawn.append(figures.costs(told))
+    for number, (column, figure) in enumerate(zip(st.columns(len(drawn)), drawn, strict=True)):
+        column.plotly_chart(figure, width="stretch", config=NO_BAR, key=f"picture {number}")
 
 
 def about(episode: Episode) -> str:
@@ -66,7 +74,7 @@ def tiles(episode: Episode) -> None:
         "score": score_text(episode.score),
         "reward": "-" if found.reward is None else f"{found.reward:+.3g}",
         "turns": f"{found.turns:,}" if episode.turns else f"{episode.length:,}",
-        "tokens out / in": f"{found.written:,} / {found.read:,}",
+        "tokens out / in": f"{found.written:,} / {found.read or '-'}",
         "faults": f"{found.faults:,}",
         "time": "-" if found.seconds is None else duration(found.seconds),
     }

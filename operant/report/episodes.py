@@ -22,6 +22,7 @@ from operant.run import layout
 from operant.run.episode import Episode
 
 SUFFIX = ".jsonl"
+EXAMINED = "eval"
 FEW = 3
 
 
@@ -55,6 +56,16 @@ class Entry:
     parent: str | None
     error: str | None
     parts: Mapping[str, float]
+
+    @property
+    def session(self) -> str:
+        """The label of its session, whichever of the session's files it is in."""
+        return self.label.removesuffix(EXAMINED).removesuffix("/")
+
+    @property
+    def examined(self) -> bool:
+        """Whether it is of an examination (`operant eval --tasks`), which may ask in another way than training."""
+        return self.label.endswith(EXAMINED)
 
     @property
     def full_name(self) -> str:
@@ -255,7 +266,7 @@ def _label(base: Path, file: Path, one_trial: bool) -> str:
     if file == base:
         return ""
     parts = [part for part in file.parent.relative_to(base).parts if not (one_trial and part.startswith("trial_"))]
-    return "/".join([*parts, *(["eval"] if file.name == layout.EVALUATIONS_FILE else [])])
+    return "/".join([*parts, *([EXAMINED] if file.name == layout.EVALUATIONS_FILE else [])])
 
 
 def newest_first(entries: Sequence[Entry]) -> Iterator[Entry]:

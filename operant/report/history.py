@@ -47,14 +47,17 @@ class History:
 
 
 def histories(entries: Sequence[Entry], axis: Axis = "frames", most: int = MOST_POINTS) -> list[History]:
-    """The history of each task and split, by task. Moments are put together where there are more than `most`.
+    """The history of each task and split, by task; examinations stand apart from training's own evaluations.
+
+    Moments are put together where there are more than `most`.
 
     With several seeds each counts once, whatever the number of its episodes.
     """
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         if AXES[axis](entry) is not None:
-            groups.setdefault((entry.env, entry.split), []).append(entry)
+            split = f"{entry.split}, examined" if entry.examined else entry.split
+            groups.setdefault((entry.env, split), []).append(entry)
     return [_history(task, split, axis, groups[task, split], most) for task, split in sorted(groups)]
 
 
@@ -63,7 +66,7 @@ def _history(task: str, split: str, axis: Axis, entries: Sequence[Entry], most: 
     bins: dict[int, list[int]] = {}
     for place, number in enumerate(_bins(moments, most)):
         bins.setdefault(int(number), []).append(place)
-    several = len({entry.label for entry in entries if entry.score is not None}) > 1
+    several = len({entry.session for entry in entries if entry.score is not None}) > 1
     points = [_point(moments[bins[number]], [entries[i] for i in bins[number]], several) for number in sorted(bins)]
     known = tuple(point for point in points if point is not None)
     return History(task, split, axis, "seeds" if several else "episodes", known)
@@ -82,7 +85,7 @@ def _point(moments: np.ndarray, entries: Sequence[Entry], several: bool) -> Poin
     by_seed: dict[str, list[float]] = {}
     for entry in entries:
         if entry.score is not None:
-            by_seed.setdefault(entry.label, []).append(entry.score)
+            by_seed.setdefault(entry.session, []).append(entry.score)
     scores = [score for found in by_seed.values() for score in found]
     if not scores:
         return None

@@ -1,4 +1,4 @@
-"""What there is to look at below a folder: runs, and the records of models that were examined without one."""
+"""What there is to look at below a folder: experiments, sessions without one, records of bare models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ RECORDS = (f"*/{EPISODES_FILE}", f"*/*/{EPISODES_FILE}", f"*/*/*/{EPISODES_FILE}
 
 
 def places(root: Path) -> dict[str, Path]:
-    """Names and paths, runs first, newest first; the folder itself where it is a run or a file of episodes."""
+    """Names and paths, experiments first, newest first; the folder itself where it is a run or a file of episodes."""
     root = Path(root)
     if _is_one(root):
         return {root.name: root}
     runs = [experiment.path for experiment in reversed(list_experiments(root))]
     folders = {file.parent for pattern in RECORDS for file in root.glob(pattern)}
-    records = sorted(folder for folder in folders if not (folder / RUN_FILE).is_file())
+    records = sorted(folder for folder in folders if not any(run in folder.parents for run in runs))
     return {path.relative_to(root).as_posix(): path for path in [*runs, *records]}
 
 

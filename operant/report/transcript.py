@@ -70,7 +70,8 @@ def size_line(episode: Episode) -> str:
     found = totals(episode)
     facts = [
         _count(found.turns, "turn") if episode.turns else f"length {episode.length:,}",
-        f"{_count(found.written, 'token')} written, {found.read:,} read" if found.written or found.read else "",
+        f"{_count(found.written, 'token')} written" if found.written else "",
+        f"{found.read:,} read" if found.read else "",
         _count(found.faults, "fault") if found.faults else "",
         duration(found.seconds) if found.seconds is not None else "",
         f"{episode.ended} at frame {episode.at.frames:,}",

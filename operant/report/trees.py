@@ -13,7 +13,7 @@ from operant.report.words import score as score_text
 
 CHOSEN = "*"
 SEARCH = "search"
-START = "start"
+START, ANSWER = "start", "answer"
 Key = tuple[str, str]
 
 
@@ -75,6 +75,10 @@ class Tree:
         """From the root to the answer, which is not always the best node; where there is none, to the best."""
         end = self.answer or self.best
         return () if end is None else self.path_to(end)
+
+    def name_of(self, node: Node) -> str:
+        """What a node is called in a picture."""
+        return ANSWER if node is self.answer else node.name
 
     def path_to(self, node: Node) -> tuple[Node, ...]:
         """From the root to a node."""
@@ -185,11 +189,13 @@ def draw_tree(tree: Tree, unicode: bool = True) -> list[str]:
         stem = "".join("   " if each.is_last else bar for each in tree.path_to(node)[1:-1])
         branch = "" if node.parent is None else last if node.is_last else fork
         mark = CHOSEN if node.place in chosen else " "
-        rows.append([f"{mark} {stem}{branch}{node.name}", score_text(node.score), _about(tree, node)])
-    return columns([["  episode", "score", ""], *rows], right={1})
+        rows.append([f"{mark} {stem}{branch}{tree.name_of(node)}", score_text(node.score), _about(node)])
+    first = tree.first
+    title = ", ".join(part for part in (first.env, first.item, f"frame {first.frames:,}") if part)
+    return [title, *columns([["  episode", "score", ""], *rows], right={1})]
 
 
-def _about(tree: Tree, node: Node) -> str:
+def _about(node: Node) -> str:
     entry = node.entry
     if entry is None:
         return ""
@@ -197,7 +203,6 @@ def _about(tree: Tree, node: Node) -> str:
         f"{entry.turns} turn{'s' * (entry.turns != 1)}" if entry.turns else "",
         f"{entry.faults} fault{'s' * (entry.faults > 1)}" if entry.faults else "",
         f"value {entry.parts['value']:g}" if "value" in entry.parts else "",
-        "the answer" if node is tree.answer else "",
         f"error: {entry.error}" if entry.error else "",
     ]
     return ", ".join(fact for fact in facts if fact)

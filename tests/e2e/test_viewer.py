@@ -67,7 +67,7 @@ class Visitor:
     errors: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.page.on("request", self._note_request)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from operant.report.places import places
-from tests.unit.report.trajectories import play, write_experiment, write_rows
+from tests.unit.report.trajectories import play, write_experiment, write_rows, write_session
 
 
 def test_runs_newest_first_then_records_without_a_run(tmp_path: Path) -> None:
@@ -14,6 +14,11 @@ def test_runs_newest_first_then_records_without_a_run(tmp_path: Path) -> None:
     write_rows(records / "episodes.jsonl", [each.as_dict() for each in play(1)])
     names = ["games/20260102-000000", "games/20260101-000000", "eval/model/20260103-000000"]
     assert list(places(tmp_path)) == names
+
+
+def test_a_session_without_an_experiment_is_found(tmp_path: Path) -> None:
+    write_session(tmp_path / "tuning" / "first", {"name": "games"}, 0, play(1))
+    assert list(places(tmp_path)) == ["tuning/first"]
 
 
 def test_one_run_or_file_is_all_there_is(tmp_path: Path) -> None:

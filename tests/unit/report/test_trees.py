@@ -54,6 +54,7 @@ def test_leaves_stand_apart_and_parents_midway(tmp_path: Path) -> None:
 def test_drawn_in_lines_with_the_best_path_marked(tmp_path: Path) -> None:
     (tree,) = trees(opened(tmp_path, *SMALL).entries)
     assert draw_tree(tree) == [
+        "blotto, frame 0",
         "  episode   score",
         "* a        0.1000",
         "  ├─ b     0.5000",
@@ -61,7 +62,7 @@ def test_drawn_in_lines_with_the_best_path_marked(tmp_path: Path) -> None:
         "* └─ c     0.3000",
         "*    └─ e  0.9000",
     ]
-    assert draw_tree(tree, unicode=False)[3] == "  |  `- d  0.2000"
+    assert draw_tree(tree, unicode=False)[4] == "  |  `- d  0.2000"
 
 
 def test_an_episode_alone_is_no_search(tmp_path: Path) -> None:
@@ -125,12 +126,13 @@ FOREST = (
 def test_branches_of_one_search_share_a_start_and_its_answer_is_the_chosen_one(tmp_path: Path) -> None:
     (tree,) = trees(opened(tmp_path, *FOREST).entries)
     assert draw_tree(tree) == [
-        "  episode        score",
-        "* start              -",
-        "  ├─ n1         0.9000  value 0.1",
-        "* └─ n2         0.2000  value 0.4",
-        "*    └─ n3      0.5000  value 0.7",
-        "*       └─ p@0  0.5000  the answer",
+        "blotto, frame 64",
+        "  episode           score",
+        "* start                 -",
+        "  ├─ n1            0.9000  value 0.1",
+        "* └─ n2            0.2000  value 0.4",
+        "*    └─ n3         0.5000  value 0.7",
+        "*       └─ answer  0.5000",
     ]
     assert tree.best is not None
     assert tree.answer is not None
