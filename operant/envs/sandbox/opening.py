@@ -38,9 +38,9 @@ def open_sandbox(
     return sandbox
 
 
-def require_sandbox() -> None:
+def require_sandbox(kind: Kind = "auto") -> None:
     """Refuse now, in one clear line, what would fail later for want of a safe sandbox."""
-    chosen("auto", allow_unsafe=False)
+    chosen(kind, allow_unsafe=False)
 
 
 def chosen(kind: Kind, allow_unsafe: bool) -> Kind:
