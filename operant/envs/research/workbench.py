@@ -14,8 +14,7 @@ from operant.envs.research.mlgym import load_imported
 from operant.envs.research.rollout import Rollout, Start, start_from
 from operant.envs.research.settings import Keep, Settings, Style
 from operant.envs.research.source import Source
-from operant.envs.sandbox import Kind
-from operant.envs.sandbox.opening import chosen
+from operant.envs.sandbox import Kind, require_sandbox
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
@@ -119,7 +118,7 @@ class ResearchTask(DialogueTask):
 
     def begin(self, problem: Problem, seed: int) -> Dialogue:
         """A fresh rollout. Its sandbox is opened when something must run in it; that one can be is seen to now."""
-        chosen(self.settings.kind, allow_unsafe=False)
+        require_sandbox(self.settings.kind)
         return Rollout(self.settings, problem.answer["seed"], seed, Start())
 
     def resume(self, problem: Problem, seed: int, snapshot: bytes) -> Dialogue:
@@ -150,8 +149,9 @@ class ResearchTask(DialogueTask):
         }
 
     def prepare(self) -> None:
-        """Load the grader and find the data."""
+        """Load the grader, find the data, and see that there is a sandbox to work in."""
         self.problems("eval")
+        require_sandbox(self.settings.kind)
 
     def _refuse(self, argument: str, value: object, choices: tuple[object, ...]) -> None:
         if value not in choices:
