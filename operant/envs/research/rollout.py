@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from random import Random
@@ -187,16 +189,28 @@ class Rollout(Dialogue):
         return self._timed(lambda seconds: tools.view(self._workspace, arguments, seconds))
 
     def _timed(self, run: Callable[[float], tools.Ran]) -> Answer:
-        ran = run(min(self._settings.folder.task.limits.seconds, self._left.seconds))
-        self._tally.seconds += ran.seconds
+        with self._clock():
+            ran = run(min(self._settings.folder.task.limits.seconds, self._left.seconds))
         return Answer(tools.told(ran, self._settings.output_bytes))
 
     def _write(self, arguments: Mapping[str, Any]) -> Answer:
-        return Answer(wording.done(self._settings, tools.write(self._workspace, arguments)))
+        with self._clock():
+            words = tools.write(self._workspace, arguments)
+        return Answer(wording.done(self._settings, words))
 
     def _edit(self, arguments: Mapping[str, Any]) -> Answer:
-        words = tools.edit(self._workspace, arguments, self._settings.largest)
+        with self._clock():
+            words = tools.edit(self._workspace, arguments, self._settings.largest)
         return Answer(wording.done(self._settings, words))
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        """What is done here takes of the time that there is, even if it fails: a write may meet a pipe, and wait."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._tally.seconds += time.monotonic() - began
 
     def _submit(self, arguments: Mapping[str, Any]) -> Answer:
         del arguments
