@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 
@@ -54,4 +55,4 @@ def lab_agents(task_file: str, expert: str) -> tuple[Scripted, ...]:
 
 def retuned(start: str, rng: Random) -> str:
     """The starting spec with another rate of learning."""
-    return start.replace("lr: 3e-4", f"lr: {10 ** rng.uniform(-5, -2):.1e}", 1)
+    return re.sub(r"\blr: [^,}]+", f"lr: {10 ** rng.uniform(-5, -2):.1e}", start, count=1)

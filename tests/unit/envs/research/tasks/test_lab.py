@@ -37,7 +37,7 @@ def test_what_is_written_anew_means_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("max_frame: 15_000", "max_frame: 15_001", "env.max_frame"),
+        ("max_frame: 20_000", "max_frame: 20_001", "env.max_frame"),
         ("CartPole-v1", "CartPole-v0", "env.name"),
         ("hidden: [16]", "hidden: [257]", "256 units"),
         ("hidden: [16]", "hidden: [16, 16, 16, 16, 16]", "4 layers"),
@@ -89,7 +89,7 @@ def test_a_machine_without_time_is_no_fault_of_the_artefact(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_training_that_asks_too_much_of_a_processor_is_unfit(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
-    path.write_text(TEXT.replace("training_epoch: 2", "training_epoch: 1000"))
+    path.write_text(TEXT.replace("training_epoch: 1", "training_epoch: 1000"))
     with pytest.raises(Unfit, match="training failed"):
         trained_score(path, 1, Lab(START, sessions=1, cpu_seconds=15))
 
