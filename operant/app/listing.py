@@ -96,7 +96,7 @@ def _tiles(found: Sequence[Entry]) -> None:
     faulty = sum(entry.faults > 0 for entry in found)
     tiles = {
         "episodes": f"{len(found):,}",
-        "mean score": quick_interval(scores).text(3) if scores else "-",
+        "mean score over episodes": quick_interval(scores).text(3) if scores else "-",
         "with faults": f"{faulty / len(found):.0%}" if found else "-",
         "errors": f"{sum(entry.ended == 'error' for entry in found):,}",
         "tokens written": compact(sum(entry.tokens for entry in found)),

@@ -73,6 +73,7 @@ def test_the_quick_interval_of_many_is_that_of_the_bootstrap() -> None:
     quick, slow = quick_interval(scores), episode_interval(scores)
     assert quick.point == slow.point
     assert quick_interval(scores[:50]) == episode_interval(scores[:50])
+    assert quick_interval([0.0] * 500) == episode_interval([0.0] * 500)
     assert [quick.low, quick.high] == pytest.approx([slow.low, slow.high], abs=1e-3)
 
 
