@@ -6,7 +6,7 @@ import streamlit as st
 
 from operant.app import cards, figures
 from operant.app.place import COMPARE, TIMELINE, Place, button, go
-from operant.app.timeline import NO_BAR, about, tiles
+from operant.app.timeline import MOST_CHOICES, NO_BAR, about, tiles
 from operant.report.episodes import Catalogue, Entry
 from operant.report.timeline import parting, side_by_side, steps
 
@@ -14,7 +14,7 @@ from operant.report.timeline import parting, side_by_side, steps
 def show(catalogue: Catalogue, place: Place) -> None:
     """The two episodes that the address names; who is missing can be chosen."""
     st.title("Compare")
-    names = [catalogue.name_of(entry) for entry in catalogue.entries]
+    names = catalogue.latest_names(MOST_CHOICES)
     if len(names) < 2:
         st.info("Two episodes are needed, and this run has fewer.")
         return
@@ -46,7 +46,7 @@ def _chosen(catalogue: Catalogue, place: Place, names: list[str]) -> list[Entry]
         st.session_state[key] = name
         column.selectbox(
             key.capitalize(),
-            names,
+            names if name is None or name in names else [name, *names],
             index=None,
             key=key,
             placeholder="Choose an episode",

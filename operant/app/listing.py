@@ -11,7 +11,7 @@ from operant.app import cards
 from operant.app.place import COMPARE, TIMELINE, TREE, Place, button
 from operant.report.episodes import Catalogue, Entry
 from operant.report.filters import NEWEST, ORDERS, Filter, Range, select, values_of
-from operant.report.stats import episode_interval
+from operant.report.stats import quick_interval
 from operant.report.trees import tree_with
 from operant.report.words import compact, duration
 
@@ -96,7 +96,7 @@ def _tiles(found: Sequence[Entry]) -> None:
     faulty = sum(entry.faults > 0 for entry in found)
     tiles = {
         "episodes": f"{len(found):,}",
-        "mean score": episode_interval(scores[:MOST_ROWS]).text(3) if scores else "-",
+        "mean score over episodes": quick_interval(scores).text(3) if scores else "-",
         "with faults": f"{faulty / len(found):.0%}" if found else "-",
         "errors": f"{sum(entry.ended == 'error' for entry in found):,}",
         "tokens written": compact(sum(entry.tokens for entry in found)),

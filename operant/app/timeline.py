@@ -8,7 +8,7 @@ import streamlit as st
 
 from operant.app import cards, figures
 from operant.app.place import COMPARE, TIMELINE, TREE, Place, button, go
-from operant.report.episodes import Catalogue, Entry
+from operant.report.episodes import Catalogue, Entry, newest_first
 from operant.report.timeline import Step, steps, totals
 from operant.report.trees import tree_with
 from operant.report.words import duration
@@ -16,6 +16,7 @@ from operant.report.words import score as score_text
 from operant.run.episode import Episode
 
 NO_BAR = {"displayModeBar": False}
+MOST_CHOICES = 1000  # a longer list would be slow to send, and nobody reads it
 
 
 def show(catalogue: Catalogue, place: Place) -> None:
@@ -98,7 +99,8 @@ def _ways(catalogue: Catalogue, place: Place, entry: Entry) -> None:
         to = Place(TREE, place.run, catalogue.name_of(entry))
         button("Search tree", to, "to_tree", disabled=not is_searched, width="stretch")
     with other:
-        alike = [catalogue.name_of(each) for each in entries if each.env == entry.env and each is not entry]
+        others = [each for each in newest_first(entries) if each.env == entry.env and each is not entry]
+        alike = [catalogue.name_of(each) for each in others[:MOST_CHOICES]]
         st.session_state["other"] = None
         st.selectbox(
             "Compare with",

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -198,6 +198,10 @@ class Catalogue:
     def name_of(self, entry: Entry) -> str:
         """The shortest name that `find` understands: without the file's label where there is one file."""
         return entry.name if len(self.files) == 1 else entry.full_name
+
+    def latest_names(self, most: int) -> list[str]:
+        """The names of the last episodes of all files together, newest training first."""
+        return [self.name_of(entry) for entry in islice(newest_first(self.entries), most)]
 
     def find(self, name: str) -> Entry:
         """The episode of that name, with or without its file's label; `UsageError` with the nearest names."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from operant.report.episodes import Entry
-from operant.report.stats import Estimate, episode_interval, many_interval, mean_interval
+from operant.report.stats import Estimate, mean_interval, quick_interval
 
 Axis = Literal["frames", "updates", "version"]
 AXES: dict[Axis, Callable[[Entry], float | None]] = {
@@ -18,7 +18,6 @@ AXES: dict[Axis, Callable[[Entry], float | None]] = {
     "version": lambda entry: entry.version,
 }
 MOST_POINTS = 30
-MANY = 200  # episodes of which a bootstrap is slow and says nothing else
 
 
 @dataclass(frozen=True)
@@ -89,12 +88,8 @@ def _point(moments: np.ndarray, entries: Sequence[Entry], several: bool) -> Poin
     scores = [score for found in by_seed.values() for score in found]
     if not scores:
         return None
-    estimate = mean_interval(_means(by_seed)) if several else _over_episodes(scores)
+    estimate = mean_interval(_means(by_seed)) if several else quick_interval(scores)
     return Point(float(moments.mean()), estimate, len(scores), len(entries) - len(scores))
-
-
-def _over_episodes(scores: Sequence[float]) -> Estimate:
-    return episode_interval(scores) if len(scores) < MANY else many_interval(scores)
 
 
 def _means(by_seed: Mapping[str, Sequence[float]]) -> list[float]:

@@ -7,7 +7,7 @@ import pytest
 
 from operant.report.episodes import Catalogue
 from operant.report.history import histories
-from operant.report.stats import episode_interval, many_interval
+from operant.report.stats import episode_interval, quick_interval
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from tests.unit.report.trajectories import training, write_experiment, write_rows
@@ -70,8 +70,10 @@ def test_tasks_and_splits_apart_and_scores_that_rise(tmp_path: Path) -> None:
 
 def test_the_quick_interval_of_many_is_that_of_the_bootstrap() -> None:
     scores = np.random.default_rng(3).normal(0.4, 0.2, 1000)
-    quick, slow = many_interval(scores), episode_interval(scores)
+    quick, slow = quick_interval(scores), episode_interval(scores)
     assert quick.point == slow.point
+    assert quick_interval(scores[:50]) == episode_interval(scores[:50])
+    assert quick_interval([0.0] * 500) == episode_interval([0.0] * 500)
     assert [quick.low, quick.high] == pytest.approx([slow.low, slow.high], abs=1e-3)
 
 
