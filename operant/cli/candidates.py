@@ -73,9 +73,9 @@ def is_model_file(path: Path) -> bool:
 def refuse_other_engines(run: Run) -> None:
     """Only language models are asked in words."""
     from operant.run.layout import shown
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    engine = Spec.model_validate(run.spec).engine_name
+    engine = stored(run.spec).engine_name
     if engine != "language":
         raise UsageError(
             f"this run is of the {engine} engine and has no language model",
@@ -87,9 +87,9 @@ def refuse_other_engines(run: Run) -> None:
 def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
     """A checkpoint, spoken to as its run does."""
     from operant.engines import part
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     own = spec.agent.model.dtype if spec.agent.model else "float32"
     slots = spec.agent.model.slots if spec.agent.model else 256
     return part("language", "examination").Candidate(

@@ -29,9 +29,9 @@ def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: boo
     from operant.launch.presses import StopPresses
     from operant.launch.trial import exit_code, run_sessions
     from operant.run.layout import shown
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    together = len(runs) > 1 and trains_together(Spec.model_validate(runs[0].spec))
+    together = len(runs) > 1 and trains_together(stored(runs[0].spec))
     threads, processes = runs[0].threads, runs[0].spec["meta"].get("processes", 1)
     workers = share(len(runs), threads, processes=processes).workers
     tell = aside if as_json else say

@@ -273,9 +273,9 @@ def _score_line(estimate: Estimate | None, rows: list[dict[str, Any]], sampled: 
 
 def _engine(run: Run) -> Any:
     from operant.engines import engine_of
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    return engine_of(Spec.model_validate(run.spec))
+    return engine_of(stored(run.spec))
 
 
 def best_score(run: Run) -> float:

@@ -134,11 +134,11 @@ def session(
     os.environ.update(thread_environment(runs[0].threads))
     from operant.engines import engine_of
     from operant.launch.prepare import reached
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
     attempts_before = runs[0].attempts
     try:
-        _train_here(engine_of(Spec.model_validate(runs[0].spec)), runs, until)
+        _train_here(engine_of(stored(runs[0].spec)), runs, until)
     except OperantError:
         raise
     except Exception:

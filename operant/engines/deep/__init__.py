@@ -39,9 +39,9 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.deep.loop import run_session
     from operant.engines.deep.parallel import led
     from operant.envs.vectorise import choose
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
         session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
@@ -55,9 +55,9 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     from operant.engines.deep.learners import load_actor
     from operant.engines.deep.loop import as_episode
     from operant.engines.deep.playing import play
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     act = load_actor(spec, checkpoint.path).player(seed, greedy)
     for ended in play(spec.env, act, episodes, seed):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)

@@ -12,12 +12,12 @@ from operant.envs.watching import Decide, Decision, watch_policy
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
 from operant.run.run import Run
-from operant.spec.schema import Spec
+from operant.spec.stored import stored
 
 
 def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
     """Play greedily on the seeds from `seed` on, where `sink` says."""
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     seeds = range(seed, seed + episodes)
     return watch_policy(spec.env, lambda: greedy(load_actor(spec, checkpoint.path)), seeds, sink, checkpoint.at)
 

@@ -32,6 +32,7 @@ from operant.errors import RunError
 from operant.run.followers import Death, Followers, follow
 from operant.run.run import Run
 from operant.spec.schema import EnvSpec, Spec
+from operant.spec.stored import stored
 
 HOST = "127.0.0.1"
 PATIENCE = timedelta(days=30)  # the leader may evaluate for as long as it takes
@@ -193,7 +194,7 @@ def _follow(run: Run, port: int, rank: int, checkpoint: str) -> None:
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.run.seeding import Seeds
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     device = prepare_torch(spec, run.threads)
     _join(spec, TCPStore(HOST, port, spec.meta.processes, is_master=False, timeout=PATIENCE), rank)
     learner = build_learner(spec, Seeds(run.seed), device)

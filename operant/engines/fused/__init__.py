@@ -44,9 +44,9 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
     from operant.engines.fused.actor import play_checkpoint
     from operant.engines.fused.loop import as_episode
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     for ended in play_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
 

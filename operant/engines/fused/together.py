@@ -19,7 +19,7 @@ from operant.run.session import Session
 from operant.run.stop import StopRequest
 from operant.spec.document import leaves
 from operant.spec.errors import dotted
-from operant.spec.schema import Spec
+from operant.spec.stored import stored
 
 TRACED = (
     "agent.net.optimizer.lr",
@@ -56,7 +56,7 @@ def train_groups(runs: Sequence[Run], until: int | None) -> None:
 
 def train_group(places: Sequence[Place], until: int | None, stop: StopRequest) -> None:
     """Train the sessions of one program."""
-    specs = [Spec.model_validate(place.run.spec) for place in places]
+    specs = [stored(place.run.spec) for place in places]
     device = prepare_jax(specs[0])
     with ExitStack() as stack:
         sessions = [stack.enter_context(place.run.session(until, stop)) for place in places]

@@ -47,9 +47,9 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.language.loop import run_session
     from operant.engines.language.parallel import led
     from operant.engines.language.trace import Trace
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     prepare_torch(spec, run.threads)
     with (
         run.session(until) as session,
@@ -65,9 +65,9 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     from operant.engines.language.build import build_lab, prepare_torch
     from operant.engines.language.loop import examine
     from operant.run.seeding import Seeds
-    from operant.spec.schema import Spec
+    from operant.spec.stored import stored
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     prepare_torch(spec, run.threads)
     with build_lab(spec, Seeds(run.seed), checkpoint.path) as lab:
         yield from examine(lab, episodes, seed, greedy, "eval", checkpoint.at)

@@ -22,6 +22,7 @@ from operant.errors import RunError
 from operant.run.followers import Death, Followers, follow
 from operant.run.run import Run
 from operant.spec.schema import Spec
+from operant.spec.stored import stored
 
 HOST = "127.0.0.1"
 PATIENCE = timedelta(days=30)  # the leader may generate for as long as it takes
@@ -84,7 +85,7 @@ def _follow(run: Run, port: int, rank: int) -> None:
     from operant.engines.language.sharing import SharedGenerator, shared
     from operant.run.seeding import Seeds
 
-    spec = Spec.model_validate(run.spec)
+    spec = stored(run.spec)
     prepare_torch(spec, run.threads)
     _join(spec, TCPStore(HOST, port, spec.meta.processes, is_master=False, timeout=PATIENCE), rank)
     seeds, model, ranks = Seeds(run.seed), model_of(spec), Ranks()

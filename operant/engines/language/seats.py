@@ -10,7 +10,7 @@ from typing import Any
 
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Verdict, failed
-from operant.errors import OperantError
+from operant.errors import OperantError, UsageError
 
 
 @dataclass
@@ -101,11 +101,13 @@ class Seats:
 
 
 def outcomes(futures: Sequence[Future[Any]], beat: Callable[[], object]) -> list[Any]:
-    """What each call gave, or the failed verdict that says why it gave nothing."""
+    """What each call gave, or the failed verdict that says why it gave nothing; a user's mistake ends them all."""
     found = []
     for future in futures:
         try:
             found.append(future.result())
+        except UsageError:
+            raise
         except OperantError as problem:
             found.append(failed(problem.cause))
         except Exception as problem:  # a world of others may fail in any way, and its rollout is lost, not the run

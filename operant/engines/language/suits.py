@@ -24,6 +24,7 @@ def check_suits(spec: Spec) -> None:
     from operant.engines.language.build import build_course, model_of, settings_of
     from operant.engines.language.model import check_source, check_vocabulary, load_tokenizer
     from operant.engines.language.vllm_generator import require_vllm
+    from operant.envs.text.dialogue import DialogueTask
     from operant.run.seeding import Seeds
 
     _check_devices(spec)
@@ -38,6 +39,9 @@ def check_suits(spec: Spec) -> None:
         require_vllm()
     course = build_course(spec, Seeds(spec.meta.seed))
     course.held_out(1, spec.meta.eval_seed)
+    for task in course.tasks:
+        if isinstance(task, DialogueTask):
+            task.prepare()
 
 
 def _check_devices(spec: Spec) -> None:

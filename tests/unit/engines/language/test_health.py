@@ -8,7 +8,7 @@ import pytest
 
 from operant.engines.language.build import Lab
 from operant.engines.language.health import SILENT_ROUNDS, Health
-from operant.engines.language.rollout import Group
+from operant.engines.language.rollout import Answer, Group
 from operant.envs.text.task import UNPARSED
 from operant.errors import RunError
 
@@ -16,6 +16,12 @@ from operant.errors import RunError
 def changed(groups: list[Group], **answer: object) -> list[Group]:
     """Groups whose answers have other fields."""
     return [replace(group, answers=tuple(replace(each, **answer) for each in group.answers)) for group in groups]  # pyright: ignore[reportArgumentType]
+
+
+def cut_off(answer: Answer) -> Answer:
+    """The answer as if its length had ended it."""
+    (step,) = answer.steps
+    return replace(answer, steps=(replace(step, completion=replace(step.completion, finish="length")),))
 
 
 def told(lab: Lab, groups: list[Group]) -> dict[str, str]:
@@ -30,13 +36,7 @@ def test_answers_that_nobody_can_read(lab: Lab):
 
 
 def test_answers_that_were_cut_off_name_the_limit(lab: Lab):
-    groups = lab.gather()
-    cut = [
-        replace(
-            group, answers=tuple(replace(a, completion=replace(a.completion, finish="length")) for a in group.answers)
-        )
-        for group in groups
-    ]
+    cut = [replace(group, answers=tuple(map(cut_off, group.answers))) for group in lab.gather()]
     assert "cut off at 4 tokens (env.text.max_tokens)" in told(lab, cut)["truncated"]
 
 
