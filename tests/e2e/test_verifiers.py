@@ -179,7 +179,7 @@ def test_several_turns_of_a_v1_environment(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_ours_under_its_own_runner_scores_as_here(generation: str, served: tuple[Path, str]) -> None:
     folder, url = served
     python = python_of(generation)
-    told = [f"-a={task}.{key}={value}" for task, given in ARGUMENTS.items() for key, value in given.items()]
+    told = [f"--argument={task}.{key}={value}" for task, given in ARGUMENTS.items() for key, value in given.items()]
     operant(folder, "eval", "ours", "--tasks", "copy,guess", *told)
     (file,) = (folder / "runs" / "ours").glob("*/trial_000/session_0/eval.jsonl")
     here = {row["item"]: row["score"] for row in map(json.loads, file.read_text().splitlines())}
