@@ -21,10 +21,11 @@ FORBIDDEN = {
     "takes_more_cores": ("max_session: ", "processes: 2, max_session: "),
     "takes_another_engine": ("env:", "engine: fused\nenv:"),
     "searches": ("env:", "search: {agent.algorithm.gamma__uniform: [0, 1]}\nenv:"),
-    "takes_a_huge_net": ("hidden: [", "hidden: [65536, 65536, "),
+    "takes_a_huge_net": ("agent:", "agent:\n  net: {type: mlp, hidden: [65536, 65536]}"),
     "names_a_class": ("env: {name: ", "env: {kwargs: {command: touch /tmp/harm}, name: os:"),
     "adds_a_key": ("env:", "score: 1000000\nenv:"),
 }
+LEARNERS = ("a2c", "ppo", "reinforce")
 BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"{new}: &{new} [*{old}, *{old}, *{old}, *{old}, *{old}, *{old}, *{old}, *{old}]\n"
     for old, new in zip("abcdefgh", "bcdefghi", strict=True)
@@ -54,5 +55,7 @@ def lab_agents(task_file: str, expert: str) -> tuple[Scripted, ...]:
 
 
 def retuned(start: str, rng: Random) -> str:
-    """The starting spec with another rate of learning."""
+    """The starting spec with another algorithm where it has none that learns, else with another rate of learning."""
+    if "name: random" in start:
+        return start.replace("name: random", f"name: {rng.choice(LEARNERS)}")
     return re.sub(r"\blr: [^,}]+", f"lr: {10 ** rng.uniform(-5, -2):.1e}", start, count=1)
