@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from operant.app import server
 from tests.unit.report.trajectories import TITANIC, training, write_rows, write_runs
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+TRIES, EFFECT_MILLISECONDS = 5, 8000
 HEADER_PIXELS, ROW_PIXELS, TICK_PIXELS = 35, 35, 15
 SIZE = {"width": 1440, "height": 1000}
 SEARCH = "search_blotto/20261115-183000"
@@ -84,12 +85,24 @@ class Visitor:
         self.page.locator('[data-testid="stStatusWidget"]').wait_for(state="detached")
         assert self.page.locator('[data-testid="stException"]').count() == 0
 
-    def tick(self, row: int) -> None:
-        """Tick a row of the table, which is drawn on a canvas."""
+    def tick(self, row: int, seen: Any) -> None:
+        """Tick a row of the table, which is drawn on a canvas, until its effect is seen."""
         table = self.page.locator('[data-testid="stDataFrame"]').first
         table.locator("canvas").first.wait_for()
-        table.scroll_into_view_if_needed()
-        table.click(position={"x": TICK_PIXELS, "y": HEADER_PIXELS + ROW_PIXELS * row + ROW_PIXELS // 2})
+        spot = {"x": TICK_PIXELS, "y": HEADER_PIXELS + ROW_PIXELS * row + ROW_PIXELS // 2}
+        self.until(lambda: table.click(position=spot), seen)
+
+    def until(self, act: Callable[[], object], seen: Any) -> None:
+        """Act again where a click fell between two drawings of the page, as it may on a busy machine."""
+        from playwright.sync_api import TimeoutError as TooLate
+
+        for _ in range(TRIES):
+            act()
+            try:
+                return seen.wait_for(timeout=EFFECT_MILLISECONDS)
+            except TooLate:
+                continue
+        return seen.wait_for()
 
     def press(self, label: str) -> None:
         self.page.get_by_role("button", name=label, exact=True).first.click()
@@ -128,21 +141,19 @@ def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Vis
     page = visitor.page
     visitor.go()
     visitor.sees("Runs")
-    visitor.tick(1)
-    page.get_by_role("heading", name=SEARCH).wait_for()
+    visitor.tick(1, page.get_by_role("heading", name=SEARCH))
     visitor.shoot("runs")
 
     visitor.press("Episodes")
     visitor.sees("Episodes")
-    visitor.tick(2)
-    page.get_by_role("paragraph").filter(has_text="n12").wait_for()
+    visitor.tick(2, page.get_by_role("paragraph").filter(has_text="n12"))
     visitor.shoot("list")
 
     visitor.press("Open timeline")
     visitor.sees("blotto · n12")
     visitor.wait_for_address("episode=n12")
-    assert page.get_by_text("Turn 6").count() == 1
-    assert page.locator(".js-plotly-plot").count() == 2
+    page.get_by_text("Turn 6").wait_for()
+    page.locator(".js-plotly-plot").nth(1).wait_for()
     visitor.shoot("timeline")
 
     page.get_by_placeholder("Compare with another episode of this task").click()
@@ -155,8 +166,7 @@ def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Vis
     visitor.view("Search tree")
     visitor.sees("Search tree")
     page.get_by_role("heading", name="blotto · n12").wait_for()
-    _click_node(page, 4)
-    page.get_by_role("heading", name="blotto · n2", exact=True).wait_for()
+    visitor.until(lambda: _click_node(page, 4), page.get_by_role("heading", name="blotto · n2", exact=True))
     visitor.wait_for_address("episode=n2")
     visitor.shoot("tree")
 
@@ -172,9 +182,8 @@ def _click_node(page: Any, place: int) -> None:
 def test_two_ticked_rows_are_compared(visitor: Visitor) -> None:
     visitor.go(f"?run={SEARCH}")
     visitor.sees("Episodes")
-    visitor.tick(0)
-    visitor.tick(1)
-    visitor.page.get_by_text("n14 and n13").wait_for()
+    visitor.tick(0, visitor.page.get_by_role("paragraph").filter(has_text="n14"))
+    visitor.tick(1, visitor.page.get_by_text("n14 and n13"))
     visitor.press("Compare two")
     visitor.sees("Compare")
     visitor.wait_for_address("episode=n14&other=n13")
@@ -198,8 +207,8 @@ def test_a_run_that_is_being_written_is_followed(visitor: Visitor, runs: Path) -
     before = len(file.read_text().splitlines())
     visitor.go(f"?run={LIVE}")
     visitor.sees("Episodes")
-    count = visitor.page.locator(".op-tile", has_text="episodes").locator("b")
+    count = visitor.page.locator(".op-tile").first.locator("b")
     assert count.inner_text() == str(before)
     visitor.page.get_by_text("Follow a live run").click()
     write_rows(file, [each.as_dict() for each in list(training(9, [TITANIC]))[-3:]])
-    visitor.page.locator(".op-tile", has_text="episodes").get_by_text(str(before + 3), exact=True).wait_for()
+    visitor.page.locator(".op-tile").first.get_by_text(str(before + 3), exact=True).wait_for()
