@@ -184,7 +184,8 @@ class Examiner:
         for problem in problems:
             begun = time.perf_counter()
             tree = Tree(stage, problem, search, self.paper.sampling)
-            sitting.episodes += records(tree, tree.grow(), self.paper.seed, at)
+            found = records(tree, tree.grow(), self.paper.seed, at)
+            sitting.episodes += [replace(episode, version=at.updates) for episode in found]
             sitting.seconds += time.perf_counter() - begun
             yield sitting
 
@@ -215,6 +216,6 @@ def _episodes(group: Group, seed: int, at: Progress) -> list[Episode]:
     episodes = as_episodes(group, "eval", seed, at)
     outcomes = [answer.verdict.outcome for answer in group.answers] + ["error"] * len(group.errors)
     return [
-        replace(episode, parts={**episode.parts, "unparsed": float(outcome == "unparsed")})
+        replace(episode, parts={**episode.parts, "unparsed": float(outcome == "unparsed")}, version=at.updates)
         for episode, outcome in zip(episodes, outcomes, strict=True)
     ]

@@ -16,7 +16,7 @@ from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.rollout import Answer, Group, Rounds, Step
 from operant.engines.language.seats import Seat, Seats, outcomes
 from operant.engines.language.transcript import Transcript
-from operant.envs.text.dialogue import DialogueTask, Response
+from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask
 from operant.run.episode import Turn
@@ -130,7 +130,7 @@ class Stage:
             else:
                 anew = self.settings.strategy == "branching"
                 each.transcript = Transcript(self.rounds.policy, self.rounds.template, opening, anew)
-                each.turns = [Turn(message.role, message.text) for message in opening]
+                each.turns = _told(opening, len(each.transcript.tokens))
 
     def _turn(self, speakers: Sequence[Rollout], sampling: Sampling) -> None:
         """Let every policy speak once, and its world answer."""
@@ -195,13 +195,14 @@ class Stage:
                 ids=completion.tokens if self.settings.keep_ids else (),
             )
         )
-        rollout.turns += [Turn(each.role, each.text, tool=each.tool) for each in response.messages]
         rollout.took = now - rollout.begun
         spent = len(rollout.steps) >= rollout.most_turns
         pause = rollout.pauses and response.score is not None
         rollout.done, rollout.cut = response.done or spent or pause, not response.done
         assert rollout.transcript is not None
+        before = len(rollout.transcript.tokens) + len(completion.tokens)
         rollout.transcript.add(completion, response.messages)
+        rollout.turns += _told(response.messages, max(len(rollout.transcript.tokens) - before, 0))
 
     def _end(self, ended: Sequence[Rollout]) -> None:
         """Judge rollouts."""
@@ -244,6 +245,15 @@ def reward_of(verdict: Verdict, settings: DialogueSpec) -> float:
     """What is learnt from: the reward by the chosen scheme, or the score where the world has no such scheme."""
     assert verdict.score is not None
     return verdict.parts.get(settings.reward, verdict.score)
+
+
+def _told(messages: Sequence[Message], tokens: int) -> list[Turn]:
+    """The world's words as turns, the last of which carries the tokens of them all."""
+    last = len(messages) - 1
+    return [
+        Turn(each.role, each.text, tokens if place == last else 0, tool=each.tool)
+        for place, each in enumerate(messages)
+    ]
 
 
 def _seated(rollout: Rollout) -> Seat:
