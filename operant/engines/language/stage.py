@@ -206,7 +206,7 @@ class Stage:
 
     def _end(self, ended: Sequence[Rollout]) -> None:
         """Judge rollouts."""
-        pausing = [each for each in ended if each.pauses and each.cut]
+        pausing = [each for each in ended if each.pauses and each.cut and each.steps]
         kept = self._heard([_seated(each).keep() for each in pausing], "keeping")
         for each, snapshot in zip(pausing, kept, strict=True):
             each.snapshot = None if isinstance(snapshot, Verdict) else snapshot
