@@ -72,6 +72,8 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
             line += ["--symlink", os.readlink(folder), folder]
         elif os.path.isdir(folder):
             line += ["--ro-bind", folder, folder]
+    # Debian's awk, vi and others are links through this folder.
+    line += ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
     for name in ("python", "python3"):
         line += ["--symlink", interpreter()[0], f"{PROGRAMS}/{name}"]
     line += ["--proc", "/proc", "--dev", "/dev"]
