@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from operant.spec import verified_misfits
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Closed, Schedule, Scheduled
-from operant.spec.fitting import closest, in_words, near_divisors, near_multiples
 from operant.spec.misfit import Misfit, unused_net_misfits
 
 if TYPE_CHECKING:
@@ -151,18 +151,18 @@ class VerifiedAlgorithm(Algorithm):
     def resume_kind(cls, spec: Mapping[str, Any]) -> str:
         # Which completions are at hand when is a matter of time, and no checkpoint keeps it.
         timed = spec["agent"]["algorithm"].get("staleness") or (spec["env"].get("text") or {}).get("deadline")
-        return "warm" if timed or _guests(spec["env"]) else cls.RESUME
+        return "warm" if timed or verified_misfits.guests(spec["env"]) else cls.RESUME
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return [
             *unused_net_misfits(spec),
-            *_batches(spec, self),
-            *_parts(spec),
-            *_divergence(self),
-            *_tiny(spec),
-            *_server(spec),
-            *_ahead(spec, self),
-            *_received(spec),
+            *verified_misfits.batches(spec, self),
+            *verified_misfits.parts(spec),
+            *verified_misfits.divergence(self),
+            *verified_misfits.tiny(spec),
+            *verified_misfits.server(spec),
+            *verified_misfits.ahead(spec, self),
+            *verified_misfits.received(spec),
         ]
 
     def inert(self) -> Mapping[str, str]:
@@ -258,113 +258,3 @@ VERIFIED: dict[str, type[VerifiedAlgorithm]] = {
     "rloo": RlooSpec,
     "reinforce_pp": ReinforcePpSpec,
 }
-
-
-def _guests(env: Mapping[str, Any]) -> list[str]:
-    """The environments of verifiers among the tasks: they live on their own time, and ask when they please."""
-    parts = (env.get("text") or {}).get("mixture") or ()
-    return [name for name in (env.get("name", ""), *(part["name"] for part in parts)) if name.startswith("verifiers:")]
-
-
-def _batches(spec: Spec, algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
-    """Whole groups fill a round, equal minibatches fill it too, and the budget holds one round."""
-    batch, group, step = algorithm.batch_size, algorithm.group_size, algorithm.step_size
-    if batch % group:
-        sizes = near_multiples(group, batch, most=10**6)
-        yield Misfit(
-            "agent.algorithm.batch_size",
-            f"does not hold whole groups of group_size = {group} completions",
-            in_words(sizes, "group_size", near_divisors(batch, group, 2)),
-            closest(sizes, batch),
-            ("agent.algorithm.group_size",),
-        )
-    elif batch % step:
-        sizes = near_divisors(batch, step)
-        yield Misfit(
-            "agent.algorithm.minibatch_size",
-            f"does not divide batch_size = {batch}",
-            in_words(sizes, "batch_size", near_multiples(step, batch, most=10**6)),
-            closest(sizes, step),
-            ("agent.algorithm.batch_size",),
-        )
-    if batch > spec.env.max_frame:
-        problem = f"ends before the first round of batch_size = {batch} completions"
-        yield Misfit("env.max_frame", problem, f"{batch} or more", batch, ("agent.algorithm.batch_size",))
-
-
-def _parts(spec: Spec) -> Iterable[Misfit]:
-    """A mixture has parts, and nothing else has."""
-    text = spec.env.text
-    mixed = spec.env.name == "mixture"
-    if mixed and (text is None or not text.mixture):
-        yield Misfit("env.name", "needs the tasks to mix", "env.text.mixture: [{name: ...}, {name: ...}]")
-    elif text is not None and text.mixture and not mixed:
-        yield Misfit(
-            "env.text.mixture", "has no effect: env.name names one task", "env.name: mixture", None, ("env.name",)
-        )
-    for path in ("arguments", "order"):
-        if text is not None and mixed and getattr(text, path):
-            yield Misfit(f"env.text.{path}", "has no effect: each task of the mixture has its own", "leave it out")
-
-
-def _divergence(algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
-    """An estimator and its weight come together."""
-    if algorithm.kl != "none" and algorithm.kl_coef == 0:
-        yield Misfit(
-            "agent.algorithm.kl", "has no effect: kl_coef is 0", "kl_coef 0.001", "none", ("agent.algorithm.kl_coef",)
-        )
-    elif algorithm.kl == "none" and algorithm.kl_coef > 0:
-        yield Misfit("agent.algorithm.kl_coef", "has no effect: kl is none", "kl k3", 0.0, ("agent.algorithm.kl",))
-
-
-def _ahead(spec: Spec, algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
-    """Completions written ahead of the trainer can be used only if a whole round may pass; copies have weights."""
-    steps, generator = algorithm.updates_per_round, spec.agent.model.generator if spec.agent.model else "torch"
-    if 0 < algorithm.staleness < steps:
-        yield Misfit(
-            "agent.algorithm.staleness",
-            f"is less than the {steps} updates of one round, so that nothing written meanwhile could be learnt from",
-            f"0, or {steps} or more",
-            steps,
-            ("agent.algorithm.minibatch_size", "agent.algorithm.training_epoch"),
-        )
-    asked = {"agent.algorithm.staleness": algorithm.staleness > 0, "meta.cluster": spec.meta.cluster == "ray"}
-    for path in (path for path, is_asked in asked.items() if is_asked and generator != "torch"):
-        problem = f"does not fit: the generator {generator} takes no copies of the weights"
-        yield Misfit(path, problem, "agent.model.generator torch", None, ("agent.model.generator",))
-    if spec.meta.processes > 1 and any(asked.values()):
-        path = next(path for path, is_asked in asked.items() if is_asked)
-        problem = f"does not fit {path}: processes that share a model write and train in turns"
-        yield Misfit("meta.processes", problem, "1", 1, (path,))
-
-
-def _received(spec: Spec) -> Iterable[Misfit]:
-    """Environments that ask when they please cannot be answered by processes that must work in step."""
-    guests = _guests(spec.env.model_dump(include={"name": True, "text": {"mixture"}}))
-    if guests and spec.meta.processes > 1:
-        problem = f"does not fit {guests[0]}: processes that share a model answer in step, and it asks when it pleases"
-        yield Misfit("meta.processes", problem, "1", 1, ("env.name",))
-
-
-def _tiny(spec: Spec) -> Iterable[Misfit]:
-    """Attention heads have equal, even shares of the width."""
-    model = spec.agent.model
-    if model is None:
-        return
-    tiny = model.tiny
-    if tiny.width % (2 * tiny.heads):
-        widths = near_multiples(2 * tiny.heads, tiny.width, most=16_384)
-        yield Misfit(
-            "agent.model.tiny.width",
-            f"is no multiple of twice heads = {tiny.heads}",
-            in_words(widths, "heads", near_divisors(tiny.width // 2, tiny.heads)),
-            closest(widths, tiny.width),
-            ("agent.model.tiny.heads",),
-        )
-
-
-def _server(spec: Spec) -> Iterable[Misfit]:
-    """A server has an address."""
-    model = spec.agent.model
-    if model is not None and model.generator == "openai" and model.url is None:
-        yield Misfit("agent.model.generator", "needs the address of the server", "agent.model.url: http://HOST:PORT/v1")
