@@ -89,6 +89,7 @@ def test_two_processes_compute_what_one_does(two: Run, tmp_path: Path) -> None:
             assert is_timing(name) or found[name] == pytest.approx(value, rel=1e-5, abs=1e-5), name
 
 
+@pytest.mark.slow
 def test_a_stop_and_a_resume_are_exact(two: Run, tmp_path: Path) -> None:
     halves = create(tmp_path / "halves", spec_for(2))
     assert finish(halves, "--until", "100") in (0, 4)

@@ -97,8 +97,8 @@ class Visitor:
         from playwright.sync_api import TimeoutError as TooLate
 
         for _ in range(TRIES):
-            act()
             try:
+                act()
                 return seen.wait_for(timeout=EFFECT_MILLISECONDS)
             except TooLate:
                 continue
@@ -174,7 +174,7 @@ def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Vis
 def _click_node(page: Any, place: int) -> None:
     """The `place`-th node of the tree, in its own order: n0, n1, n4, n5, n2, ..."""
     point = page.locator(".js-plotly-plot .scatterlayer .trace").nth(2).locator(".points path").nth(place)
-    point.wait_for()
+    point.wait_for(timeout=EFFECT_MILLISECONDS)
     box = point.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 

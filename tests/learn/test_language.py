@@ -39,7 +39,7 @@ SPEC = {
 
 GUESSING = {
     "name": "guess",
-    "max_frame": 7680,
+    "max_frame": 6400,
     "text": {"arguments": {"style": "bare", "numbers": 4, "turns": 2}, "dialogue": {"concurrency": 128}},
 }
 PATIENT = {
