@@ -64,6 +64,8 @@ class Workspace:
         known = self.known(path)
         if known is not None:
             return _limited(path, known, most)
+        if self.on_paper and _plain(path) and not any(name.startswith(f"{path}/") for name in self._written):
+            raise OperantError(f"cannot take {path}: there is no such file")
         return self._do(lambda box: box.fetch(path, most))
 
     def write(self, path: str, data: bytes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from operant.envs.research.grading import Player, Unfit, Work
-from operant.envs.research.kit.repeated import Game, Pasts, from_table, play
+from operant.envs.research.kit.repeated import Game, Pasts, from_table, play, play_fixed
 
 CODE, TABLE = "strategy.py", "policy.txt"
 GAMES = 1000
@@ -26,7 +26,7 @@ def grade_match(work: Work, game: Game) -> float:
     """The mean payoff of a round; code goes before the table where there are both."""
     if CODE not in work.artefacts:
         strategy = from_table(game, checked_table(work.text(TABLE), game))
-        return play(game, lambda pasts: [strategy(*past) for past in pasts], GAMES, work.seed)
+        return play_fixed(game, strategy, GAMES, work.seed)
     with work.player(RUNNER, {CODE: work.artefacts[CODE]}, SECONDS) as player:
         return play(game, lambda pasts: asked_moves(player, pasts, game), GAMES, work.seed)
 

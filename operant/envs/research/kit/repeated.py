@@ -46,28 +46,68 @@ class Game:
         return np.array([opponent.first(theirs, mine) for opponent in self.pool])
 
 
+@dataclass(frozen=True)
+class Alike:
+    """Games (by their numbers) against one opponent that have all gone the same way so far."""
+
+    opponent: int
+    mine: str
+    theirs: str
+    games: np.ndarray
+
+
 def play(game: Game, decide: Callable[[Pasts], Sequence[str]], games: int, seed: int) -> float:
     """The mean payoff of a round over so many games at once; `decide` gives a move for every history.
 
     Opponents are drawn independently, so one game tells nothing of another; afterwards each counts by its weight,
     not by how often it happened to be met, which takes most of the luck out.
     """
+    return _play(game, lambda alike, count: _of_every_game(decide, alike, count), games, seed)
+
+
+def play_fixed(game: Game, strategy: Strategy, games: int, seed: int) -> float:
+    """The same for a strategy without chance, which need not be asked twice after one history."""
+    return _play(game, lambda alike, _: [strategy(each.mine, each.theirs) for each in alike], games, seed)
+
+
+def _play(
+    game: Game, choose: Callable[[Sequence[Alike], int], Sequence[str | np.ndarray]], games: int, seed: int
+) -> float:
+    """`choose` gives for each bundle of games one move, or one for each of its games."""
     rng = np.random.default_rng(seed)
     met = rng.choice(len(game.pool), size=games, p=game.weights)
-    pasts = [("", "")] * games
+    alike = [Alike(one, "", "", np.flatnonzero(met == one)) for one in np.unique(met)]
     earned = np.zeros(games)
     for _ in range(game.rounds):
         luck = rng.random(games)
-        moves = decide(pasts)
-        replies = [
-            game.moves[int(luck[at] >= game.pool[met[at]].first(theirs, mine))]
-            for at, (mine, theirs) in enumerate(pasts)
+        alike = [
+            part
+            for each, moves in zip(alike, choose(alike, games), strict=True)
+            for part in _parted(game, each, moves, luck, earned)
         ]
-        earned += [game.payoff[move + reply] for move, reply in zip(moves, replies, strict=True)]
-        pasts = [(mine + a, theirs + b) for (mine, theirs), a, b in zip(pasts, moves, replies, strict=True)]
     times = np.bincount(met, minlength=len(game.pool))
     means = np.bincount(met, earned, minlength=len(game.pool)) / np.maximum(times, 1)
     return float(game.weights @ means) / game.rounds
+
+
+def _parted(game: Game, alike: Alike, moves: str | np.ndarray, luck: np.ndarray, earned: np.ndarray) -> Iterator[Alike]:
+    """Play a round of games that were alike, and part those that are no longer."""
+    is_first = luck[alike.games] < game.pool[alike.opponent].first(alike.theirs, alike.mine)
+    for move, reply in itertools.product(game.moves, repeat=2):
+        mine = alike.games[(np.asarray(moves) == move) & (is_first if reply == game.moves[0] else ~is_first)]
+        if len(mine):
+            earned[mine] += game.payoff[move + reply]
+            yield Alike(alike.opponent, alike.mine + move, alike.theirs + reply, mine)
+
+
+def _of_every_game(decide: Callable[[Pasts], Sequence[str]], alike: Sequence[Alike], games: int) -> list[np.ndarray]:
+    """The moves of each bundle, asked for game by game in the order of their numbers."""
+    pasts: list[tuple[str, str]] = [("", "")] * games
+    for each in alike:
+        for number in each.games:
+            pasts[number] = (each.mine, each.theirs)
+    moves = np.array(decide(pasts))
+    return [moves[each.games] for each in alike]
 
 
 def expected(game: Game, strategy: Strategy) -> float:
