@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, Literal
 
-from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
+from operant.envs.text.dialogue import Dialogue, DialogueTask, Response, as_chat
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.registry import make_task
 from operant.envs.text.task import Problem, Task, Verdict
@@ -38,18 +38,6 @@ def opening_of(problem: Problem) -> list[dict[str, str]]:
     return [*system, {"role": "user", "content": problem.prompt + problem.prefix}]
 
 
-def said(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """What a world says, as messages: it speaks as the user, and in one message at a time."""
-    told: list[dict[str, str]] = []
-    for message in messages:
-        role = "user" if message.role == "tool" else message.role
-        if told and told[-1]["role"] == role:
-            told[-1]["content"] += f"\n{message.text}"
-        else:
-            told.append({"role": role, "content": message.text})
-    return told
-
-
 async def judged(task: Task, problem: Problem, completion: str) -> Verdict:
     """The verdict on an answer, in a worker process with a time limit unless it takes microseconds."""
     text = problem.prefix + completion
@@ -72,14 +60,14 @@ class Talk:
         """Begin afresh; what the policy is told first."""
         dialogue: Dialogue = await self._do(self.task.begin, self.problem, _visits(self.problem.id))
         self._dialogue = dialogue
-        return said(await self._do(dialogue.opening))
+        return as_chat(await self._do(dialogue.opening))
 
     async def hear(self, text: str, cut: bool) -> tuple[list[dict[str, str]], bool]:
         """The answer to the policy's words, and whether the rollout is over."""
         assert self._dialogue is not None, "begun before"
         self.turns += 1
         response: Response = await self._do(self._dialogue.hear, text, cut)
-        return said(response.messages), response.done or self.turns >= self.task.turns
+        return as_chat(response.messages), response.done or self.turns >= self.task.turns
 
     async def verdict(self) -> Verdict:
         """What the rollout is worth, asked once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -22,7 +22,7 @@ from operant.engines.language.queries import BadRequest, ChatFields, read_aloud,
 from operant.engines.language.replies import reply_to_guest
 from operant.engines.language.rollout import Step
 from operant.engines.language.serve import Handler, Server
-from operant.engines.language.stops import Stops
+from operant.engines.language.transcript import gone_on
 
 POLL_SECONDS = 0.05
 QUIET_SECONDS = 0.01
@@ -88,7 +88,6 @@ class Reception:
     def __init__(self, policy: Policy, template: Template) -> None:
         self.policy = policy
         self.template: Template = template
-        self.stops = Stops(policy.tokenizer)
         self.rooms: dict[int, Room] = {}
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._reading = threading.Lock()
@@ -165,15 +164,7 @@ class Reception:
         said = conversation.asked + last.completion.text
         if not asked.startswith(said):
             return fresh
-        return (*last.prompt, *last.completion.tokens, *self._rest(last.completion, asked[len(said) :]))
-
-    def _rest(self, completion: Completion, words: str) -> Sequence[int]:
-        """Tokens of the words after a completion, without what the completion itself ended with."""
-        ended = completion.tokens[-1:] and completion.tokens[-1] in self.policy.eos_ids
-        whole = self.stops.decode(completion.tokens[:-1] if ended else completion.tokens)
-        words = words.removeprefix(whole[len(completion.text) :])
-        tokens = self.policy.tokenizer(words, add_special_tokens=False).input_ids
-        return tokens[1:] if ended and tokens[:1] == [completion.tokens[-1]] else tokens
+        return gone_on(self.policy, last.prompt, last.completion, asked[len(said) :])
 
 
 class _Entrance(Server):

@@ -217,7 +217,8 @@ class Stage:
 
     def _leave(self, rollout: Rollout, seats: Seats) -> None:
         seat = _seated(rollout)
-        outcomes([seat.give_up()], self.pulse.beat)
+        if seat.dialogue is not None:  # it failed before it was judged, which would have closed it
+            outcomes([seat.give_up()], self.pulse.beat)
         seats.leave(seat)
         rollout.seat = None
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from operant.engines.language.completion import Completion
 from operant.engines.language.model import Policy
 from operant.engines.language.prompts import Template, conversation, encode, speaks_chat
-from operant.envs.text.dialogue import Message
+from operant.engines.language.stops import Stops
+from operant.envs.text.dialogue import Message, as_chat
 
 
 class Transcript:
@@ -25,44 +26,40 @@ class Transcript:
         self.policy = policy
         self.anew = anew
         self.chat = speaks_chat(policy, template)
-        self._said = _merged(opening)
+        self._said = as_chat(opening)
         self._shown = conversation(self._said, policy) if self.chat else ""
         self.tokens = encode(self._shown if self.chat else _plain(opening), policy)
 
     def add(self, completion: Completion, messages: Sequence[Message]) -> None:
         """The policy's words and the answer to them."""
-        written = self.tokens + completion.tokens
         if not self.chat:
-            self.tokens = written + self._encoded("".join(message.text for message in messages))
+            words = "".join(message.text for message in messages)
+            self.tokens = (*self.tokens, *completion.tokens, *_tokens(self.policy, words))
             return
         head = self._shown + completion.text
-        self._said = [*self._said, {"role": "assistant", "content": completion.text}, *_merged(messages)]
+        self._said = [*self._said, {"role": "assistant", "content": completion.text}, *as_chat(messages)]
         self._shown = conversation(self._said, self.policy)
         if self.anew or not self._shown.startswith(head):
             self.tokens = encode(self._shown, self.policy)
         else:
-            rest = self._shown[len(head) :].removeprefix(self._end_of(completion))
-            self.tokens = written + self._encoded(rest)
-
-    def _end_of(self, completion: Completion) -> str:
-        """The end-of-text mark that the policy wrote itself, which the template need not write again."""
-        last = completion.tokens[-1:]
-        return str(self.policy.tokenizer.decode(list(last))) if set(last) & set(self.policy.eos_ids) else ""
-
-    def _encoded(self, text: str) -> tuple[int, ...]:
-        return tuple(int(token) for token in self.policy.tokenizer(text, add_special_tokens=False).input_ids)
+            self.tokens = gone_on(self.policy, self.tokens, completion, self._shown[len(head) :])
 
 
-def _merged(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Messages for a chat template: the world speaks as the user, and in one message at a time."""
-    turns: list[dict[str, str]] = []
-    for message in messages:
-        role = "user" if message.role == "tool" else message.role
-        if turns and turns[-1]["role"] == role:
-            turns[-1] = {"role": role, "content": f"{turns[-1]['content']}\n{message.text}"}
-        else:
-            turns.append({"role": role, "content": message.text})
-    return turns
+def gone_on(policy: Policy, prompt: Sequence[int], completion: Completion, words: str) -> tuple[int, ...]:
+    """The tokens of a prompt, of what the policy wrote after it, and of the words that follow.
+
+    Where the words begin with what the policy's own tokens end with already (a stop string, which its text leaves
+    out, or the end-of-text mark), it stands there once.
+    """
+    ended = completion.tokens[-1:] and completion.tokens[-1] in policy.eos_ids
+    whole = Stops(policy.tokenizer).decode(completion.tokens[:-1] if ended else completion.tokens)
+    rest = _tokens(policy, words.removeprefix(whole[len(completion.text) :]))
+    follow = rest[1:] if ended and rest[:1] == completion.tokens[-1:] else rest
+    return (*prompt, *completion.tokens, *follow)
+
+
+def _tokens(policy: Policy, text: str) -> tuple[int, ...]:
+    return tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
 
 
 def _plain(messages: Sequence[Message]) -> str:

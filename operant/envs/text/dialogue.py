@@ -27,6 +27,18 @@ class Message:
     tool: str | None = None
 
 
+def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Messages for a chat: the world speaks as the user, and in one message at a time."""
+    turns: list[dict[str, str]] = []
+    for message in messages:
+        role = "user" if message.role == "tool" else message.role
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += f"\n{message.text}"
+        else:
+            turns.append({"role": role, "content": message.text})
+    return turns
+
+
 @dataclass(frozen=True)
 class Response:
     """What the world makes of a policy's words.

@@ -36,7 +36,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an answer is worth: 0 to 1, or None where the judging itself failed, which is nobody's wrong answer.
+    """What an answer is worth, or None where the judging itself failed, which is nobody's wrong answer.
+
+    One answer is worth 0 to 1; a dialogue is measured on its world's own scale.
 
     `parts` are further numbers to record, such as the share of instructions that were followed; `note` says
     in a few words why, for people who read episodes.
