@@ -165,8 +165,3 @@ def from_table(game: Game, table: str) -> Strategy:
 def tables(game: Game) -> Iterator[str]:
     """Every table of five letters."""
     return map("".join, itertools.product(game.moves, repeat=5))
-
-
-def from_plan(plan: Mapping[str, str], otherwise: str) -> Strategy:
-    """The strategy that `best_response` found; histories that cannot come about are answered with `otherwise`."""
-    return lambda mine, theirs: plan.get(theirs, otherwise)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from importlib import import_module
 
 import numpy as np
@@ -14,9 +15,9 @@ from operant.envs.research.kit.matches import checked_table
 from operant.envs.research.kit.repeated import (
     Game,
     Opponent,
+    Strategy,
     best_response,
     expected,
-    from_plan,
     from_table,
     play,
     tables,
@@ -37,6 +38,11 @@ SMALL = Game(
 
 def game_of(task: str) -> Game:
     return import_module(f"operant.envs.research.tasks.{task}.opponents").GAME
+
+
+def from_plan(plan: Mapping[str, str], otherwise: str) -> Strategy:
+    """The strategy that `best_response` found; histories that cannot come about are answered with `otherwise`."""
+    return lambda mine, theirs: plan.get(theirs, otherwise)
 
 
 def test_no_plan_of_a_small_game_is_better_than_the_programme_says() -> None:
