@@ -79,9 +79,9 @@ LISTING = "total 24\n" + "\n".join(
     )
 )
 TRACEBACK = """Traceback (most recent call last):
-  File "/work/fit.py", line 31, in <module>
+  File "fit.py", line 31, in <module>
     model.fit(features, labels)
-  File "/work/fit.py", line 18, in fit
+  File "fit.py", line 18, in fit
     weights -= rate * features.T @ (sigmoid(features @ weights) - labels) / len(labels)
 ValueError: matmul: Input operand 1 has a mismatch in its core dimension 0 (size 7 is different from 8)"""
 
