@@ -18,6 +18,7 @@ from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, ended, finish, result, start_cold
+from tests.processes import lives, wait_until
 
 pytest.importorskip("transformers", reason="the language engine needs transformers")
 IN_PROC = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
@@ -130,10 +131,7 @@ def test_no_follower_outlives_a_killed_leader(tmp_path: Path) -> None:
     [follower] = _followers_after(process, run, 2)
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{follower}").exists():
-        assert time.monotonic() < deadline, "the follower outlived the leader"
-        time.sleep(0.02)
+    assert wait_until(lambda: not lives(follower)), "the follower outlived the leader"
 
 
 def _followers_after(process: subprocess.Popen[bytes], run: Run, count: int) -> list[int]:

@@ -18,6 +18,7 @@ from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, finish, start_cold
+from tests.processes import lives, wait_until
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ppo": {"name": "ppo", "time_horizon": 32, "minibatch_size": 64, "training_epoch": 3, "target_kl": 1.0},
@@ -114,7 +115,4 @@ def test_no_follower_outlives_a_killed_leader(tmp_path: Path):
     [follower] = followers_of(process.pid)
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{follower}").exists():
-        assert time.monotonic() < deadline, "the follower outlived the leader"
-        time.sleep(0.02)
+    assert wait_until(lambda: not lives(follower)), "the follower outlived the leader"

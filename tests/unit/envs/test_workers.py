@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import gymnasium as gym
@@ -19,6 +18,7 @@ from operant.envs.workers import ProcessWorlds
 from operant.errors import RunError
 from operant.run.seeding import Seeds
 from operant.spec.schema import EnvSpec
+from tests.processes import lives, wait_until
 
 ROOT = Path(__file__).parents[3]
 
@@ -162,21 +162,6 @@ while time.monotonic() < end:
 """
 
 
-def wait_until_gone(pids: list[int]) -> None:
-    """Fail unless every process ends within ten seconds; a zombie counts as ended."""
-    deadline = time.monotonic() + 10
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < deadline, "a worker outlived its parent"
-        time.sleep(0.02)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="looks into Linux's /dev/shm and /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
@@ -194,13 +179,13 @@ def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
     assert parent.stdout is not None
     pids = [int(pid) for pid in parent.stdout.readline().split()]
     assert len(pids) == 2
-    assert all(is_running(pid) for pid in pids)
+    assert all(lives(pid) for pid in pids)
     parent.send_signal(number)
     try:
         parent.communicate(timeout=20)
     finally:
         parent.kill()
-    wait_until_gone(pids)
+    assert wait_until(lambda: not any(map(lives, pids))), "a worker outlived its parent"
     assert set(os.listdir("/dev/shm")) <= before
 
 

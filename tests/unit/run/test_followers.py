@@ -8,6 +8,7 @@ import sys
 import time
 
 from operant.run.followers import Followers, search_path
+from tests.processes import lives, wait_until
 
 FOLLOW = "from operant.run.followers import follow; follow(lambda: {work}, KeyError)"
 
@@ -45,15 +46,4 @@ def test_a_follower_ends_when_its_leader_is_killed() -> None:
         follower = int(process.stdout.readline())
         time.sleep(1)
         process.kill()
-    deadline = time.monotonic() + 20
-    while _lives(follower) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _lives(follower)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    assert wait_until(lambda: not lives(follower))

@@ -11,6 +11,7 @@ import pytest
 from operant.errors import RunError
 from operant.run import lock as lock_module
 from operant.run.lock import RunLock, is_held
+from tests.processes import wait_until
 
 HOLD = """
 import os, sys, time
@@ -131,20 +132,13 @@ def test_the_heart_beats_and_notices_a_takeover(path: Path, monkeypatch: pytest.
     lock = RunLock(path)
     lock.acquire()
     os.utime(path, (0, 0))
-    wait_until(lambda: path.stat().st_mtime > 1)
+    assert wait_until(lambda: path.stat().st_mtime > 1)
     assert not lock.lost
     write_note(path, "far-away", age=10)
-    wait_until(lambda: lock.lost)
+    assert wait_until(lambda: lock.lost)
     assert not lock.is_mine()
     lock.release()
     assert json.loads(path.read_text())["host"] == "far-away", "the new holder's note is left alone"
-
-
-def wait_until(condition, seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_missing_lock_is_not_held(tmp_path: Path):

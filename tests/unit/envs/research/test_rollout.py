@@ -13,6 +13,7 @@ from operant.envs.research.workbench import ResearchTask
 from operant.envs.sandbox import SandboxDied, bubblewrap, docker
 from operant.envs.text.dialogue import Response
 from operant.errors import UsageError
+from tests.processes import lives, wait_until
 from tests.unit.envs.research.conftest import GUESS, HALF, RIGHT
 
 
@@ -304,7 +305,7 @@ def test_closing_leaves_nothing_and_may_be_repeated(rollout: Rollout) -> None:
     pid = started(rollout)
     rollout.close()
     rollout.close()
-    assert not os.path.exists(f"/proc/{pid}")
+    assert wait_until(lambda: not lives(int(pid)))
     assert rollout.hear("bash ls").done
 
 

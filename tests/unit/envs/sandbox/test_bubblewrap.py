@@ -17,6 +17,7 @@ import pytest
 
 from operant.envs.sandbox import Limits, Ran, Sandbox, SandboxDied, bubblewrap, open_sandbox
 from operant.errors import OperantError
+from tests.processes import marked, wait_until
 
 pytestmark = pytest.mark.skipif(bool(bubblewrap.trouble()), reason=f"no sandbox: {bubblewrap.trouble()}")
 
@@ -219,29 +220,9 @@ def test_closing_leaves_no_process() -> None:
     mark = f"60{time.time_ns()}"
     with open_sandbox("bubblewrap") as sandbox:
         sandbox.start(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"]).close()
-        while not running(mark):
+        while not marked(mark):
             time.sleep(0.01)
-    assert_gone(mark)
-
-
-def assert_gone(mark: str) -> None:
-    """The kernel may take a moment to end a namespace."""
-    deadline = time.monotonic() + 5
-    while running(mark) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert running(mark) == []
-
-
-def running(mark: str) -> list[str]:
-    """The processes of the whole machine with this word in their command."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(entry.name)
-        except OSError:
-            continue
-    return found
+    assert wait_until(lambda: not marked(mark))
 
 
 def test_sandboxes_that_are_killed_at_random_are_all_accounted_for() -> None:
@@ -267,16 +248,16 @@ def test_sandboxes_that_are_killed_at_random_are_all_accounted_for() -> None:
     assert set(outcomes) <= {"ok", "died"}
     assert "died" in outcomes
     assert own_sandboxes() == []
-    assert_gone(mark)
+    assert wait_until(lambda: not marked(mark))
 
 
 def own_sandboxes() -> list[int]:
     """The living sandboxes that this process has opened."""
     own = []
-    for pid in running("bwrap"):
+    for pid in marked("bwrap"):
         with suppress(OSError):
             parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-            own += [int(pid)] if int(parent) == os.getpid() else []
+            own += [pid] if int(parent) == os.getpid() else []
     return own
 
 
@@ -343,21 +324,14 @@ def test_a_wrapper_that_is_killed_while_it_begins_leaves_no_child_and_nobody_wai
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Bubblewrap's child was seen to wait for ever for its dead parent, and its host for the child."""
-    stuck = "import os, time\nif os.fork(): os._exit(1)\ntime.sleep(60)"
+    mark = f"60.{time.time_ns()}"
+    stuck = f"import os, time\nif os.fork(): os._exit(1)\ntime.sleep({mark})"
     monkeypatch.setattr(bubblewrap, "command", lambda *_: [sys.executable, "-c", stuck])
     began = time.monotonic()
     with pytest.raises(SandboxDied, match="did not open"):
         bubblewrap.Bubblewrap(Limits())
     assert time.monotonic() - began < 5
-    assert not [line for line in command_lines() if b"time.sleep(60)" in line]
-
-
-def command_lines() -> list[bytes]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            found.append(path.read_bytes())
-    return found
+    assert wait_until(lambda: not marked(mark))
 
 
 def test_operant_and_the_datasets_cannot_be_seen_in_a_place_that_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

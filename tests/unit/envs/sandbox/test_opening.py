@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
 from operant.envs.sandbox import Limits, bubblewrap, docker, open_sandbox, opening, process, require_sandbox
 from operant.envs.sandbox.seccomp import filter_program
 from operant.errors import UsageError
+from tests.processes import lives, marked, wait_until
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_limited_process_has_limits_and_leaves_nothing() -> None:
         assert sandbox.run([sandbox.python, "-c", bomb], seconds=10).killed == "processes"
         left = sandbox.run(["sh", "-c", "setsid sleep 60 & echo $!"], seconds=5).out
         stays = sandbox.start(["sleep", "60"])
-        assert not os.path.exists(f"/proc/{int(left)}")
+        assert wait_until(lambda: not lives(int(left)))
         stays.close()
     assert not os.path.exists(folder)
 
@@ -122,22 +122,3 @@ time.sleep(60)
         opener.kill()
     assert wait_until(lambda: not marked(mark))
     assert wait_until(lambda: kind == "bubblewrap" or not os.path.exists(folder))
-
-
-def wait_until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
-
-
-def marked(mark: str) -> list[str]:
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as command:
-                if mark.encode() in command.read():
-                    found.append(pid)
-        except OSError:
-            continue
-    return found

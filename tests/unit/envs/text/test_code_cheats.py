@@ -14,6 +14,7 @@ import pytest
 from operant.envs.sandbox import bubblewrap
 from operant.envs.text import code
 from operant.envs.text.code import Checks, judge
+from tests.processes import command, marked, wait_until
 
 pytestmark = pytest.mark.skipif(bool(bubblewrap.trouble()), reason=f"no sandbox: {bubblewrap.trouble()}")
 
@@ -49,7 +50,7 @@ def test_an_endless_program_is_out_of_time(name: str) -> None:
     verdict = judge(ENDLESS[name], TESTS, seconds=0.7)
     assert (verdict.score, verdict.outcome) == (0.0, "timeout"), verdict
     assert time.monotonic() - began < 6
-    assert_nothing_left("no mark")
+    assert_nothing_left(uuid.uuid4().hex)
 
 
 def test_a_program_that_uses_up_its_processor_time_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,16 +60,14 @@ def test_a_program_that_uses_up_its_processor_time_is_out_of_time(monkeypatch: p
 
 def assert_nothing_left(mark: str) -> None:
     """No child of ours, no process and no file with the mark."""
-    children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children").read_text().split()
-    assert [command(pid) for pid in children if "bwrap" in command(pid) or "sandbox" in command(pid)] == []
-    assert [pid for pid in os.listdir("/proc") if pid.isdigit() and mark in command(pid)] == []
+    assert wait_until(lambda: not wrappers())
+    assert wait_until(lambda: not marked(mark))
     assert [
         root for root in ("/", "/tmp", "/usr", "/dev", "/dev/shm", "/work") if os.path.exists(f"{root}/{mark}")
     ] == []
 
 
-def command(pid: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    except OSError:
-        return ""
+def wrappers() -> list[str]:
+    """The sandboxes that this thread has open."""
+    children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children").read_text().split()
+    return [line for line in map(command, map(int, children)) if "bwrap" in line or "sandbox" in line]

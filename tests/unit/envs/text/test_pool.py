@@ -16,6 +16,7 @@ from operant.envs.text.pool import Verifiers
 from operant.envs.text.registry import make_task
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
+from tests.processes import lives, wait_until
 
 JUDGE = """
 import ctypes, os, time
@@ -114,10 +115,7 @@ def test_what_an_answer_started_ends_with_its_worker(task: Task, tmp_path: Path)
     with Verifiers([task], workers=1, seconds=0.5) as verifiers:
         assert verifiers.judge(only(task), f"spawn {tmp_path}/pid").outcome == "timeout"
     child = int((tmp_path / "pid").read_text())
-    deadline = time.monotonic() + 5
-    while _alive(child) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not _alive(child)
+    assert wait_until(lambda: not lives(child))
 
 
 def test_closing_ends_what_runs(task: Task) -> None:
@@ -134,7 +132,7 @@ def test_closing_ends_what_runs(task: Task) -> None:
     assert time.monotonic() - began < 5
     assert running.result().outcome == "error"
     assert waiting.cancelled()
-    assert not _alive(pid)
+    assert wait_until(lambda: not lives(pid))
 
 
 def test_quick_tasks_need_no_worker() -> None:
@@ -159,10 +157,3 @@ def test_a_hanging_sum_of_sympy_costs_its_limit(data: str) -> None:
         bomb = verifiers.judge(problem, r"\boxed{(x+y+z+w+v)^{300}}")
         assert (bomb.score, bomb.outcome) == (0.0, "timeout")
         assert verifiers.judge(problem, r"\boxed{-q+p}").outcome == "right"
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False

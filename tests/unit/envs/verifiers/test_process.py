@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from operant.envs.text.registry import class_of, make_task, takes_argument
 from operant.envs.verifiers.process import GuestProcess
 from operant.envs.verifiers.task import Rollout, VerifiersTask, own_and_handed_on
 from operant.errors import RunError, UsageError
+from tests.processes import lives, wait_until
 
 
 @pytest.fixture
@@ -75,22 +74,13 @@ def test_a_guest_that_is_silent_is_ended_with_all_it_started(tmp_path: Path) -> 
     script.write_text(f"#!/bin/sh\nsleep 600 & echo $! > {tmp_path}/pid\nsleep 600\n")
     script.chmod(0o755)
     guest = GuestProcess(str(script), "verifiers:wordle")
-    until = time.monotonic() + 10
-    while not (tmp_path / "pid").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    pid = tmp_path / "pid"
+    assert wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"))
     guest.END_SECONDS = 0.1
     with pytest.raises(RunError, match="has not answered"):
         guest.ask("open", 0.1)
     assert not guest.alive
-    assert not _runs(int((tmp_path / "pid").read_text()))
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
+    assert wait_until(lambda: not lives(int(pid.read_text())))
 
 
 @pytest.mark.parametrize(

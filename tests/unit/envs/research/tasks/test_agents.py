@@ -19,6 +19,7 @@ from operant.envs.research.folder import load_folder
 from operant.envs.research.kit.scripts import bash, write
 from operant.envs.research.workbench import ResearchTask
 from operant.envs.text.dialogue import Played, play_script
+from tests.processes import marked, wait_until
 
 DATA_TASKS = ("titanic", "diamonds", "fashion_mnist")
 LAB_TASKS = ("lab_cartpole", "lab_acrobot")
@@ -84,18 +85,6 @@ def digest(folder: Path) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             whole.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return whole.hexdigest()
-
-
-def running(mark: str) -> list[str]:
-    """The processes of this machine that have a word in their command line."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
-                found.append(folder.name)
-        except OSError:
-            continue
-    return found
 
 
 @pytest.fixture
@@ -216,4 +205,4 @@ def test_no_process_is_left_behind_by_a_command_or_by_an_artefact() -> None:
         assert dialogue.verdict().score is not None
     finally:
         dialogue.close()
-    assert not running(mark)
+    assert wait_until(lambda: not marked(mark))
