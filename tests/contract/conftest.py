@@ -516,6 +516,8 @@ SLOW = (
     "dapo-divergence",
     "grpo-turns",
 )
+# A rung stops and goes on as Ctrl-C does, so that one case of each engine tells of a break in it.
+RUNGS = ("dqn", "ppo-fused", "grpo")
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {
     "box2d": "Box2D",
@@ -530,6 +532,15 @@ NEEDS = {
 def _marks(name: str) -> list[pytest.MarkDecorator]:
     """`tests/conftest.py` sends all tests of a case to one worker, so that they share `whole`."""
     return [pytest.mark.slow] if name in SLOW else []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The rungs of the other cases are run with the slow ones."""
+    for item in items:
+        _, _, name = item.name.rstrip("]").partition("[")
+        if "at_a_rung" in item.name and name not in RUNGS:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", params=[pytest.param(name, marks=_marks(name)) for name in CASES])
