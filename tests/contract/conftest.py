@@ -29,6 +29,15 @@ META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "e
 SMALL_NET = {"hidden": [32, 32]}
 DQN = {"training_start": 500, "training_frequency": 4}
 TWIN = {"training_start": 300, "training_frequency": 4, "training_iter": 1}
+# Their updates are dear, so these cases play few frames.
+TWIN_FRAMES = 4800
+TWIN_META = {
+    "log_frequency": 300,
+    "eval_frequency": 2400,
+    "save_frequency": 900,
+    "eval_episodes": 2,
+    "final_episodes": 3,
+}
 SMALL_CNN = {"type": "nature_cnn", "conv": [[8, 8, 4], [8, 3, 2]], "hidden": [32]}
 ATARI = {
     "name": "ALE/Breakout-v5",
@@ -173,20 +182,22 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "sac": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": TWIN_FRAMES},
         "agent": {
             "algorithm": {"name": "sac", **TWIN, "entropy_scale": 0.5},
             "memory": {"name": "prioritised", "max_size": 2000},
             "net": SMALL_NET,
         },
+        "meta": TWIN_META,
     },
     "sac-continuous": {
-        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": 8000, "normalize_obs": True},
+        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": TWIN_FRAMES, "normalize_obs": True},
         "agent": {
             "algorithm": {"name": "sac", **TWIN},
             "memory": {"name": "replay", "max_size": 2000},
             "net": {**SMALL_NET, "optimizer": {"critic_lr": 1e-3, "lr_end_fraction": 0.1}},
         },
+        "meta": TWIN_META,
     },
     "sarsa": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000},
@@ -210,7 +221,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "td3": {
-        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 8000},
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": TWIN_FRAMES},
         "agent": {
             "algorithm": {
                 "name": "td3",
@@ -221,6 +232,7 @@ CASES: dict[str, dict[str, Any]] = {
             "memory": {"name": "replay", "max_size": 2000},
             "net": SMALL_NET,
         },
+        "meta": TWIN_META,
     },
     "ppo-two-ranks": {
         "env": {
@@ -248,15 +260,16 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "crossq": {
-        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": 8000},
+        "env": {"name": "Pendulum-v1", "num_envs": 1, "max_frame": TWIN_FRAMES},
         "agent": {
             "algorithm": {"name": "crossq", **TWIN, "critic_hidden": [48, 48], "renorm_warm_up": 300},
             "memory": {"name": "replay", "max_size": 2000},
             "net": SMALL_NET,
         },
+        "meta": TWIN_META,
     },
     "crossq-discrete": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000, "normalize_obs": True},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": TWIN_FRAMES, "normalize_obs": True},
         "agent": {
             "algorithm": {
                 "name": "crossq",
@@ -268,6 +281,7 @@ CASES: dict[str, dict[str, Any]] = {
             "memory": {"name": "prioritised", "max_size": 2000},
             "net": SMALL_NET,
         },
+        "meta": TWIN_META,
     },
     "dqn-quantiles": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
@@ -516,8 +530,8 @@ SLOW = (
     "dapo-divergence",
     "grpo-turns",
 )
-# A rung stops and goes on as Ctrl-C does, so that one case of each engine tells of a break in it.
-RUNGS = ("dqn", "ppo-fused", "grpo")
+# Stopping by itself and going on is less than being killed, so that one case of each engine tells of a break in it.
+STOPPED = ("dqn", "ppo-fused", "grpo")
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {
     "box2d": "Box2D",
@@ -536,10 +550,10 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The rungs of the other cases are run with the slow ones."""
+    """What stops by itself is tried with one case of each engine, and with the others among the slow ones."""
     for item in items:
         _, _, name = item.name.rstrip("]").partition("[")
-        if "at_a_rung" in item.name and name not in RUNGS:
+        if item.name.startswith(("test_stopped_once", "test_stopping_at_a_rung")) and name not in STOPPED:
             item.add_marker(pytest.mark.slow)
 
 

@@ -59,7 +59,7 @@ def test_stopped_once_by_ctrl_c_and_resumed_is_the_same_run(case: Spec, whole: R
 def test_stopping_at_a_rung_and_going_on_is_the_same_run(case: Spec, whole: Run, tmp_path: Path):
     """What a search does: train to a part of the budget, decide, then train on."""
     rungs = create(tmp_path / "rungs", case)
-    assert finish(rungs, "--until", "3000") == 0
+    assert finish(rungs, "--until", "2400") == 0
     assert rungs.state == "stopped"
     assert finish(rungs) == 0
     assert result(rungs) == result(whole)

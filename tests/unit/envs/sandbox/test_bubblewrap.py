@@ -207,6 +207,7 @@ def test_a_killed_sandbox_says_that_it_is_gone(sandbox: Sandbox) -> None:
         sandbox.run(["true"], seconds=5)
 
 
+@pytest.mark.slow
 def test_it_opens_in_less_than_a_tenth_of_a_second() -> None:
     def opening() -> float:
         began = time.perf_counter()
