@@ -127,6 +127,7 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from operant.engines.language.build import build_lab, prepare_torch
+    from operant.envs.text.letters import Copy
     from operant.run.progress import Progress
     from operant.run.seeding import Seeds
     from operant.spec.schema import Spec
@@ -159,7 +160,8 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     seconds: list[float] = []
     parts: list[dict[str, float]] = []
     with build_lab(spec, Seeds(0)) as lab:
-        # Nothing ends early, as on the other side.
+        # Nothing ends early, as on the other side: neither by a token nor by the task's line end.
+        Copy.BARE_STOP = ()
         endless = replace(lab.policy, eos_ids=(-1,))
         lab.rounds.policy = endless
         lab.rounds.generator = type(lab.rounds.generator)(endless, slots=4096)  # pyright: ignore[reportCallIssue]

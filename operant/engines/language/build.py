@@ -28,6 +28,7 @@ from operant.engines.language.transfer import trained_weights
 from operant.envs.text.mixture import Course, Part
 from operant.envs.text.registry import make_task
 from operant.errors import UsageError
+from operant.run.heap import keep_large_blocks
 from operant.run.seeding import Seeds
 from operant.spec.language import LoraSpec, ModelSpec, TextSpec
 from operant.spec.rlvr import VerifiedAlgorithm
@@ -246,5 +247,6 @@ def prepare_torch(spec: Spec, threads: int) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     logging.disable_progress_bar()
     torch.set_num_threads(threads)
+    keep_large_blocks()
     if choose_device(spec.meta.device) == "cuda":
         torch.backends.cuda.matmul.allow_tf32 = True

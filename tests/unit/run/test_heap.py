@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.engines.deep.heap import LARGEST_KEPT, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, MOST_KEPT, keep_large_blocks
+from operant.run.heap import LARGEST_KEPT, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, MOST_KEPT, keep_large_blocks
 
 
 class Glibc:
