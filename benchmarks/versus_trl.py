@@ -76,7 +76,7 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
     config = GRPOConfig(
         output_dir=tempfile.mkdtemp(),
         use_cpu=not on_gpu,
-        bf16=on_gpu,
+        bf16=options.dtype == "bfloat16",
         per_device_train_batch_size=batch // options.passes,
         gradient_accumulation_steps=options.passes,
         num_generations=options.group,
@@ -92,8 +92,7 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
         disable_tqdm=True,
         generation_kwargs={"min_new_tokens": options.new},
     )
-    dtype = torch.bfloat16 if on_gpu else torch.float32
-    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
+    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=getattr(torch, options.dtype))
     tokenizer = AutoTokenizer.from_pretrained(options.model)
     stamps: list[float] = []
 
@@ -143,7 +142,7 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     }
     model = {
         "source": options.model,
-        "dtype": "bfloat16" if on_gpu else "float32",
+        "dtype": options.dtype,
         "template": "raw",
         "slots": 4096,
         "optimizer": {"lr": 1e-5},
@@ -203,6 +202,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter that has trl")
     parser.add_argument("--model", help="a Hugging Face folder; the tiny model by default")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="default: bfloat16 on a GPU")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--prompts", type=int, default=8)
     parser.add_argument("--group", type=int, default=8)
@@ -212,6 +212,7 @@ def main() -> None:
     parser.add_argument("--pass-tokens", type=int, default=131_072, help="tokens of a micro-batch on our side")
     parser.add_argument("--turns", type=int, default=2)
     options = parser.parse_args()
+    options.dtype = options.dtype or ("bfloat16" if options.device == "cuda" else "float32")
     if options.side:
         print(json.dumps((trl_side if options.side == "trl" else our_side)(options)))
         return
