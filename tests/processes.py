@@ -31,6 +31,14 @@ def command(pid: int) -> str:
         return ""
 
 
+def started_by(pid: int, mark: str) -> list[int]:
+    """The children of a process with this word in their command."""
+    children = [
+        child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return [int(child) for child in children if mark in command(int(child))]
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
     """Whether a condition comes true in time: the kernel may take a moment to end what was killed."""
     deadline = time.monotonic() + seconds

@@ -18,7 +18,7 @@ from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, ended, finish, result, start_cold
-from tests.processes import lives, wait_until
+from tests.processes import lives, started_by, wait_until
 
 pytest.importorskip("transformers", reason="the language engine needs transformers")
 IN_PROC = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
@@ -141,9 +141,4 @@ def _followers_after(process: subprocess.Popen[bytes], run: Run, count: int) -> 
         if process.poll() is not None:
             ended(process)
         time.sleep(0.01)
-    children = [
-        int(child)
-        for task in Path(f"/proc/{process.pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
-    return [child for child in children if b"follow_leader()" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return started_by(process.pid, "follow_leader()")

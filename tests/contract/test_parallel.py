@@ -18,7 +18,7 @@ from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, finish, start_cold
-from tests.processes import lives, wait_until
+from tests.processes import lives, started_by, wait_until
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ppo": {"name": "ppo", "time_horizon": 32, "minibatch_size": 64, "training_epoch": 3, "target_kl": 1.0},
@@ -59,16 +59,6 @@ def rows(run: Run) -> list[dict[str, float]]:
     return [{name: value for name, value in line.items() if value is not None} for line in lines]
 
 
-def followers_of(pid: int) -> list[int]:
-    """The processes that `pid` started and that follow it."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if b"follow_leader()" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.append(int(child))
-    return found
-
-
 def wait_for_rows(run: Run, count: int) -> None:
     file = run.path / METRICS_FILE
     while not file.exists() or file.read_bytes().count(b"\n") < count:
@@ -95,7 +85,7 @@ def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_o
     run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
     process = start_cold(run)
     wait_for_rows(run, 2)
-    [follower] = followers_of(process.pid)
+    [follower] = started_by(process.pid, "follow_leader()")
     os.kill(follower, signal.SIGKILL)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 3
@@ -112,7 +102,7 @@ def test_no_follower_outlives_a_killed_leader(tmp_path: Path):
     run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
     process = start_cold(run)
     wait_for_rows(run, 1)
-    [follower] = followers_of(process.pid)
+    [follower] = started_by(process.pid, "follow_leader()")
     process.kill()
     process.communicate()
     assert wait_until(lambda: not lives(follower)), "the follower outlived the leader"
