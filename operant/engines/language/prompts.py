@@ -66,9 +66,13 @@ def spoken(
 
 def encode(text: str, policy: Policy) -> tuple[int, ...]:
     """Tokens of a text, with the begin-of-text token exactly once where the model has one."""
-    ids = tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
-    begin = policy.bos_id
+    ids, begin = bare_tokens(text, policy), policy.bos_id
     return ids if begin is None or ids[:1] == (begin,) else (begin, *ids)
+
+
+def bare_tokens(text: str, policy: Policy) -> tuple[int, ...]:
+    """Tokens of a text that stands after others."""
+    return tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
 
 
 def _chat_text(problem: Problem, policy: Policy) -> str:

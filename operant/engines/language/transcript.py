@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from operant.engines.language.completion import Completion
 from operant.engines.language.model import Policy
-from operant.engines.language.prompts import Template, conversation, encode, speaks_chat
+from operant.engines.language.prompts import Template, bare_tokens, conversation, encode, speaks_chat
 from operant.engines.language.stops import Stops
 from operant.envs.text.dialogue import Message, as_chat
 
@@ -34,7 +34,7 @@ class Transcript:
         """The policy's words and the answer to them."""
         if not self.chat:
             words = "".join(message.text for message in messages)
-            self.tokens = (*self.tokens, *completion.tokens, *_tokens(self.policy, words))
+            self.tokens = (*self.tokens, *completion.tokens, *bare_tokens(words, self.policy))
             return
         head = self._shown + completion.text
         self._said = [*self._said, {"role": "assistant", "content": completion.text}, *as_chat(messages)]
@@ -53,13 +53,9 @@ def gone_on(policy: Policy, prompt: Sequence[int], completion: Completion, words
     """
     ended = completion.tokens[-1:] and completion.tokens[-1] in policy.eos_ids
     whole = Stops(policy.tokenizer).decode(completion.tokens[:-1] if ended else completion.tokens)
-    rest = _tokens(policy, words.removeprefix(whole[len(completion.text) :]))
+    rest = bare_tokens(words.removeprefix(whole[len(completion.text) :]), policy)
     follow = rest[1:] if ended and rest[:1] == completion.tokens[-1:] else rest
     return (*prompt, *completion.tokens, *follow)
-
-
-def _tokens(policy: Policy, text: str) -> tuple[int, ...]:
-    return tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
 
 
 def _plain(messages: Sequence[Message]) -> str:
