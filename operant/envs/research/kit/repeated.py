@@ -62,17 +62,15 @@ def play(game: Game, decide: Callable[[Pasts], Sequence[str]], games: int, seed:
     Opponents are drawn independently, so one game tells nothing of another; afterwards each counts by its weight,
     not by how often it happened to be met, which takes most of the luck out.
     """
-    return _play(game, lambda alike, count: _of_every_game(decide, alike, count), games, seed)
+    return _play(game, lambda alike: _of_every_game(decide, alike), games, seed)
 
 
 def play_fixed(game: Game, strategy: Strategy, games: int, seed: int) -> float:
     """The same for a strategy without chance, which need not be asked twice after one history."""
-    return _play(game, lambda alike, _: [strategy(each.mine, each.theirs) for each in alike], games, seed)
+    return _play(game, lambda alike: [strategy(each.mine, each.theirs) for each in alike], games, seed)
 
 
-def _play(
-    game: Game, choose: Callable[[Sequence[Alike], int], Sequence[str | np.ndarray]], games: int, seed: int
-) -> float:
+def _play(game: Game, choose: Callable[[Sequence[Alike]], Sequence[str | np.ndarray]], games: int, seed: int) -> float:
     """`choose` gives for each bundle of games one move, or one for each of its games."""
     rng = np.random.default_rng(seed)
     met = rng.choice(len(game.pool), size=games, p=game.weights)
@@ -82,7 +80,7 @@ def _play(
         luck = rng.random(games)
         alike = [
             part
-            for each, moves in zip(alike, choose(alike, games), strict=True)
+            for each, moves in zip(alike, choose(alike), strict=True)
             for part in _parted(game, each, moves, luck, earned)
         ]
     times = np.bincount(met, minlength=len(game.pool))
@@ -100,9 +98,9 @@ def _parted(game: Game, alike: Alike, moves: str | np.ndarray, luck: np.ndarray,
             yield Alike(alike.opponent, alike.mine + move, alike.theirs + reply, mine)
 
 
-def _of_every_game(decide: Callable[[Pasts], Sequence[str]], alike: Sequence[Alike], games: int) -> list[np.ndarray]:
+def _of_every_game(decide: Callable[[Pasts], Sequence[str]], alike: Sequence[Alike]) -> list[np.ndarray]:
     """The moves of each bundle, asked for game by game in the order of their numbers."""
-    pasts: list[tuple[str, str]] = [("", "")] * games
+    pasts: list[tuple[str, str]] = [("", "")] * sum(len(each.games) for each in alike)
     for each in alike:
         for number in each.games:
             pasts[number] = (each.mine, each.theirs)
