@@ -1,7 +1,7 @@
 """How the C library keeps memory that tensors give back.
 
 By default glibc returns large blocks to the kernel at once, and the next minibatch faults its pages in again: on the
-CPU that costs images about as much as a convolution, and a small language model a fifteenth of its time. Kept in the
+CPU that costs images about as much as a convolution, and a small language model a few per cent of its time. Kept in the
 heap, they are used again as they are.
 """
 
