@@ -24,9 +24,9 @@ def marked(mark: str) -> list[int]:
 
 
 def command(pid: int) -> str:
-    """The command line of a process, its parts divided by NUL; nothing for one that has ended."""
+    """The command line of a process, its parts divided by spaces; nothing for one that has ended."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import wait_until
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Toy
 
@@ -40,11 +42,8 @@ def start(toy: Toy) -> Iterator[Start]:
         process.communicate()
 
 
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.05)
+def wait_for(true: Callable[[], bool], what: str) -> None:
+    assert wait_until(true, PATIENCE), f"never: {what}"
 
 
 def training(toy: Toy) -> int:
@@ -73,7 +72,7 @@ def test_first_words_come_within_a_second_of_work(start: Start) -> None:
 def test_ctrl_c_once_saves_and_says_how_to_go_on(toy: Toy, start: Start) -> None:
     toy.write(frames=100_000, pause=0.02)
     process = start("train", "toy.yaml")
-    wait_until(lambda: training(toy) == 2, "two sessions training")
+    wait_for(lambda: training(toy) == 2, "two sessions training")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 4
@@ -90,7 +89,7 @@ def test_ctrl_c_once_saves_and_says_how_to_go_on(toy: Toy, start: Start) -> None
 def test_ctrl_c_twice_stops_now(toy: Toy, start: Start) -> None:
     toy.write(frames=100_000, sessions=1, pause=60.0, pause_from=20)
     process = start("train", "toy.yaml")
-    wait_until(lambda: len(rows_of(toy)) == 2, "a session in its long third update")
+    wait_for(lambda: len(rows_of(toy)) == 2, "a session in its long third update")
     time.sleep(0.5)
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -106,7 +105,7 @@ def test_ctrl_c_twice_stops_now(toy: Toy, start: Start) -> None:
 def test_a_session_that_waits_for_its_turn_is_not_started_after_ctrl_c(toy: Toy, start: Start) -> None:
     toy.write(frames=100_000, sessions=4, pause=0.02)
     process = start("train", "toy.yaml", "-s", "meta.threads=1000")
-    wait_until(lambda: training(toy) == 1, "the first session training")
+    wait_for(lambda: training(toy) == 1, "the first session training")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 4
@@ -116,7 +115,7 @@ def test_a_session_that_waits_for_its_turn_is_not_started_after_ctrl_c(toy: Toy,
 def test_a_killed_session_is_named_with_its_signal(toy: Toy, start: Start) -> None:
     toy.write(frames=100_000, sessions=1, pause=0.02)
     process = start("train", "toy.yaml", "--json")
-    wait_until(lambda: training(toy) == 1, "a session training")
+    wait_for(lambda: training(toy) == 1, "a session training")
     os.kill(json.loads((toy.sessions()[0].path / "lock").read_text())["pid"], signal.SIGKILL)
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3
@@ -128,6 +127,6 @@ def test_a_killed_session_is_named_with_its_signal(toy: Toy, start: Start) -> No
 def test_sessions_save_and_end_when_their_parent_is_killed(toy: Toy, start: Start) -> None:
     toy.write(frames=100_000, pause=0.02)
     process = start("train", "toy.yaml")
-    wait_until(lambda: training(toy) == 2, "two sessions training")
+    wait_for(lambda: training(toy) == 2, "two sessions training")
     process.kill()
-    wait_until(lambda: all(run.document["state"] == "stopped" for run in toy.sessions()), "both sessions stopped")
+    wait_for(lambda: all(run.document["state"] == "stopped" for run in toy.sessions()), "both sessions stopped")

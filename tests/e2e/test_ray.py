@@ -10,7 +10,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 from operant.engines.language.trace import read_trace
 from operant.errors import EXIT_STOPPED
 from operant.run.metrics import read_rows
+from tests.processes import marked
 
 pytest.importorskip("ray", reason="needs the package ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -95,26 +95,15 @@ def name_of(session: Path, row: dict[str, Any]) -> str:
     return names[row["tid"]]
 
 
-def processes(*marks: str) -> set[int]:
-    """Those whose command line has one of the marks."""
-    found = set()
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if any(mark in words for mark in marks):
-                found.add(int(entry.parent.name))
-    return found
-
-
 def of_ray() -> set[int]:
     """The processes that Ray has running."""
-    return processes("ray::", "raylet", "gcs_server", "ray/dashboard")
+    return {pid for mark in ("ray::", "raylet", "gcs_server", "ray/dashboard") for pid in marked(mark)}
 
 
 def trainer_of(session: Path) -> int:
     """The process that trains."""
     place = Path(*session.parts[-5:])
-    (pid,) = processes(f"operant session {session}", f"operant session {place}")
+    (pid,) = {*marked(f"operant session {session}"), *marked(f"operant session {place}")}
     return pid
 
 

@@ -221,8 +221,7 @@ def test_closing_leaves_no_process() -> None:
     mark = f"60{time.time_ns()}"
     with open_sandbox("bubblewrap") as sandbox:
         sandbox.start(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"]).close()
-        while not marked(mark):
-            time.sleep(0.01)
+        assert wait_until(lambda: bool(marked(mark)))
     assert wait_until(lambda: not marked(mark))
 
 
