@@ -1,12 +1,14 @@
 """Networks that read images: the Nature convolutions and IMPALA's residual ones.
 
 Observations arrive as bytes, in whichever order of axes the environment has them; the first layer
-makes floats of them. Channels lie last in memory, where convolutions are quickest.
+makes floats of them. Channels lie last in memory, where convolutions are quickest, and on a CPU a
+large batch goes through them in blocks that its caches hold.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +17,12 @@ from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, initialise
 from operant.engines.deep.pixels import Image, feature_map, image_of
 from operant.spec.nets import ImpalaSpec, NatureCnnSpec, Net
 
+BLOCK = 64
+"""Images that pass the convolutions together on a CPU: more would leave its caches before the gradient returns."""
+
 
 class Pixels(nn.Module):
-    """Bytes of a batch of images as floats in [0, 1], channels first."""
+    """Bytes of a batch of images as floats, channels first; `FirstConvolution` is what scales them."""
 
     def __init__(self, image: Image) -> None:
         super().__init__()
@@ -26,14 +31,31 @@ class Pixels(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         ordered = obs.permute(self._axes).reshape(len(obs), *self._size)
-        return ordered.to(torch.float32, copy=True, memory_format=torch.channels_last).mul_(1 / 255)
+        return channels_last(ordered).to(torch.float32)
+
+
+class FirstConvolution(nn.Conv2d):
+    """A convolution of bytes as if they were in [0, 1]: its few weights are scaled rather than all the pixels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight * (1 / 255), self.bias)
+
+
+def channels_last(images: Tensor) -> Tensor:
+    """The same images with their channels last in memory."""
+    if images.device.type != "cpu" or images.is_contiguous(memory_format=torch.channels_last):
+        return images.contiguous(memory_format=torch.channels_last)
+    laid = torch.empty_like(images, memory_format=torch.channels_last)
+    for channel in range(images.shape[1]):
+        laid[:, channel] = images[:, channel]  # more than twice as quick as torch's own way on a CPU
+    return laid
 
 
 def laid_out(obs: Tensor) -> Tensor:
     """Images C x H x W with their channels last in memory: once for a rollout, not for each of its minibatches."""
     image = image_of(tuple(obs.shape[1:]))
     in_order = image is not None and image.axes == (0, 1, 2, 3)
-    return obs.contiguous(memory_format=torch.channels_last) if in_order else obs
+    return channels_last(obs) if in_order else obs
 
 
 def gathered(obs: Tensor, index: Tensor) -> Tensor:
@@ -58,6 +80,26 @@ class Residual(nn.Module):
         return x + self.second(self.activation(self.first(self.activation(x))))
 
 
+class ImageTrunk(nn.Sequential):
+    """Layers of which the first `eyes` see images, on a CPU a block of them at a time; the others take all at once."""
+
+    def __init__(self, eyes: Sequence[nn.Module], rest: Sequence[nn.Module]) -> None:
+        super().__init__(*eyes, *rest)
+        self._eyes = len(eyes)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        layers = list(self)
+        blocks = obs.split(BLOCK) if obs.device.type == "cpu" else (obs,)
+        seen = [_through(layers[: self._eyes], block) for block in blocks]
+        return _through(layers[self._eyes :], seen[0] if len(seen) == 1 else torch.cat(seen))
+
+
+def _through(layers: Sequence[nn.Module], x: Tensor) -> Tensor:
+    for layer in layers:
+        x = layer(x)
+    return x
+
+
 def image_layers(spec: Net, shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
     """Layers from images of this shape to flat features, and how many features there are."""
     image = image_of(shape)
@@ -75,7 +117,8 @@ def image_layers(spec: Net, shape: tuple[int, ...]) -> tuple[nn.Sequential, int]
 def _nature(spec: NatureCnnSpec, channels: int) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for outputs, kernel, stride in spec.conv:
-        layers += [convolution(spec, channels, outputs, kernel, stride), in_place(spec)]
+        kind = nn.Conv2d if layers else FirstConvolution
+        layers += [convolution(spec, channels, outputs, kernel, stride, kind=kind), in_place(spec)]
         channels = outputs
     return layers
 
@@ -89,8 +132,9 @@ def _impala(spec: ImpalaSpec, channels: int) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for stage in spec.channels:
         outputs = stage * spec.width
+        kind = nn.Conv2d if layers else FirstConvolution
         layers += [
-            convolution(spec, channels, outputs, kernel=3, padding=1),
+            convolution(spec, channels, outputs, kernel=3, padding=1, kind=kind),
             nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
             Residual(spec, outputs),
             Residual(spec, outputs),
@@ -99,9 +143,17 @@ def _impala(spec: ImpalaSpec, channels: int) -> list[nn.Module]:
     return [*layers, ACTIVATIONS[spec.activation]()]
 
 
-def convolution(spec: Net, inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0) -> nn.Conv2d:
+def convolution(
+    spec: Net,
+    inputs: int,
+    outputs: int,
+    kernel: int,
+    stride: int = 1,
+    padding: int = 0,
+    kind: type[nn.Conv2d] = nn.Conv2d,
+) -> nn.Conv2d:
     """A convolution initialised as the spec says, with its weights' channels last in memory."""
-    layer = nn.Conv2d(inputs, outputs, kernel, stride, padding)
+    layer = kind(inputs, outputs, kernel, stride, padding)
     initialise(spec, layer, HIDDEN_GAIN)
     layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
     return layer

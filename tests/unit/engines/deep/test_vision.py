@@ -16,7 +16,7 @@ from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.pixels import feature_map, image_of
 from operant.engines.deep.ppo import Ppo
 from operant.engines.deep.rollout import collect
-from operant.engines.deep.vision import Pixels, gathered, laid_out
+from operant.engines.deep.vision import BLOCK, FirstConvolution, Pixels, gathered, laid_out
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.nets import ImpalaSpec, MlpSpec, NatureCnnSpec, Net, OptimizerSpec
@@ -37,14 +37,40 @@ def test_pixels_come_channels_first_in_whatever_order_they_were(shape, size):
     seen = Pixels(image)(obs)
     assert seen.shape == (5, *size)
     assert seen.dtype == torch.float32
-    assert seen.sum().item() == pytest.approx(obs.sum().item() / 255, rel=1e-5)
+    assert seen.is_contiguous(memory_format=torch.channels_last)
+    assert seen.sum().item() == pytest.approx(obs.sum().item(), rel=1e-5)
 
 
 def test_channels_of_a_colour_stack_are_frames_then_colours():
     obs = torch.randint(0, 256, (1, 2, 8, 9, 3), dtype=torch.uint8)
     image = image_of((2, 8, 9, 3))
     assert image is not None
-    assert torch.equal((Pixels(image)(obs)[0, 4] * 255).round().to(torch.uint8), obs[0, 1, :, :, 1])
+    assert torch.equal(Pixels(image)(obs)[0, 4].to(torch.uint8), obs[0, 1, :, :, 1])
+
+
+@pytest.mark.parametrize("spec", [SMALL, ImpalaSpec(channels=(4,), hidden=(16,))])
+def test_blocks_of_scaled_bytes_learn_what_one_batch_of_fractions_would(spec: Net):
+    torch.manual_seed(0)
+    net = QNet(spec, (4, 12, 12), 3)
+    obs = torch.randint(0, 256, (2 * BLOCK + 5, 4, 12, 12), dtype=torch.uint8)
+    plain = nn.Sequential(*(_plain(layer) for layer in list(net.trunk)[1:]), net.advantage)
+    results = []
+    for output in (net(obs), plain(obs / 255)):
+        net.zero_grad()
+        output.square().mean().backward()
+        results.append((output, [p.grad.clone() for p in net.parameters() if p.grad is not None]))
+    (blocked, slopes), (whole, expected) = results
+    torch.testing.assert_close(blocked, whole)
+    torch.testing.assert_close(slopes, expected, rtol=1e-4, atol=1e-6)
+
+
+def _plain(layer: nn.Module) -> nn.Module:
+    """The same layer, as torch's own convolution where it is one of bytes; it shares the weights."""
+    if not isinstance(layer, FirstConvolution):
+        return layer
+    conv = nn.Conv2d(4, 4, layer.kernel_size, layer.stride, layer.padding)  # type: ignore[arg-type]
+    conv.weight, conv.bias = layer.weight, layer.bias
+    return conv
 
 
 def test_a_vector_is_no_image():
