@@ -26,6 +26,7 @@ FIXED = (
     "agent.net.type",
     "agent.net.hidden",
     "agent.net.activation",
+    "agent.net.layer_norm",
     "agent.net.shared",
     "agent.net.duelling",
     "agent.net.optimizer.name",

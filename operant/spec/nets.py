@@ -35,6 +35,9 @@ class Net(Closed):
     type: Any  # each network narrows it to its own Literal
     hidden: tuple[Units, ...] = Field(default=(64, 64), max_length=16, description="Units of each hidden layer.")
     activation: Activation = Field(default="tanh", description="Non-linearity after each hidden layer.")
+    layer_norm: bool = Field(
+        default=False, description="Normalise each hidden layer before its non-linearity (crossq: the actor's only)."
+    )
     init: Init = Field(
         default="orthogonal", description="Initialisation of the weights; biases start at zero, except for `torch`."
     )

@@ -98,7 +98,7 @@ CASES: dict[str, dict[str, Any]] = {
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "target_update": 200},
             "memory": {"name": "replay", "max_size": 3000},
-            "net": SMALL_NET,
+            "net": {**SMALL_NET, "layer_norm": True},
         },
     },
     "dqn-duelling-prioritised": {
@@ -230,7 +230,7 @@ CASES: dict[str, dict[str, Any]] = {
                 "exploration_noise": {"start": 0.5, "end": 0.1, "frames": 5000},
             },
             "memory": {"name": "replay", "max_size": 2000},
-            "net": SMALL_NET,
+            "net": {**SMALL_NET, "layer_norm": True},
         },
         "meta": TWIN_META,
     },

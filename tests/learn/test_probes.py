@@ -40,6 +40,7 @@ FRAMES |= {
 }
 FRAMES |= {"reinforce-pixels": 8_000, "sarsa-pixels": 8_000, "ppo-separate-pixels": 12_000}
 FRAMES |= {"sil": 12_000, "ppo-sil-continuous": 16_000}
+FRAMES |= {"ppo-normed": 12_000, "dqn-normed": 4_000, "sac-normed-continuous": 4_000}
 NEEDS_VALUES = ("constant", "observation", "discount")
 PPO = {"name": "ppo", "gamma": GAMMA, "time_horizon": 32, "minibatch_size": 64, "entropy_coef": 0.0}
 DQN = {
@@ -86,6 +87,7 @@ def boltzmann(algorithm: dict) -> dict:
 
 
 FAST = {"hidden": [32], "optimizer": {"lr": 3e-3}}
+NORMED = {**FAST, "layer_norm": True}
 CNN = {"type": "nature_cnn", "conv": [[4, 4, 4]], "hidden": [32], "optimizer": {"lr": 3e-3}}
 CALM = {"hidden": [32], "optimizer": {"lr": 1e-3}}
 LEARNERS = {
@@ -135,6 +137,9 @@ LEARNERS = {
     "sac-pixels": {"algorithm": SAC, "net": CNN},
     "sil": {"algorithm": {**A2C, "name": "sil", "sil_iter": 1}, "net": FAST},
     "ppo-sil-continuous": {"algorithm": {**PPO, "name": "ppo_sil"}, "net": {**FAST, "log_std_init": -0.5}},
+    "ppo-normed": {"algorithm": PPO, "net": NORMED},
+    "dqn-normed": {"algorithm": DQN, "net": NORMED},
+    "sac-normed-continuous": {"algorithm": SAC, "net": NORMED},
 }
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
-from operant.engines.deep.vision import image_layers
+from operant.engines.deep.vision import ImageTrunk, image_layers
 from operant.spec.nets import Net
 
 Shape = int | tuple[int, ...]
@@ -127,17 +127,20 @@ def features(spec: Net, observation: Shape) -> tuple[nn.Sequential, int]:
     """Layers from observations of this shape (a number: vectors) to the features of a head, and how many there are."""
     shape = (observation,) if isinstance(observation, int) else observation
     if spec.READS_IMAGES:
-        first, width = image_layers(spec, shape)
+        eyes, width = image_layers(spec, shape)
+        layers = ImageTrunk(list(eyes), list(hidden_layers(spec, width)))
     else:
-        first, width = nn.Sequential(*([Flat()] if len(shape) > 1 else [])), math.prod(shape)
-    return nn.Sequential(*first, *hidden_layers(spec, width)), (spec.hidden or (width,))[-1]
+        width = math.prod(shape)
+        layers = nn.Sequential(*([Flat()] if len(shape) > 1 else []), *hidden_layers(spec, width))
+    return layers, (spec.hidden or (width,))[-1]
 
 
 def hidden_layers(spec: Net, inputs: int) -> nn.Sequential:
-    """Linear and activation for each hidden width."""
+    """Linear and activation for each hidden width, with a norm between them where the spec wants one."""
     layers: list[nn.Module] = []
     for before, after in pairwise((inputs, *spec.hidden)):
-        layers += [linear(spec, before, after, gain=HIDDEN_GAIN), ACTIVATIONS[spec.activation]()]
+        norm = [nn.LayerNorm(after)] if spec.layer_norm else []
+        layers += [linear(spec, before, after, gain=HIDDEN_GAIN), *norm, ACTIVATIONS[spec.activation]()]
     return nn.Sequential(*layers)
 
 
@@ -162,7 +165,8 @@ def forward_for_acting(layers: nn.Sequential) -> Callable[[np.ndarray], np.ndarr
 
 def _numpy_can(layers: nn.Sequential) -> bool:
     on_cpu = all(p.device.type == "cpu" for p in layers.parameters())
-    return on_cpu and all(isinstance(layer, nn.Linear) or type(layer) in NUMPY_ACTIVATIONS for layer in layers)
+    known = {nn.Linear, nn.LayerNorm, *NUMPY_ACTIVATIONS}
+    return on_cpu and all(type(layer) in known for layer in layers)
 
 
 def _numpy_forward(layers: Sequence[nn.Module]) -> Callable[[np.ndarray], np.ndarray]:
@@ -170,6 +174,8 @@ def _numpy_forward(layers: Sequence[nn.Module]) -> Callable[[np.ndarray], np.nda
     for layer in layers:
         if isinstance(layer, nn.Linear):
             steps.append((layer.weight.detach().numpy().T, layer.bias.detach().numpy()))
+        elif isinstance(layer, nn.LayerNorm):
+            steps.append(_numpy_norm(layer))
         else:
             steps.append(NUMPY_ACTIVATIONS[type(layer)])
 
@@ -180,3 +186,13 @@ def _numpy_forward(layers: Sequence[nn.Module]) -> Callable[[np.ndarray], np.nda
         return x
 
     return through_numpy
+
+
+def _numpy_norm(layer: nn.LayerNorm) -> Callable[[np.ndarray], np.ndarray]:
+    scale, shift, eps = layer.weight.detach().numpy(), layer.bias.detach().numpy(), np.float32(layer.eps)
+
+    def normalise(x: np.ndarray) -> np.ndarray:
+        centred = x - x.mean(-1, keepdims=True)
+        return centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + eps) * scale + shift
+
+    return normalise

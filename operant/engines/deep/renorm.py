@@ -75,7 +75,7 @@ class RenormCritic(Critics):
 
     def __init__(self, spec: Net, inputs: int, outputs: int, momentum: float, warm_up: int) -> None:
         super().__init__()
-        self.twin = TwinCritic(spec, inputs, outputs)
+        self.twin = TwinCritic(spec.model_copy(update={"layer_norm": False}), inputs, outputs)
         self.norms = nn.ModuleList(BatchRenorm(width, momentum) for width in (inputs, *spec.hidden))
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
         self._warm_up = warm_up

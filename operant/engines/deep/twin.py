@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
 from operant.engines.deep.nets import QNet
@@ -45,19 +46,32 @@ class TwinCritic(Critics):
             pair = [linear(spec, before, after, gain) for _ in range(2)]
             self.weights.append(nn.Parameter(torch.stack([layer.weight.detach().T for layer in pair])))
             self.biases.append(nn.Parameter(torch.stack([layer.bias.detach() for layer in pair]).unsqueeze(1)))
+        normed = spec.hidden if spec.layer_norm else ()
+        self.scales = nn.ParameterList(nn.Parameter(torch.ones(2, 1, width)) for width in normed)
+        self.shifts = nn.ParameterList(nn.Parameter(torch.zeros(2, 1, width)) for width in normed)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._through(x, list(zip(self.weights, self.biases, strict=True)))
+        return self._through(x, self._layers())
 
     def judge(self, x: Tensor, critics: int = 2) -> Tensor:
-        layers = zip(self.weights, self.biases, strict=True)
-        return self._through(x, [(w.detach()[:critics], b.detach()[:critics]) for w, b in layers])
+        return self._through(x, [[part.detach()[:critics] for part in layer] for layer in self._layers()])
 
-    def _through(self, x: Tensor, layers: list[tuple[Tensor, Tensor]]) -> Tensor:
+    def _layers(self) -> list[list[Tensor]]:
+        """Of each layer weight and bias, and of hidden ones also scale and shift, where the spec has them normed."""
+        return [
+            [part for part in layer if part is not None]
+            for layer in zip_longest(self.weights, self.biases, self.scales, self.shifts)
+        ]
+
+    def _through(self, x: Tensor, layers: list[list[Tensor]]) -> Tensor:
         x = x.expand(len(layers[0][0]), *x.shape)
         *hidden, (last_weight, last_bias) = layers
-        for weight, bias in hidden:
-            x = self.activation(torch.baddbmm(bias, x, weight))
+        for weight, bias, *norm in hidden:
+            x = torch.baddbmm(bias, x, weight)
+            if norm:
+                scale, shift = norm
+                x = torch.addcmul(shift, functional.layer_norm(x, x.shape[-1:]), scale)
+            x = self.activation(x)
         return torch.baddbmm(last_bias, x, last_weight)
 
 

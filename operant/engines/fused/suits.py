@@ -21,6 +21,7 @@ OWN = "the compiled program steps its environments itself"
 ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
     "agent.algorithm.name": (ALGORITHMS, "it has these algorithms only"),
     "agent.net.type": (("mlp",), "its networks are perceptrons"),
+    "agent.net.layer_norm": ((False,), "its layers have no norms"),
     "agent.net.optimizer.name": (OPTIMISERS, "it has these optimisers only"),
     "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
     "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),

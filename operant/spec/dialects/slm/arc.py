@@ -23,18 +23,20 @@ LINEAR = ("LazyLinear", "Linear")
 CONVOLUTION = ("LazyConv2d", "Conv2d")
 RENORM = ("LazyBatchRenorm1d", "BatchRenorm1d")
 PLAIN = (
-    "only a chain of convolutions and linear layers, each followed by one and the same activation, has a counterpart"
+    "only a chain of convolutions and linear layers, each followed by one and the same activation (all linear ones"
+    " perhaps by a LayerNorm before it), has a counterpart"
 )
 
 
 @dataclass
 class Chain:
-    """What a chain of layers says: convolutions, widths, one activation, and the renormalisation between them."""
+    """What a chain of layers says: convolutions, widths, one activation, and what normalises between them."""
 
     convolutions: list[Any] = field(default_factory=list)
     widths: list[Any] = field(default_factory=list)
     activations: list[str] = field(default_factory=list)
     renorms: list[dict[str, Any]] = field(default_factory=list)
+    norms: int = 0
     flat: bool = False
 
     def takes(self, layer: Any) -> bool:
@@ -50,6 +52,9 @@ class Chain:
             self.flat = True
         elif wants_activation and kind in RENORM and len(self.renorms) == len(self.widths) - 1:
             self.renorms.append(options)
+        elif wants_activation and kind == "LayerNorm" and self.norms == len(self.widths) - 1:
+            self.norms += 1
+            return set(options) <= {"normalized_shape"}
         elif wants_activation and str(kind) in ACTIVATIONS and not options:
             self.activations.append(ACTIVATIONS[str(kind)])
         else:
@@ -58,9 +63,10 @@ class Chain:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every layer has the one activation, and all or none are renormalised."""
+        """Whether every layer has the one activation, and all or none are normalised."""
         layers = len(self.convolutions) + len(self.widths)
-        return len(self.activations) == layers and len(set(self.activations)) < 2 and self.renorms_fit
+        normed_alike = self.renorms_fit and self.norms in (0, len(self.widths)) and not (self.norms and self.renorms)
+        return len(self.activations) == layers and len(set(self.activations)) < 2 and normed_alike
 
     @property
     def renorms_fit(self) -> bool:
@@ -98,6 +104,8 @@ def arc(net: Section) -> None:
         native_type(net, "mlp")
         numbers(net)
     net.ledger.set("agent.net.hidden", layers.widths, path)
+    if layers.norms:
+        net.ledger.set("agent.net.layer_norm", True, path)
     if layers.activations:
         net.ledger.set("agent.net.activation", layers.activations[0], path)
     if net.get("hid_layers_activation") not in (None, *layers.activations):

@@ -65,7 +65,9 @@ def layers(net: Section, heads: tuple[str, ...]) -> None:
     if init is not None:
         net.ledger.set("agent.net.init", init, net.at("init_fn"))
         _head_gains(net, heads if init in SCALED_INITS else ())
-    for key in ("batch_norm", "layer_norm", "out_layer_activation"):
+    if net.get("layer_norm"):
+        net.ledger.set("agent.net.layer_norm", True, net.at("layer_norm"))
+    for key in ("batch_norm", "out_layer_activation"):
         if net.get(key):
             net.ledger.lose(net.at(key), "has no counterpart for this net")
 

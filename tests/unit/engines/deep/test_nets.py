@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from operant.engines.deep.nets import ActorCritic, QNet, forward_for_acting
+from operant.engines.deep.twin import TwinCritic
 from operant.spec.nets import MlpSpec
 
 OBS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -14,8 +15,9 @@ OBS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "gelu", "selu"])
 @pytest.mark.parametrize("shared", [True, False])
-def test_acting_forward_agrees_with_torch(activation, shared):
-    net = ActorCritic(MlpSpec(activation=activation, shared=shared), 4, 2, discrete=True)
+@pytest.mark.parametrize("layer_norm", [True, False])
+def test_acting_forward_agrees_with_torch(activation, shared, layer_norm):
+    net = ActorCritic(MlpSpec(activation=activation, shared=shared, layer_norm=layer_norm), 4, 2, discrete=True)
     expected = net(torch.from_numpy(OBS))[0].detach().numpy()
     np.testing.assert_allclose(forward_for_acting(net.policy_layers())(OBS), expected, rtol=1e-5, atol=1e-6)
 
@@ -27,6 +29,26 @@ def test_acting_forward_sees_weights_changed_in_place():
         for parameter in net.parameters():
             parameter.add_(0.1)
     np.testing.assert_allclose(forward(OBS), net(torch.from_numpy(OBS))[0].detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("layer_norm", [True, False])
+def test_stacked_critics_are_two_perceptrons_side_by_side(layer_norm):
+    critics = TwinCritic(MlpSpec(hidden=(8, 6), activation="relu", layer_norm=layer_norm), 4, 3)
+    with torch.no_grad():
+        for parameter in critics.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    x = torch.from_numpy(OBS)
+    for k in range(2):
+        expected = x
+        for layer in range(3):
+            expected = expected @ critics.weights[layer][k] + critics.biases[layer][k]
+            if layer_norm and layer < 2:
+                scale, shift = critics.scales[layer][k, 0], critics.shifts[layer][k, 0]
+                expected = torch.nn.functional.layer_norm(expected, expected.shape[-1:], scale, shift)
+            expected = expected.relu() if layer < 2 else expected
+        torch.testing.assert_close(critics(x)[k], expected)
+        torch.testing.assert_close(critics.judge(x, critics=k + 1)[k], expected)
+    assert not critics.judge(x).requires_grad
 
 
 def test_duelling_head_is_value_plus_centred_advantage():

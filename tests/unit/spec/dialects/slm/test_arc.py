@@ -18,7 +18,13 @@ def changes(layers: Any, wiring: Any = WIRING) -> dict[str, Any]:
 def test_a_plain_chain_is_a_perceptron(ppo: Changed) -> None:
     layers = [{"LazyLinear": {"out_features": 32}}, {"SELU": None}, {"LazyLinear": {"out_features": 16}}, "SELU"]
     net = ppo(changes(layers)).spec.agent.net
-    assert (net.hidden, net.activation) == ((32, 16), "selu")
+    assert (net.hidden, net.activation, net.layer_norm) == ((32, 16), "selu", False)
+
+
+def test_a_norm_after_every_linear_layer_comes_along(ppo: Changed) -> None:
+    layer = [{"LazyLinear": {"out_features": 32}}, {"LayerNorm": {"normalized_shape": 32}}, {"ReLU": None}]
+    net = ppo(changes(layer * 2)).spec.agent.net
+    assert (net.hidden, net.activation, net.layer_norm) == ((32, 32), "relu", True)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,8 @@ def test_a_plain_chain_is_a_perceptron(ppo: Changed) -> None:
         [{"LazyLinear": {"out_features": 32}}, {"ReLU": None}, {"LazyConv2d": {"out_channels": 32}}, {"ReLU": None}],
         [{"Flatten": None}, {"LazyLinear": {"out_features": 32}}, {"ReLU": None}],
         [{"LazyLinear": {"out_features": 32}}, {"LayerNorm": None}],
+        [{"LazyLinear": {"out_features": 8}}, {"LayerNorm": {"normalized_shape": 8, "eps": 0.1}}, {"ReLU": None}],
+        [{"LazyLinear": {"out_features": 8}}, "LayerNorm", {"ReLU": None}, {"LazyLinear": {"out_features": 8}}, "ReLU"],
         [{"LazyLinear": {"out_features": 32, "bias": False}}, {"ReLU": None}],
         [{"LazyLinear": {"out_features": 32}}, {"LeakyReLU": {"negative_slope": 0.3}}],
         [{"LazyLinear": {"out_features": 32}}, {"ReLU": None}, {"LazyLinear": {"out_features": 32}}, {"Tanh": None}],

@@ -19,13 +19,16 @@ def test_starts_of_weights(ppo: Changed, init: str | None, native: str) -> None:
     [
         ("init_fn", "sparse_"),
         ("hid_layers_activation", "sigmoid"),
-        ("layer_norm", True),
         ("batch_norm", True),
         ("critic_hid_layers", [64]),
     ],
 )
 def test_other_layers_are_refused(ppo: Changed, key: str, value: Any) -> None:
     assert f"agent.net.{key}" in refusal(ppo, {f"agent.net.{key}": value})
+
+
+def test_layer_norms_come_along(ppo: Changed) -> None:
+    assert ppo({"agent.net.layer_norm": True}).spec.agent.net.layer_norm
 
 
 @pytest.mark.parametrize("kind", ["HydraMLPNet", "QNet"])

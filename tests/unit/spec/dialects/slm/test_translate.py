@@ -24,9 +24,9 @@ SPECS = [
 
 def test_every_problem_is_in_one_report(ppo: Changed) -> None:
     said = refusal(
-        ppo, {"agent.algorithm.policy_loss_coef": 2, "meta.distributed": "shared", "agent.net.layer_norm": True}
+        ppo, {"agent.algorithm.policy_loss_coef": 2, "meta.distributed": "shared", "agent.net.batch_norm": True}
     )
-    assert [key in said for key in ("policy_loss_coef", "distributed", "layer_norm")] == [True] * 3
+    assert [key in said for key in ("policy_loss_coef", "distributed", "batch_norm")] == [True] * 3
 
 
 def test_other_algorithms_are_named_plainly() -> None:
