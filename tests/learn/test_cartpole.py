@@ -45,6 +45,10 @@ def test_learns_cartpole(name: str, frames: int, floor: float):
         ("td3_pendulum", -200),
         ("crossq_pendulum", -200),
         ("ppo_sil_cartpole", 450),
+        ("a2c_acrobot", -90),
+        ("dqn_lunar", 200),
+        ("ddqn_per_lunar", 200),
+        ("sac_lunar", 200),
     ],
 )
 def test_builtin_spec_reaches_its_known_score(name: str, floor: float):
