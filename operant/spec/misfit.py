@@ -64,6 +64,8 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
     if spec.agent.net.init not in SCALED_INITS:
         why = f"{spec.agent.net.init} weights have no gain"
         reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
+    if not spec.agent.net.hidden:
+        reasons["agent.net.layer_norm"] = "agent.net.hidden is empty"
     if spec.agent.net.READS_IMAGES and spec.agent.net.memory is None:
         reasons |= dict.fromkeys(("agent.net.layers", "agent.net.cell"), "agent.net.recurrent is null")
     if spec.agent.model is not None:

@@ -244,6 +244,14 @@ CASES = [
         "leave it out",
         None,
     ),
+    (
+        PPO,
+        {"agent.net.hidden": [], "agent.net.layer_norm": True},
+        "agent.net.layer_norm",
+        "has no effect: agent.net.hidden is empty",
+        "leave it out",
+        None,
+    ),
     (PPO, {"env.clip_obs": 5}, "env.clip_obs", "has no effect: env.normalize_obs is false", "leave it out", None),
     (
         PPO,
