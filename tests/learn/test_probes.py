@@ -183,8 +183,8 @@ def has_values(learner: str) -> bool:
 
 
 def marks(learner: str, probe: str) -> list[pytest.MarkDecorator]:
-    """Convolutions and renormalised critics take half a minute a problem: the hardest one runs with every change."""
-    costly = learner.endswith("pixels") or learner.startswith("crossq")
+    """Convolutions and normalised layers take up to half a minute a problem: the hardest one runs with every change."""
+    costly = learner.endswith("pixels") or learner.startswith("crossq") or "normed" in learner
     return [pytest.mark.slow] if costly and probe != "both" else []
 
 
