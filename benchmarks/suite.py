@@ -6,7 +6,8 @@
 
 Each cell is an ordinary run under `runs/suites`, so a stopped suite goes on where it was, and every
 number can be traced to its run directory. Results go to `benchmarks/results/suites`, one file a
-cell; `python -m benchmarks.tables` writes them into `benchmarks/RESULTS.md`.
+cell; `python -m benchmarks.tables` writes them into `benchmarks/RESULTS.md`. `--runs` and `--results`
+name other places, for settings that are only tried (`python -m benchmarks.variants`).
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ RESULTS = Path(__file__).parent / "results" / "suites"
 EPISODES, SAMPLED_SEED = 100, 2_000_000
 
 
-def prepare(cell: Cell, frames: int, seeds: int, overrides: list[str]) -> list[Run]:
+def prepare(cell: Cell, frames: int, seeds: int, overrides: list[str], root: Path = RUNS) -> list[Run]:
     """The cell's runs: those that are there already, or new ones."""
-    place = RUNS / f"{cell.name}-{frames}"
+    place = root / f"{cell.name}-{frames}"
     if place.exists():
         return find_sessions(place)
     loaded = load(
@@ -47,7 +48,7 @@ def prepare(cell: Cell, frames: int, seeds: int, overrides: list[str]) -> list[R
     )
     return create_trial(
         loaded.spec.model_dump(mode="json"),
-        root=RUNS,
+        root=root,
         out=place,
         source_text=loaded.source,
         source_suffix=loaded.suffix,
@@ -99,10 +100,10 @@ def _circumstances(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def store(outcome: dict[str, Any]) -> None:
+def store(outcome: dict[str, Any], folder: Path = RESULTS) -> None:
     """Keep one cell's outcome, and say it."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{outcome['cell']}.json").write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{outcome['cell']}.json").write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
     print(line(outcome), flush=True)
 
 
@@ -121,12 +122,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--frames", type=int, help="budget per seed (default: as published)")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=usable_cores(), help="sessions at once (default: one per core)")
+    parser.add_argument("--runs", type=Path, default=RUNS, help=f"where the runs are (default: {RUNS})")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where results go (default: those of the table)")
     parser.add_argument("-s", dest="overrides", action="append", default=[], metavar="PATH=VALUE")
     chosen = parser.parse_args(arguments)
     cells = [cell for cell in SUITES[chosen.suite] if not chosen.cells or cell.name in chosen.cells]
     if unknown := set(chosen.cells or []) - {cell.name for cell in cells}:
         parser.error(f"no cell {', '.join(sorted(unknown))} in {chosen.suite}")
-    runs = [(cell, prepare(cell, chosen.frames or cell.frames, chosen.seeds, chosen.overrides)) for cell in cells]
+    runs = [
+        (cell, prepare(cell, chosen.frames or cell.frames, chosen.seeds, chosen.overrides, chosen.runs))
+        for cell in cells
+    ]
     todo = [run for _, group in runs for run in unfinished(group)]
     with StopPresses() as presses:
         run_sessions(todo, LocalLauncher(), chosen.jobs, presses)
@@ -134,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
         if unfinished(group):
             print(f"{cell.name:24} not finished: operant resume {group[0].path.parent.parent}", flush=True)
         else:
-            store(result(cell, group, cell.problem.window))
+            store(result(cell, group, cell.problem.window), chosen.results)
     return 1 if any(unfinished(group) for _, group in runs) else 0
 
 
