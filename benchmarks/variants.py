@@ -4,7 +4,8 @@
 
 `tries.json` maps a name of one's own to arguments of `benchmarks.suite`:
 
-    {"slow": ["box2d", "--cells", "dqn_lunar", "-s", "agent.net.optimizer.lr=1e-4"], "shipped": ["box2d", "--cells", "dqn_lunar"]}
+    {"slow": ["box2d", "--cells", "dqn_lunar", "-s", "agent.net.optimizer.lr=1e-4"],
+     "shipped": ["box2d", "--cells", "dqn_lunar"]}
 
 Each try has runs and results of its own (`DIR/NAME`), and after `--seconds` all are stopped as by
 Ctrl-C: a run keeps its last checkpoint, and the same command goes on from there. The last line of
