@@ -99,7 +99,7 @@ class LeanDecoder(Decoder):
 
         hidden = self._layers(self.weights.embedding[tokens.flatten()], cos, sin, attend)
         last = hidden.view(prompts, length, -1)[torch.arange(prompts, device=tokens.device), lengths - 1]
-        return Prefilled(torch.stack(kept), functional.linear(last, self.weights.head))
+        return Prefilled(torch.stack(kept), last @ self.weights.head)
 
     def step(self, tokens: Tensor, positions: Tensor, columns: int) -> Tensor:
         """One token for each row."""
@@ -122,23 +122,24 @@ class LeanDecoder(Decoder):
             return found.reshape(rows, -1)
 
         cos, sin = self.cos[positions], self.sin[positions]
-        return functional.linear(self._layers(hidden, cos, sin, attend), self.weights.head)
+        return self._layers(hidden, cos, sin, attend) @ self.weights.head
 
     def _layers(self, hidden: Tensor, cos: Tensor, sin: Tensor, attend) -> Tensor:
         """All layers and the last norm; `hidden` is [tokens, width]."""
         width, epsilon = hidden.shape[-1:], self.weights.shape.epsilon
         for index, layer in enumerate(self.weights.layers):
             qkv = self._rotated(functional.rms_norm(hidden, width, layer.norm_in, epsilon), layer, cos, sin)
-            hidden = torch.addmm(hidden, attend(index, qkv), layer.out.t())
-            both = functional.linear(functional.rms_norm(hidden, width, layer.norm_mlp, epsilon), layer.gate_up)
+            hidden = torch.addmm(hidden, attend(index, qkv), layer.out)
+            both = functional.rms_norm(hidden, width, layer.norm_mlp, epsilon) @ layer.gate_up
             gate, up = both.chunk(2, -1)
-            hidden = torch.addmm(hidden, functional.silu(gate).mul_(up), layer.down.t())
+            hidden = torch.addmm(hidden, functional.silu(gate).mul_(up), layer.down)
         return functional.rms_norm(hidden, width, self.weights.norm, epsilon)
 
     def _rotated(self, hidden: Tensor, layer: LayerWeights, cos: Tensor, sin: Tensor) -> Tensor:
         """Queries, keys and values [tokens, heads, width]; the first two rotated, and normed if the model does so."""
         shape = self.weights.shape
-        qkv = functional.linear(hidden, layer.qkv, layer.qkv_bias).view(hidden.shape[0], -1, shape.head_width)
+        flat = hidden @ layer.qkv if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, hidden, layer.qkv)
+        qkv = flat.view(hidden.shape[0], -1, shape.head_width)
         turning = qkv[:, : shape.heads + shape.kv_heads]
         if layer.qk_norm is not None:
             turning.copy_(functional.rms_norm(turning, turning.shape[-1:], None, shape.epsilon) * layer.qk_norm)

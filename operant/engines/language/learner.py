@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -219,7 +220,7 @@ class Learner:
         pieces = []
         for batch, weight in self._batches([lesson.sample for lesson in lessons]):
             drawn = [value for index in batch.samples for value in lessons[index].logprobs]
-            generator = torch.tensor(drawn, dtype=torch.float32, device=self.device)
+            generator = torch.from_numpy(np.array(drawn, dtype=np.float32)).to(self.device)
             pieces.append(Piece(batch, weight, advantages[batch.owner], generator))
         tokens = sum(len(lesson.sample.places) for lesson in lessons)
         return Step(pieces, Normaliser(tokens, len(lessons)))
@@ -227,7 +228,9 @@ class Learner:
     def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:
         """This process's micro-batches, each with the weight it counts with."""
         most = self.ranks.pass_tokens(samples, self.settings.pass_tokens)
-        made = micro_batches(samples, most, pad_id=self.policy.pad_id)
+        both = self.teacher is None or self.teacher.share_from is not None
+        share_from = self.scorer.share_from if both else None
+        made = micro_batches(samples, most, pad_id=self.policy.pad_id, share_from=share_from)
         return [(batch.to(self.device), weight) for batch, weight in self.ranks.deal(made)]
 
     def _means(self, sums: dict[str, float], norms: list[float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from operant.engines.language.branches import NAME as BRANCHING
 from operant.engines.language.pack import Batch
 from operant.engines.language.weights import base_model
 from operant.errors import UsageError
@@ -45,12 +46,14 @@ def token_logprobs(
 
 def hidden_states(inner: Any, batch: Batch) -> Tensor:
     """The last hidden states [rows, length, width] of a Hugging Face model, before its head."""
-    mask = batch.mask
-    if mask is not None and "sliding_attention" in (getattr(inner.config.get_text_config(), "layer_types", None) or ()):
-        raise UsageError(
-            "this model looks through sliding windows, so completions cannot share a row with their prompt"
-        )
-    found = inner.base_model(input_ids=batch.tokens, position_ids=batch.positions, attention_mask=mask, use_cache=False)
+    branches = batch.branches
+    if branches is None:
+        extra = {}
+    elif inner.config._attn_implementation == BRANCHING:
+        extra = {"branches": branches, "attention_mask": branches.mask.to(inner.dtype)}
+    else:
+        raise UsageError("this model cannot follow branches, so completions cannot share a prompt")
+    found = inner.base_model(input_ids=batch.tokens, position_ids=batch.positions, use_cache=False, **extra)
     return found.last_hidden_state
 
 

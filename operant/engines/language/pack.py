@@ -1,7 +1,7 @@
-"""Micro-batches: samples side by side in rows of like length, so that few tokens are padding.
+"""Micro-batches: what goes through a model in one pass, as few tokens as possible.
 
-Completions of one prompt may share a row: the prompt is then read once, and a mask keeps the completions from
-seeing each other. Whatever the layout, the results are one flat list of completion tokens.
+Completions of one prompt go in one line with it, so that the prompt is read once (see `branches.py`); other samples
+stand side by side in rows of like length. Whatever the layout, the results are one flat list of completion tokens.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-SHARED_LENGTH = 512
-"""A row that several completions share is no longer than this, since attention pays for what the mask hides."""
+from operant.engines.language.branches import Branches, lay_out
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows for one pass of the model.
+    """Tokens for one pass of the model.
 
-    `tokens` and `positions` are [rows, length]; `mask` is None for plain causal rows, else [rows, 1, length, length]
-    and true where a token may look. The T tokens to learn from stand one sample after the other in the order of
+    `tokens` and `positions` are [rows, length]: plain causal rows, or with `branches` one row that holds prompts and
+    the completions that share them. The T tokens to learn from stand one sample after the other in the order of
     `samples`, the samples' numbers in the list that was given: `at` says which flat place of the rows predicts
     each of them, `targets` which token it is, and `owner` to which sample it belongs.
     """
@@ -46,7 +46,7 @@ class Batch:
     samples: tuple[int, ...]
     tokens: Tensor
     positions: Tensor
-    mask: Tensor | None
+    branches: Branches | None
     at: Tensor
     targets: Tensor
     owner: Tensor
@@ -58,53 +58,78 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor | Branches)}
         return replace(self, **moved)
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A prompt and the samples that share it."""
+class _Family:
+    """A prompt and the samples that share it; `length` is that of its longest sample, `tokens` of all together."""
 
     prompt: tuple[int, ...]
     samples: tuple[int, ...]
     length: int
+    tokens: int
 
 
 def micro_batches(
-    samples: Sequence[Sample], max_tokens: int, *, pad_id: int = 0, share_prompts: bool = True
+    samples: Sequence[Sample], max_tokens: int, *, pad_id: int = 0, share_from: float | None = None
 ) -> list[Batch]:
-    """All samples in batches of at most `max_tokens` padded tokens, longest rows first.
+    """All samples in batches of at most `max_tokens` padded tokens, longest samples first.
 
-    The same samples always give the same batches. A row that is longer by itself has a batch of its own.
+    The same samples always give the same batches. What is longer by itself has a batch of its own. Where the model
+    follows branches, completions share their prompt if that saves at least the part `share_from` of their tokens.
     """
-    rows = sorted(_rows(samples, share_prompts, max_tokens), key=lambda row: (-row.length, row.samples))
-    bins: list[list[_Row]] = []
-    for row in rows:
-        if bins and bins[-1][0].length * (len(bins[-1]) + 1) <= max_tokens:
-            bins[-1].append(row)
-        else:
-            bins.append([row])
-    return [_batch(rows, samples, pad_id) for rows in bins]
+    found = _families(samples, share_from, max_tokens)
+    families = sorted(found, key=lambda family: (-family.length, family.samples))
+    together = [family for family in families if len(family.samples) > 1]
+    alone = [family for family in families if len(family.samples) == 1]
+    lines = [_line(some, samples) for some in _bins(together, max_tokens, padded=False)]
+    return lines + [_rows(some, samples, pad_id) for some in _bins(alone, max_tokens, padded=True)]
 
 
-def _rows(samples: Sequence[Sample], share: bool, max_tokens: int) -> list[_Row]:
-    """Samples of one prompt go into rows together, up to the length that is worth it."""
+def _families(samples: Sequence[Sample], share_from: float | None, max_tokens: int) -> list[_Family]:
+    """Samples of one prompt belong together where that pays, as far as a pass has room for them."""
     by_prompt: dict[tuple[int, ...], list[int]] = {}
     for number, sample in enumerate(samples):
         by_prompt.setdefault(sample.prompt, []).append(number)
-    longest = min(SHARED_LENGTH, max_tokens) if share else 0
-    rows = []
+    families = []
     for prompt, numbers in by_prompt.items():
-        taken, length = [numbers[0]], len(prompt) + _fed(samples[numbers[0]])
-        for number in numbers[1:]:
-            if length + _fed(samples[number]) <= longest:
-                taken, length = [*taken, number], length + _fed(samples[number])
-            else:
-                rows.append(_Row(prompt, tuple(taken), length))
-                taken, length = [number], len(prompt) + _fed(samples[number])
-        rows.append(_Row(prompt, tuple(taken), length))
-    return rows
+        share = (
+            share_from is not None and _saving(len(prompt), [_fed(samples[number]) for number in numbers]) >= share_from
+        )
+        taken: list[int] = []
+        tokens = longest = 0
+        for number in numbers:
+            own = _fed(samples[number])
+            if taken and not (share and tokens + own <= max_tokens):
+                families.append(_Family(prompt, tuple(taken), len(prompt) + longest, tokens))
+                taken = []
+            if not taken:
+                tokens, longest = len(prompt), 0
+            taken, tokens, longest = [*taken, number], tokens + own, max(longest, own)
+        families.append(_Family(prompt, tuple(taken), len(prompt) + longest, tokens))
+    return families
+
+
+def _saving(prompt: int, fed: Sequence[int]) -> float:
+    """The part of all tokens that need not be read where completions share a prompt of this length."""
+    return prompt * (len(fed) - 1) / (prompt * len(fed) + sum(fed))
+
+
+def _bins(families: list[_Family], max_tokens: int, padded: bool) -> list[list[_Family]]:
+    """Families for one pass each; they are given by falling length, to which rows side by side are padded."""
+    bins: list[list[_Family]] = []
+    cost = 0
+    for family in families:
+        own = bins[-1][0].length if padded and bins else family.tokens
+        if bins and cost + own <= max_tokens:
+            bins[-1].append(family)
+            cost += own
+        else:
+            bins.append([family])
+            cost = family.tokens
+    return bins
 
 
 def _fed(sample: Sample) -> int:
@@ -112,43 +137,63 @@ def _fed(sample: Sample) -> int:
     return len(sample.completion) - 1
 
 
-def _batch(rows: list[_Row], samples: Sequence[Sample], pad_id: int) -> Batch:
-    length = rows[0].length
-    tokens, positions, parts = [], [], []
-    at: list[int] = []
-    targets: list[int] = []
-    owner: list[int] = []
-    for number, row in enumerate(rows):
-        start, line = number * length, list(row.prompt)
-        place, part = list(range(len(line))), [0] * len(line)
-        for which, index in enumerate(row.samples, 1):
-            completion, places = samples[index].completion, samples[index].places
-            before = [start + len(row.prompt) - 1, *range(start + len(line), start + len(line) + len(completion) - 1)]
-            at += [before[place] for place in places]
-            targets += [completion[place] for place in places]
-            owner += [index] * len(places)
-            place += range(len(row.prompt), len(row.prompt) + len(completion) - 1)
-            part += [which] * (len(completion) - 1)
-            line += completion[:-1]
-        padding = length - len(line)
-        tokens.append(line + [pad_id] * padding)
-        positions.append(place + [0] * padding)
-        parts.append(part + [-1] * padding)
-    alone = all(len(row.samples) == 1 for row in rows)
+def _line(families: list[_Family], samples: Sequence[Sample]) -> Batch:
+    """All prompts, then all completions, in one row."""
+    numbers = [number for family in families for number in family.samples]
+    parents = [parent for parent, family in enumerate(families) for _ in family.samples]
+    prompts = [len(family.prompt) for family in families]
+    fed = [_fed(samples[number]) for number in numbers]
+    tokens = [token for family in families for token in family.prompt]
+    positions = [place for length in prompts for place in range(length)]
+    ends = torch.tensor(prompts).cumsum(0).sub(1).tolist()
+    predictors = []
+    for number, parent in zip(numbers, parents, strict=True):
+        written = samples[number].completion[:-1]
+        predictors.append([ends[parent], *range(len(tokens), len(tokens) + len(written))])
+        tokens += written
+        positions += range(prompts[parent], prompts[parent] + len(written))
+    branches = lay_out(prompts, fed, parents)
+    return _batch(numbers, samples, predictors, _integers([tokens]), _integers([positions]), branches)
+
+
+def _rows(families: list[_Family], samples: Sequence[Sample], pad_id: int) -> Batch:
+    """Samples side by side, padded to the longest."""
+    numbers = [number for family in families for number in family.samples]
+    length = families[0].length
+    rows = [[*samples[number].prompt, *samples[number].completion[:-1]] for number in numbers]
+    predictors = []
+    for row, number in enumerate(numbers):
+        first = row * length + len(samples[number].prompt) - 1
+        predictors.append(list(range(first, first + len(samples[number].completion))))
+    tokens = _integers([row + [pad_id] * (length - len(row)) for row in rows])
+    positions = torch.arange(length).expand(len(rows), length)
+    return _batch(numbers, samples, predictors, tokens, positions, None)
+
+
+def _batch(
+    numbers: Sequence[int],
+    samples: Sequence[Sample],
+    predictors: Sequence[Sequence[int]],
+    tokens: Tensor,
+    positions: Tensor,
+    branches: Branches | None,
+) -> Batch:
+    """`predictors` has for every token of each sample's completion the flat place that predicts it."""
+    pairs = zip(numbers, predictors, strict=True)
+    at = [where[place] for number, where in pairs for place in samples[number].places]
+    targets = [samples[number].completion[place] for number in numbers for place in samples[number].places]
+    owner = [number for number in numbers for _ in samples[number].places]
     return Batch(
-        samples=tuple(index for row in rows for index in row.samples),
-        tokens=torch.tensor(tokens),
-        positions=torch.arange(length).expand(len(rows), length) if alone else torch.tensor(positions),
-        mask=None if alone else _mask(torch.tensor(parts)),
-        at=torch.tensor(at),
-        targets=torch.tensor(targets),
-        owner=torch.tensor(owner),
+        samples=tuple(numbers),
+        tokens=tokens,
+        positions=positions,
+        branches=branches,
+        at=_integers(at),
+        targets=_integers(targets),
+        owner=_integers(owner),
     )
 
 
-def _mask(parts: Tensor) -> Tensor:
-    """A token sees the prompt, part 0, and what came before it in its own part; padding sees padding."""
-    length = parts.shape[1]
-    causal = torch.ones(length, length, dtype=torch.bool).tril()
-    seen = (parts[:, None, :] == 0) | (parts[:, None, :] == parts[:, :, None])
-    return (causal & seen)[:, None]
+def _integers(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:
+    """A tensor by way of numpy, which reads lists several times faster than torch does."""
+    return torch.from_numpy(np.array(values, dtype=np.int64))

@@ -49,7 +49,7 @@ def score_texts(
     training = policy.model.training
     policy.model.eval()
     try:
-        for batch in micro_batches(samples, PASS_TOKENS, pad_id=policy.pad_id, share_prompts=False):
+        for batch in micro_batches(samples, PASS_TOKENS, pad_id=policy.pad_id):
             found, likeliest = _score(policy, batch, temperature, top, chunk)
             for owner, value, tokens in zip(batch.owner.tolist(), found, likeliest, strict=True):
                 logprobs[several[owner]].append(value)

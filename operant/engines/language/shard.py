@@ -15,6 +15,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from operant.engines.language.branches import worth_sharing
 from operant.engines.language.logprobs import token_logprobs
 from operant.engines.language.pack import Batch
 from operant.engines.language.ranks import Ranks
@@ -23,12 +24,14 @@ from operant.engines.language.ranks import Ranks
 class Scorer(nn.Module):
     """A model as a function from a batch to the log-probabilities, and entropies if asked for, of its tokens (final).
 
-    The head belongs to it, so that one pass is one call even where the weights are spread over processes.
+    The head belongs to it, so that one pass is one call even where the weights are spread over processes. Completions
+    should share a prompt where that saves the part `share_from` of their tokens; never if it is None.
     """
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        self.share_from = worth_sharing(model)
 
     def forward(self, batch: Batch, temperature: float, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities and entropies of the completion tokens, in the batch's order."""

@@ -28,7 +28,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class LayerWeights:
-    """One layer: queries, keys and values in one matrix, gate and up in another."""
+    """One layer: queries, keys and values in one matrix, gate and up in another; matrices are [in, out]."""
 
     norm_in: Tensor
     qkv: Tensor
@@ -42,7 +42,7 @@ class LayerWeights:
 
 @dataclass(frozen=True)
 class LeanWeights:
-    """All weights; `refresh` must be called after the model's own have changed."""
+    """All weights; `refresh` must be called after the model's own have changed. `head` is [in, out]."""
 
     shape: Shape
     embedding: Tensor
@@ -119,7 +119,7 @@ def lean_weights(model: nn.Module) -> LeanWeights:
         embedding=_take((inner.model.embed_tokens,), "weight", copies),
         layers=layers,
         norm=_take((inner.model.norm,), "weight", copies),
-        head=_take((inner.lm_head,), "weight", copies),
+        head=_matrix((inner.lm_head,), copies),
         rotary=inner.model.rotary_emb,
         _copies=copies,
     )
@@ -132,13 +132,13 @@ def _layer(layer: Any, shape: Shape, copies: list) -> LayerWeights:
     qkv = (attention.q_proj, attention.k_proj, attention.v_proj)
     return LayerWeights(
         norm_in=_take((layer.input_layernorm,), "weight", copies),
-        qkv=_take(qkv, "weight", copies),
+        qkv=_matrix(qkv, copies),
         qkv_bias=None if _bias(attention.q_proj) is None else _take(qkv, "bias", copies),
         qk_norm=_norm_table(attention, shape, copies),
-        out=_take((attention.o_proj,), "weight", copies),
+        out=_matrix((attention.o_proj,), copies),
         norm_mlp=_take((layer.post_attention_layernorm,), "weight", copies),
-        gate_up=_take((mlp.gate_proj, mlp.up_proj), "weight", copies),
-        down=_take((mlp.down_proj,), "weight", copies),
+        gate_up=_matrix((mlp.gate_proj, mlp.up_proj), copies),
+        down=_matrix((mlp.down_proj,), copies),
     )
 
 
@@ -150,13 +150,25 @@ def _norm_table(attention: Any, shape: Shape, copies: list) -> Tensor | None:
     return _take(modules, "weight", copies).view(len(modules), shape.head_width)
 
 
+def _matrix(modules: Sequence[nn.Module], copies: list) -> Tensor:
+    """The weights of linear layers side by side, [in, out].
+
+    On a CPU they are laid out that way too: products of few rows are up to half again as fast then (Arm; equal on x86).
+    """
+    parts = [_plain(module, "weight") for module in modules]
+    if parts[0].device.type != "cpu":
+        return _take(modules, "weight", copies).t()
+    copy = parts[0].new_empty(parts[0].shape[1], sum(part.shape[0] for part in parts))
+    copies.append((copy.t(), tuple(modules), "weight"))
+    return copy
+
+
 def _take(modules: Sequence[nn.Module], kind: str, copies: list) -> Tensor:
     """One parameter in place, or a fused copy that `refresh` keeps up to date."""
     if len(modules) == 1 and not _adapted(modules[0]):
         return getattr(modules[0], kind).detach()
     parts = [_plain(module, kind) for module in modules]
-    size = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
-    copy = torch.empty(size, dtype=parts[0].dtype, device=parts[0].device)
+    copy = parts[0].new_empty(sum(part.shape[0] for part in parts), *parts[0].shape[1:])
     copies.append((copy, tuple(modules), kind))
     return copy
 

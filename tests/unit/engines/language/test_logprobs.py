@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from operant.engines.language.branches import worth_sharing
 from operant.engines.language.completion import Prompt, Sampling
 from operant.engines.language.generate import TorchGenerator
 from operant.engines.language.logprobs import token_logprobs
@@ -30,13 +31,14 @@ def plain(model: torch.nn.Module, sample: Sample, temperature: float) -> tuple[t
 @pytest.mark.parametrize("chunk", [1 << 23, 200])
 def test_values_and_gradients_are_those_of_the_full_logits(share: bool, chunk: int) -> None:
     model = random_policy("llama", torch.float64).model.train()
+    assert worth_sharing(model) == 0.0
     weights = torch.linspace(-1, 2, 13, dtype=torch.float64)
     expected = torch.cat([torch.stack(plain(model, sample, 0.7)).t() for sample in SAMPLES])
     (weights @ expected[:, 0] + (weights**2) @ expected[:, 1]).backward()
     wanted = {name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None}
     model.zero_grad()
     starts = torch.tensor([0, 4, 5, 7])
-    for batch in micro_batches(SAMPLES, 24, share_prompts=share):
+    for batch in micro_batches(SAMPLES, 24, share_from=0.0 if share else None):
         scores = token_logprobs(model, batch, 0.7, entropy=True, chunk=chunk)
         within = torch.cat([torch.arange(len(SAMPLES[sample].completion)) for sample in batch.samples])
         place = starts[batch.owner] + within
@@ -57,7 +59,9 @@ def test_generator_and_trainer_agree(kind: str) -> None:
         Sample(prompt.tokens, one.tokens) for prompt, group in zip(prompts, groups, strict=True) for one in group
     ]
     said = [one.logprobs for group in groups for one in group]
-    for batch in micro_batches(samples, 64, share_prompts=kind != "gemma3"):
+    share_from = worth_sharing(policy.model)
+    assert (share_from is None) == (kind in ("gpt2", "gemma3"))
+    for batch in micro_batches(samples, 64, share_from=share_from):
         with torch.no_grad():
             scores = token_logprobs(policy.model, batch, 1.3)
         expected = torch.tensor([value for sample in batch.samples for value in said[sample]])

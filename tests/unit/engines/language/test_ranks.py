@@ -21,7 +21,7 @@ def hands(size: int, batches: list[Batch]) -> list[list[tuple[Batch, float]]]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 40])
 def test_every_batch_counts_once_and_everyone_makes_as_many_passes(size: int) -> None:
-    batches = micro_batches(SAMPLES, 24, share_prompts=False)
+    batches = micro_batches(SAMPLES, 24)
     dealt = hands(size, batches)
     assert len({len(hand) for hand in dealt}) == 1
     counted = [batch.samples for hand in dealt for batch, weight in hand if weight]
@@ -29,7 +29,7 @@ def test_every_batch_counts_once_and_everyone_makes_as_many_passes(size: int) ->
 
 
 def test_work_is_shared_by_tokens() -> None:
-    batches = micro_batches([Sample((2,) * (k + 1), (3, 3)) for k in range(32)], 4, share_prompts=False)
+    batches = micro_batches([Sample((2,) * (k + 1), (3, 3)) for k in range(32)], 4)
     work = [sum(batch.padded_tokens for batch, _ in hand) for hand in hands(2, batches)]
     assert max(work) <= 1.05 * min(work)
 
