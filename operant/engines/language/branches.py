@@ -113,11 +113,10 @@ def attention(
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
         return sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
-    dropout, scale = settings.get("dropout", 0.0), settings.get("scaling")
+    shared = {"dropout_p": settings.get("dropout", 0.0), "scale": settings.get("scaling")}
     prompt_q, own_q = _rows(query, branches)
     prompt_k, own_k = _rows(key, branches)
     prompt_v, own_v = _rows(value, branches)
-    shared = {"dropout_p": dropout, "scale": scale}
     of_prompts = _look(prompt_q, prompt_k, prompt_v, is_causal=True, **shared)
     keys, values = (
         torch.cat([theirs.index_select(0, branches.parents), own], 1)
@@ -142,8 +141,8 @@ def _look(query: Tensor, key: Tensor, value: Tensor, **settings: Any) -> Tensor:
     sharing = query.shape[2] // key.shape[2]
     if sharing > 1:
         key, value = key.repeat_interleave(sharing, 2), value.repeat_interleave(sharing, 2)
-    rows = (each.transpose(1, 2) for each in (query, key, value))
-    return functional.scaled_dot_product_attention(*rows, **settings).transpose(1, 2)
+    query, key, value = (each.transpose(1, 2) for each in (query, key, value))
+    return functional.scaled_dot_product_attention(query, key, value, **settings).transpose(1, 2)
 
 
 class _Spread(torch.autograd.Function):

@@ -46,8 +46,8 @@ def scores_and_gradients(policy: Policy, samples: list[Sample], share_from: floa
 @pytest.mark.parametrize("kind", ["tiny", "llama", "qwen2", "qwen3", "lora", "checkpointed"])
 def test_sharing_changes_neither_scores_nor_gradients(kind: str, prompts: list[int], completions: list[int]) -> None:
     if kind in ("lora", "checkpointed"):
-        more = {"lora": {"r": 4, "init_lora_weights": False}} if kind == "lora" else {"gradient_checkpointing": True}
-        policy = load_policy("tiny", tiny=SIZES, dtype=torch.float64, **more)
+        lora = {"r": 4, "init_lora_weights": False} if kind == "lora" else None
+        policy = load_policy("tiny", tiny=SIZES, dtype=torch.float64, lora=lora, gradient_checkpointing=lora is None)
     else:
         policy = random_policy(kind, torch.float64)
     policy.model.train()
