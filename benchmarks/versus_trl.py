@@ -1,6 +1,7 @@
 """GRPO beside TRL's GRPOTrainer with its own generation: same model, prompts, group size and lengths, in one run.
 
     python -m benchmarks.versus_trl --python PYTHON_WITH_TRL                    # tiny, on this CPU, one thread
+    python -m benchmarks.versus_trl --python PYTHON_WITH_TRL --layers 2 --width 128 --prompts 16 --new 6    # grpo_tiny
     python -m benchmarks.versus_trl --model DIR --device cuda --prompts 64 --group 8 --new 128
 
 Completion tokens per second of whole training steps (generate, reward, update), the median over steps after the
@@ -188,11 +189,13 @@ def call(python: str, side: str, rest: list[str]) -> dict[str, Any]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def tiny_folder() -> str:
+def tiny_folder(layers: int, width: int) -> str:
     """The model `tiny` as a folder that both sides load."""
     from operant.engines.language.model import load_policy, write_folder
+    from operant.engines.language.tiny import TinySizes
 
-    return str(write_folder(load_policy("tiny", seed=1), Path(tempfile.mkdtemp()) / "tiny"))
+    policy = load_policy("tiny", seed=1, tiny=TinySizes(layers, width))
+    return str(write_folder(policy, Path(tempfile.mkdtemp()) / "tiny"))
 
 
 def main() -> None:
@@ -201,6 +204,8 @@ def main() -> None:
     parser.add_argument("--side", choices=("trl", "ours"))
     parser.add_argument("--python", default=sys.executable, help="interpreter that has trl")
     parser.add_argument("--model", help="a Hugging Face folder; the tiny model by default")
+    parser.add_argument("--layers", type=int, default=4, help="of the tiny model")
+    parser.add_argument("--width", type=int, default=256, help="of the tiny model")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="default: bfloat16 on a GPU")
     parser.add_argument("--threads", type=int, default=1)
@@ -216,7 +221,7 @@ def main() -> None:
     if options.side:
         print(json.dumps((trl_side if options.side == "trl" else our_side)(options)))
         return
-    options.model = options.model or tiny_folder()
+    options.model = options.model or tiny_folder(options.layers, options.width)
     given = [
         f"--{name.replace('_', '-')}={value}"
         for name, value in vars(options).items()
