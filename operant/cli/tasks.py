@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,8 +46,13 @@ Arguments = Annotated[
     ),
 ]
 Data = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Folder of datasets; OPERANT_DATA by default.", show_default=False),
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="PLACE",
+        help="Folder of datasets, s3://BUCKET/FOLDER or hf://datasets/OWNER/NAME; OPERANT_DATA by default.",
+        show_default=False,
+    ),
 ]
 
 
@@ -159,7 +162,7 @@ def _asked_for(name: str) -> list[str]:
     return [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS] if name == "all" else [name]
 
 
-def _validated(name: str, arguments: dict[str, Any], data: Path | None, wrong: int, workers: int) -> Report | Rehearsal:
+def _validated(name: str, arguments: dict[str, Any], data: str | None, wrong: int, workers: int) -> Report | Rehearsal:
     from operant.envs.text.dialogue import DialogueTask
     from operant.envs.text.pool import Verifiers
     from operant.envs.text.rehearsal import rehearse
@@ -172,11 +175,11 @@ def _validated(name: str, arguments: dict[str, Any], data: Path | None, wrong: i
         return validate(task, verifiers, wrong)
 
 
-def _made(name: str, arguments: dict[str, Any], data: Path | None) -> Task:
+def _made(name: str, arguments: dict[str, Any], data: str | None) -> Task:
     from operant.envs.text.registry import accepted_arguments, class_of, make_task
 
     if data is not None and "data" in accepted_arguments(class_of(name)):
-        arguments = {"data": os.fspath(data), **arguments}
+        arguments = {"data": data, **arguments}
     return make_task(name, arguments)
 
 

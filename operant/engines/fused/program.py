@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -23,6 +22,7 @@ from operant.engines.fused.devices import AXIS, SPLIT, WHOLE, place, split_over
 from operant.engines.fused.learner import Learner, Recorded, Report, State
 from operant.engines.fused.nets import Params
 from operant.errors import UsageError
+from operant.run.layout import cache_folder
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -153,8 +153,7 @@ def prepare_jax(spec: Spec) -> str:
     if spec.meta.device == "cpu":
         jax.config.update("jax_platforms", "cpu")
     if not os.environ.get(CACHE_VARIABLE):
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        jax.config.update("jax_compilation_cache_dir", str(base / "operant" / "jax"))
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     check_devices(spec)
     return f"{spec.meta.devices} x {jax.devices()[0].device_kind}"

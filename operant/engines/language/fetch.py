@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from operant.errors import RunError, UsageError
+from operant.run.layout import cache_folder
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,7 @@ MODELS = {
 def models_folder() -> Path:
     """Where fetched models are kept: `$OPERANT_MODELS`, else the user's cache."""
     named = os.environ.get("OPERANT_MODELS")
-    if named:
-        return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "operant" / "models"
+    return Path(named).expanduser() if named else cache_folder("models")
 
 
 def fetched(name: str) -> Path | None:

@@ -76,7 +76,7 @@ class Math(Task):
         load_algebra()
 
     def _rows(self, split: Literal["train", "eval"]) -> list[tuple[int, Row]]:
-        own = look_for(self.name, "math500", "train.jsonl", self.data)
+        own = look_for("math500", "train.jsonl", self.data)
         if split == "train" and own is not None:
             return list(enumerate(read_rows(own)))
         rows = list(enumerate(read_rows(find_file(self.name, "math500", "test.jsonl", self.data))))

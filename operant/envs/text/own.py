@@ -12,7 +12,7 @@ from typing import Any, Literal
 from operant.envs.text.competition import load_algebra, same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
 from operant.envs.text.numbers import last_number, value
-from operant.envs.text.sources import Row, in_share, local_only, read_rows
+from operant.envs.text.sources import Row, file_at, in_share, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.envs.text.word_problems import given_answer
 from operant.errors import UsageError
@@ -122,10 +122,10 @@ class OwnProblems(Task):
         return named or imported(self.verifier, f"the verifier of {self.paths['train']}")
 
     def _rows(self, path: str) -> list[tuple[str, Problem]]:
-        local_only(self.name, path)
-        if not Path(path).is_file():
+        found = file_at(path)
+        if found is None:
             raise UsageError(f"{path}: there is no such file", remedy="jsonl: path: FILE, one JSON object a line")
-        return [self._row(path, number, row) for number, row in enumerate(read_rows(Path(path)))]
+        return [self._row(path, number, row) for number, row in enumerate(read_rows(found))]
 
     def _row(self, path: str, number: int, row: Row) -> tuple[str, Problem]:
         for needed in ("prompt", "answer"):

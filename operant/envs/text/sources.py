@@ -1,7 +1,8 @@
-"""Where the files of a task lie: a folder that its argument `data` names, else the one in OPERANT_DATA.
+"""Where the files of a task lie: in the places that its argument `data` names, else in those in OPERANT_DATA.
 
-The folder holds one folder per dataset, such as `gsm8k/train.jsonl`; the dataset's own folder may be named too.
-Operant ships no dataset and fetches none unasked.
+A place is a local folder, or an address on S3 or the hub (`addresses.py`); several are divided by commas and looked
+through in their order. A place holds one folder per dataset, such as `gsm8k/train.jsonl`; the dataset's own folder may
+be named too. Operant ships no dataset and fetches none unasked.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from operant.envs.text.addresses import is_address, local_copy
 from operant.errors import UsageError
 
 VARIABLE = "OPERANT_DATA"
@@ -22,36 +24,34 @@ Row = dict[str, Any]
 
 def find_file(task: str, folder: str, file: str, data: str | os.PathLike[str] | None) -> Path:
     """The file of a dataset; `UsageError` that says where to put it if it is not there."""
-    found = look_for(task, folder, file, data)
+    found = look_for(folder, file, data)
     if found is None:
         root = data or os.environ.get(VARIABLE)
         raise UsageError(
             f"{task}: there is no file {folder}/{file} in {root}"
             if root
             else f"{task}: nobody has said where its data lies",
-            remedy=f"put {folder}/{file} into a folder of datasets, then: export {VARIABLE}=FOLDER (or data: FOLDER)",
+            remedy=f"put {folder}/{file} into a folder of datasets, then: export {VARIABLE}=FOLDER (or data: FOLDER);"
+            f" s3://BUCKET/FOLDER and hf://datasets/OWNER/NAME are folders too",
         )
     return found
 
 
-def look_for(task: str, folder: str, file: str, data: str | os.PathLike[str] | None) -> Path | None:
+def look_for(folder: str, file: str, data: str | os.PathLike[str] | None) -> Path | None:
     """The file of a dataset, or None."""
-    root = os.fspath(data) if data is not None else os.environ.get(VARIABLE, "")
-    if not root:
+    named = os.fspath(data) if data is not None else os.environ.get(VARIABLE, "")
+    if not named:
         return None
-    local_only(task, root)
-    places = (Path(root) / folder / file, Path(root) / file)
-    return next((path for path in places if path.is_file()), None)
+    places = [named] if Path(named).is_dir() else [place.strip() for place in named.split(",")]
+    files = [f"{place.rstrip('/')}/{name}" for place in places if place for name in (f"{folder}/{file}", file)]
+    return next((found for found in map(file_at, files) if found is not None), None)
 
 
-def local_only(task: str, place: str) -> None:
-    """Refuse an address: data is read from local files."""
-    if "://" in place:
-        copy = f"aws s3 sync {place} data" if place.startswith("s3:") else "hf download --repo-type dataset NAME"
-        raise UsageError(
-            f"{task}: {place} is no local folder; datasets are read from local files",
-            remedy=f"{copy}    (then name that folder)",
-        )
+def file_at(place: str) -> Path | None:
+    """A local file, or a copy of the one at an address; None if there is none."""
+    if is_address(place):
+        return local_copy(place)
+    return Path(place) if Path(place).is_file() else None
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -69,7 +69,6 @@ def test_the_folder_may_be_in_the_environment(tmp_path: Path, monkeypatch: pytes
     [
         ({}, "nobody has said where its data lies"),
         ({"data": "/no/where"}, "there is no file gsm8k/test.jsonl in /no/where"),
-        ({"data": "s3://bucket/data"}, "s3://bucket/data is no local folder"),
     ],
 )
 def test_data_that_is_not_there(arguments: dict[str, Any], cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
