@@ -122,8 +122,3 @@ def _numbered(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
         return []
     folders = [Path(entry.path) for entry in entries if entry.is_dir()]
     return sorted(folders, key=lambda path: int(re.sub(r"\D", "", path.name)))
-
-
-def cache_folder(kind: str) -> Path:
-    """Where the user's cache keeps what can be had again, such as models and compiled programs."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "operant" / kind

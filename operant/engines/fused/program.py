@@ -22,9 +22,9 @@ from operant.engines.fused.devices import AXIS, SPLIT, WHOLE, place, split_over
 from operant.engines.fused.learner import Learner, Recorded, Report, State
 from operant.engines.fused.nets import Params
 from operant.errors import UsageError
-from operant.run.layout import cache_folder
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
+from operant.store.cache import cache_folder
 
 # Without it the CPU compiler joins a matrix product with what follows where no gradient is taken, and only there:
 # then the pass that judges a rollout and the first gradient step round differently, and PPO's first ratio is not 1.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from operant.errors import RunError, UsageError
-from operant.run.layout import cache_folder
+from operant.store.cache import cache_folder
 
 
 @dataclass(frozen=True)

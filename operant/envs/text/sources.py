@@ -1,6 +1,6 @@
 """Where the files of a task lie: in the places that its argument `data` names, else in those in OPERANT_DATA.
 
-A place is a local folder, or an address on S3 or the hub (`addresses.py`); several are divided by commas and looked
+A place is a local folder, or an address on S3 or the hub (`operant/store`); several are divided by commas and looked
 through in their order. A place holds one folder per dataset, such as `gsm8k/train.jsonl`; the dataset's own folder may
 be named too. Operant ships no dataset and fetches none unasked.
 """
@@ -14,8 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from operant.envs.text.addresses import is_address, local_copy
 from operant.errors import UsageError
+from operant.store.addresses import is_address, local_copy
 
 VARIABLE = "OPERANT_DATA"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import UsageError
-from operant.run.layout import cache_folder
+from operant.store.cache import cache_folder
 
 S3, HUB = "s3://", "hf://datasets/"
 ABSENT = ("404", "NoSuchKey", "NotFound")
