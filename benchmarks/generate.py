@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import torch
 
-from operant.engines.language.branches import worth_sharing
+from operant.engines.language.branches import follow_branches
 from operant.engines.language.completion import Prompt, Sampling
 from operant.engines.language.generate import TorchGenerator
 from operant.engines.language.logprobs import token_logprobs
@@ -72,7 +72,7 @@ def writing(policy: Policy, prompts: list[Prompt], group: int) -> dict[str, floa
 def learning(policy: Policy, samples: list[Sample]) -> dict[str, float]:
     """Seconds for log-probabilities and gradients of all samples."""
     model, start = policy.model, len(samples[0].prompt)
-    worth_sharing(model)
+    follow_branches(model)
     device = next(model.parameters()).device
     whole = torch.tensor([sample.prompt + sample.completion for sample in samples], device=device)
 

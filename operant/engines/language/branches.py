@@ -3,7 +3,7 @@
 All tokens of a pass stand in one line without padding, which is all that the linear layers of a model see. Only
 attention knows who belongs to whom: it lays the prompts out as rows of a rectangle and the completions as rows of
 another, lets prompts look at themselves and completions at their prompt and themselves, and puts the line together
-again. A model learns this way of looking once (`worth_sharing`), and each pass brings its own `Branches`.
+again. A model learns this way of looking once (`follow_branches`), and each pass brings its own `Branches`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _rectangle(lengths: Sequence[int], start: int) -> tuple[Tensor, int]:
     return torch.where(column < sizes[:, None], first[:, None] + column, -1).flatten(), width
 
 
-def worth_sharing(model: nn.Module) -> float | None:
+def follow_branches(model: nn.Module) -> float | None:
     """Teach a model to look along branches where a pass brings them, and say from which saving on they should be.
 
     None if the model is of a kind that cannot.

@@ -95,21 +95,30 @@ def _families(samples: Sequence[Sample], share_from: float | None, max_tokens: i
         by_prompt.setdefault(sample.prompt, []).append(number)
     families = []
     for prompt, numbers in by_prompt.items():
-        share = (
-            share_from is not None and _saving(len(prompt), [_fed(samples[number]) for number in numbers]) >= share_from
-        )
-        taken: list[int] = []
-        tokens = longest = 0
-        for number in numbers:
-            own = _fed(samples[number])
-            if taken and not (share and tokens + own <= max_tokens):
-                families.append(_Family(prompt, tuple(taken), len(prompt) + longest, tokens))
-                taken = []
-            if not taken:
-                tokens, longest = len(prompt), 0
-            taken, tokens, longest = [*taken, number], tokens + own, max(longest, own)
-        families.append(_Family(prompt, tuple(taken), len(prompt) + longest, tokens))
+        fed = [_fed(samples[number]) for number in numbers]
+        share = share_from is not None and _saving(len(prompt), fed) >= share_from
+        parts = _divided(numbers, fed, max_tokens - len(prompt)) if share else [[number] for number in numbers]
+        families += [_family(prompt, some, samples) for some in parts]
     return families
+
+
+def _divided(numbers: Sequence[int], fed: Sequence[int], room: int) -> list[list[int]]:
+    """Samples in parts that feed no more than `room` tokens, or are one sample."""
+    parts: list[list[int]] = []
+    used = 0
+    for number, own in zip(numbers, fed, strict=True):
+        if parts and used + own <= room:
+            parts[-1].append(number)
+            used += own
+        else:
+            parts.append([number])
+            used = own
+    return parts
+
+
+def _family(prompt: tuple[int, ...], numbers: Sequence[int], samples: Sequence[Sample]) -> _Family:
+    fed = [_fed(samples[number]) for number in numbers]
+    return _Family(prompt, tuple(numbers), len(prompt) + max(fed), len(prompt) + sum(fed))
 
 
 def _saving(prompt: int, fed: Sequence[int]) -> float:

@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from operant.engines.language.branches import worth_sharing
+from operant.engines.language.branches import follow_branches
 from operant.engines.language.logprobs import token_logprobs
 from operant.engines.language.pack import Batch
 from operant.engines.language.ranks import Ranks
@@ -31,7 +31,7 @@ class Scorer(nn.Module):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
-        self.share_from = worth_sharing(model)
+        self.share_from = follow_branches(model)
 
     def forward(self, batch: Batch, temperature: float, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities and entropies of the completion tokens, in the batch's order."""

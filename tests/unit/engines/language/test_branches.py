@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from operant.engines.language.branches import worth_sharing
+from operant.engines.language.branches import follow_branches
 from operant.engines.language.logprobs import token_logprobs
 from operant.engines.language.model import Policy, load_policy
 from operant.engines.language.pack import Sample, micro_batches
@@ -52,7 +52,7 @@ def test_sharing_changes_neither_scores_nor_gradients(kind: str, prompts: list[i
         policy = random_policy(kind, torch.float64)
     policy.model.train()
     samples = family(prompts, completions)
-    assert worth_sharing(policy.model) == 0.0
+    assert follow_branches(policy.model) == 0.0
     alone, wanted = scores_and_gradients(policy, samples, None)
     shared, gradients = scores_and_gradients(policy, samples, 0.0)
     # The models norm in float32, whatever their weights are.
@@ -65,7 +65,7 @@ def test_sharing_changes_neither_scores_nor_gradients(kind: str, prompts: list[i
 
 def test_a_model_that_cannot_is_told_apart() -> None:
     policy = random_policy("gpt2")
-    assert worth_sharing(policy.model) is None
+    assert follow_branches(policy.model) is None
     (batch,) = micro_batches(family([4], [3, 3]), 90, share_from=0.0)
     with pytest.raises(UsageError, match="cannot share a prompt"):
         token_logprobs(policy.model, batch)
@@ -77,7 +77,7 @@ def test_plain_rows_are_as_they_were(tmp_path) -> None:
     tokens = torch.tensor([[5, 6, 7, 8], [9, 10, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
     before = policy.model(tokens, attention_mask=mask).logits
-    worth_sharing(policy.model)
+    follow_branches(policy.model)
     assert torch.equal(policy.model(tokens, attention_mask=mask).logits, before)
     policy.model.save_pretrained(tmp_path)
     assert "branches" not in (tmp_path / "config.json").read_text()

@@ -39,6 +39,7 @@ def test_a_line_has_no_padding() -> None:
 
 def test_prompts_are_shared_where_that_saves_enough() -> None:
     assert lines(micro_batches(SAMPLES, 1000)) == []
+    assert lines(micro_batches([Sample(LONG, (3,)), Sample(LONG, (4,))], 1000)) == []
     (line,) = lines(micro_batches(SAMPLES, 1000, share_from=0.5))
     assert set(line.samples) == {0, 1, 2}
 
