@@ -35,7 +35,7 @@ from operant.spec.schema import Spec
 
 RUNS = Path("runs/suites")
 RESULTS = Path(__file__).parent / "results" / "suites"
-EPISODES, SAMPLED_SEED = 100, 2_000_000
+SAMPLED_SEED = 2_000_000
 
 
 def prepare(cell: Cell, frames: int, seeds: int, overrides: list[str], root: Path = RUNS) -> list[Run]:
@@ -78,10 +78,11 @@ def result(cell: Cell, runs: list[Run], window: int) -> dict[str, Any]:
 
 
 def sampled_score(run: Run) -> float:
-    """Mean return of the last policy when it draws its actions as in training."""
+    """Mean return of the last policy when it draws its actions as in training, over as many episodes as greedy."""
     newest = list_checkpoints(run.checkpoints)[-1]
-    engine = engine_of(Spec.model_validate(run.spec))
-    scores = [episode.score for episode in engine.evaluate(run, newest, EPISODES, SAMPLED_SEED, greedy=False)]
+    spec = Spec.model_validate(run.spec)
+    played = engine_of(spec).evaluate(run, newest, spec.meta.final_episodes, SAMPLED_SEED, greedy=False)
+    scores = [episode.score for episode in played]
     return sum(scores) / len(scores)
 
 
