@@ -120,13 +120,17 @@ def trl_side(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def our_side(options: argparse.Namespace) -> dict[str, Any]:
-    """Steps of Operant's engine, by parts."""
+    """Steps of Operant's engine, by parts, in the environment that its sessions are started with."""
+    from operant.launch.budget import library_environment
+
+    os.environ.update(library_environment(options.threads))
     prepare(options)
     from dataclasses import replace
 
     import torch
 
-    from operant.engines.language.build import build_lab, prepare_torch
+    from operant.engines.language.build import build_lab, let_recall, prepare_torch
+    from operant.engines.language.generate import TorchGenerator
     from operant.envs.text.letters import Copy
     from operant.run.progress import Progress
     from operant.run.seeding import Seeds
@@ -164,7 +168,8 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
         Copy.BARE_STOP = ()
         endless = replace(lab.policy, eos_ids=(-1,))
         lab.rounds.policy = endless
-        lab.rounds.generator = type(lab.rounds.generator)(endless, slots=4096)  # pyright: ignore[reportCallIssue]
+        lab.rounds.generator = TorchGenerator(endless, slots=4096)
+        let_recall(lab.rounds.generator, lab.learner)
         for _ in range(options.steps):
             begun = now(options)
             groups = lab.gather()

@@ -120,7 +120,7 @@ def session(
     until: Until = None,
 ) -> int:
     """Train one session in this process, or several as one program; `train` and `resume` start this."""
-    from operant.launch.budget import thread_environment
+    from operant.launch.budget import library_environment
     from operant.launch.orphan import exit_when_signalled, stop_with_parent
 
     exit_when_signalled()
@@ -131,7 +131,7 @@ def session(
 
     runs = [Run.open(run_dir) for run_dir in run_dirs]
     # Numerical libraries read these when they are loaded, which the engine does next.
-    os.environ.update(thread_environment(runs[0].threads))
+    os.environ.update(library_environment(runs[0].threads))
     from operant.engines import engine_of
     from operant.launch.prepare import reached
     from operant.spec.stored import stored

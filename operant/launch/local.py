@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 from operant.envs.cores import CORES_VARIABLE
-from operant.launch.budget import thread_environment
+from operant.launch.budget import library_environment
 from operant.launch.launcher import Resources, Ticket
 from operant.launch.orphan import PARENT_VARIABLE
 
@@ -62,7 +62,7 @@ def _environment(resources: Resources) -> dict[str, str]:
     """The parent's environment, with the job's threads and the process it must not outlive."""
     return {
         **os.environ,
-        **thread_environment(resources.threads),
+        **library_environment(resources.threads),
         CORES_VARIABLE: str(resources.cores),
         PARENT_VARIABLE: str(os.getpid()),
         "PYTHONUNBUFFERED": "1",

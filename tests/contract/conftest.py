@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from operant.launch.budget import thread_environment
+from operant.launch.budget import library_environment
 from operant.run.layout import EPISODES_FILE, METRICS_FILE
 from operant.run.progress import without_timing
 from operant.run.run import Run
@@ -21,7 +21,7 @@ from operant.spec.schema import Spec
 from tests.contract.warm import WarmProcess
 
 # The fork server inherits these; a session's own setting would come after its libraries were loaded.
-os.environ.update(thread_environment(1))
+os.environ.update(library_environment(1))
 # A case starts a dozen processes, which need not all compile the same program.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"operant-jax-{os.getuid()}"))
 

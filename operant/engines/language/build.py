@@ -20,6 +20,7 @@ from operant.engines.language.model import Policy, check_vocabulary, load_policy
 from operant.engines.language.pack import Sample
 from operant.engines.language.pulse import TRAINER
 from operant.engines.language.ranks import Ranks
+from operant.engines.language.recall import Recall, can_recall, listening
 from operant.engines.language.rollout import Group, Rounds
 from operant.engines.language.shard import Scorer, spread
 from operant.engines.language.tiny import TinySizes
@@ -86,7 +87,8 @@ class Lab:
         places = range(tracker.position, tracker.position + prompts)
         for place, problem in zip(places, problems, strict=True):
             self.witness.ledger.take(place, problem.id)
-        with self.witness.watch.pulse(TRAINER).busy("waiting for a round", self.rounds.lane):
+        waiting = self.witness.watch.pulse(TRAINER).busy("waiting for a round", self.rounds.lane)
+        with waiting, listening(self.learner.recall):
             groups = self.rounds.play(problems, sampling, places)
         tracker.position += prompts
         tracker.add_groups(groups)
@@ -146,7 +148,16 @@ def build_lab(
     with hire(spec, seeds, policy, course, witness) as crew:
         if checkpoint is not None:
             crew.rounds.generator.load({}, 0)
+        let_recall(crew.rounds.generator, learner)
         yield Lab(spec, seeds, policy, crew.rounds, course, learner, crew.pipeline)
+
+
+def let_recall(generator: Generator, learner: Learner) -> None:
+    """Let the learner use what the generator computes, where they have the same weights and it pays."""
+    from operant.engines.language.generate import TorchGenerator
+
+    if isinstance(generator, TorchGenerator) and learner.ranks.alone and can_recall(learner.policy.model):
+        generator.recall = learner.recall = Recall(learner.policy.model)
 
 
 def build_learner(spec: Spec, seeds: Seeds, policy: Policy) -> Learner:

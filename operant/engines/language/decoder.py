@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from operant.engines.language.recall import Kind, Recall
 from operant.engines.language.weights import LayerWeights, LeanWeights, lean_weights
 
 BLOCK = 32
@@ -21,10 +22,14 @@ BLOCK = 32
 
 @dataclass(frozen=True)
 class Prefilled:
-    """Prompts that were read: the next token's logits; keys and values [layers, 2, prompts, heads, length, width]."""
+    """Prompts that were read: the next token's logits; keys and values [layers, 2, prompts, heads, length, width].
+
+    `rows` [prompts, length] says where a `Recall` has their tokens, if it keeps them.
+    """
 
     cache: Tensor
     logits: Tensor
+    rows: Tensor | None = None
 
 
 class Decoder(ABC):
@@ -68,7 +73,10 @@ class Decoder(ABC):
 
 
 class LeanDecoder(Decoder):
-    """Llama, Qwen2, Qwen3 and their kin (final)."""
+    """Llama, Qwen2, Qwen3 and their kin (final).
+
+    With a `recall` it leaves there what the linear layers give; `where` [slots, length] has the rows of its cache.
+    """
 
     def __init__(self, model: nn.Module, slots: int, length: int) -> None:
         super().__init__(model, slots, length)
@@ -76,6 +84,8 @@ class LeanDecoder(Decoder):
         self.cos, self.sin = rotary_tables(self.weights, length)
         self.columns = torch.arange(length, device=self.cos.device)
         self.rows = torch.arange(slots, device=self.cos.device)
+        self.recall: Recall | None = None
+        self.where = torch.zeros((slots, length), dtype=torch.int64)
 
     def refresh(self) -> None:
         """Fuse the weights anew."""
@@ -85,6 +95,7 @@ class LeanDecoder(Decoder):
         """Read prompts with causal attention; what stands after a prompt's end is never looked at."""
         prompts, length = tokens.shape
         shape = self.weights.shape
+        kept_at = None if self.recall is None else self.recall.take(tokens.numel()).view(prompts, length)
         cos, sin = self.cos[:length].repeat(prompts, 1, 1), self.sin[:length].repeat(prompts, 1, 1)
         kept: list[Tensor] = []
 
@@ -99,13 +110,15 @@ class LeanDecoder(Decoder):
 
         hidden = self._layers(self.weights.embedding[tokens.flatten()], cos, sin, attend)
         last = hidden.view(prompts, length, -1)[torch.arange(prompts, device=tokens.device), lengths - 1]
-        return Prefilled(torch.stack(kept), last @ self.weights.head)
+        return Prefilled(torch.stack(kept), last @ self.weights.head, kept_at)
 
     def step(self, tokens: Tensor, positions: Tensor, columns: int) -> Tensor:
         """One token for each row."""
         rows = tokens.shape[0]
         shape = self.weights.shape
         at = self.rows[:rows]
+        if self.recall is not None:
+            self.where[at, positions] = self.recall.take(rows)
         hidden = functional.embedding(tokens, self.weights.embedding)
         seen = self.columns[:columns] <= positions[:, None]
         mask = torch.zeros(seen.shape, dtype=hidden.dtype, device=hidden.device).masked_fill_(~seen, float("-inf"))
@@ -124,21 +137,37 @@ class LeanDecoder(Decoder):
         cos, sin = self.cos[positions], self.sin[positions]
         return self._layers(hidden, cos, sin, attend) @ self.weights.head
 
+    def move(self, source: Tensor, target: Tensor) -> None:
+        """Copy rows over others, and where they are kept."""
+        super().move(source, target)
+        if self.recall is not None:
+            self.where[target] = self.where[source]
+
     def _layers(self, hidden: Tensor, cos: Tensor, sin: Tensor, attend) -> Tensor:
         """All layers and the last norm; `hidden` is [tokens, width]."""
         width, epsilon = hidden.shape[-1:], self.weights.shape.epsilon
         for index, layer in enumerate(self.weights.layers):
-            qkv = self._rotated(functional.rms_norm(hidden, width, layer.norm_in, epsilon), layer, cos, sin)
-            hidden = torch.addmm(hidden, attend(index, qkv), layer.out)
-            both = functional.rms_norm(hidden, width, layer.norm_mlp, epsilon) @ layer.gate_up
-            gate, up = both.chunk(2, -1)
-            hidden = torch.addmm(hidden, functional.silu(gate).mul_(up), layer.down)
+            qkv = self._rotated(functional.rms_norm(hidden, width, layer.norm_in, epsilon), index, layer, cos, sin)
+            hidden = self._added(hidden, attend(index, qkv), index, "out", layer.out)
+            gate, up = self._gate_up(functional.rms_norm(hidden, width, layer.norm_mlp, epsilon), index, layer)
+            hidden = self._added(hidden, functional.silu(gate).mul_(up), index, "down", layer.down)
         return functional.rms_norm(hidden, width, self.weights.norm, epsilon)
 
-    def _rotated(self, hidden: Tensor, layer: LayerWeights, cos: Tensor, sin: Tensor) -> Tensor:
+    def _added(self, hidden: Tensor, inputs: Tensor, layer: int, kind: Kind, weight: Tensor) -> Tensor:
+        """The hidden states with the product of `inputs` added."""
+        if self.recall is None:
+            return torch.addmm(hidden, inputs, weight)
+        return hidden + self.recall.product(layer, kind, inputs, weight)
+
+    def _gate_up(self, hidden: Tensor, index: int, layer: LayerWeights) -> tuple[Tensor, ...]:
+        if self.recall is None:
+            return (hidden @ layer.gate_up).chunk(2, -1)
+        return self.recall.product(index, "gate_up", hidden, layer.gate_up).chunk(2, -1)
+
+    def _rotated(self, hidden: Tensor, index: int, layer: LayerWeights, cos: Tensor, sin: Tensor) -> Tensor:
         """Queries, keys and values [tokens, heads, width]; the first two rotated, and normed if the model does so."""
         shape = self.weights.shape
-        flat = hidden @ layer.qkv if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, hidden, layer.qkv)
+        flat = self._unrotated(hidden, index, layer)
         qkv = flat.view(hidden.shape[0], -1, shape.head_width)
         turning = qkv[:, : shape.heads + shape.kv_heads]
         if layer.qk_norm is not None:
@@ -146,6 +175,12 @@ class LeanDecoder(Decoder):
         swapped = turning.roll(shape.head_width // 2, -1)
         turning.mul_(cos).addcmul_(swapped, sin)
         return qkv
+
+    def _unrotated(self, hidden: Tensor, index: int, layer: LayerWeights) -> Tensor:
+        """The same as the linear layer gives them, in memory that may be changed."""
+        if self.recall is not None:
+            return self.recall.product(index, "qkv", hidden, layer.qkv, layer.qkv_bias).clone()
+        return hidden @ layer.qkv if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, hidden, layer.qkv)
 
 
 def rotary_tables(weights: LeanWeights, length: int) -> tuple[Tensor, Tensor]:

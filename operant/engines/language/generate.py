@@ -14,6 +14,8 @@ import torch
 from operant.engines.language.completion import Completion, Listener, Prompt, Sampling
 from operant.engines.language.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
 from operant.engines.language.fallback import ModelDecoder
+from operant.engines.language.pack import Stretch
+from operant.engines.language.recall import Recall
 from operant.engines.language.sampling import chances, check_sampling, draw, prompt_key
 from operant.engines.language.slots import Slots, Stepper
 from operant.engines.language.stops import Stops
@@ -43,11 +45,19 @@ class TorchGenerator:
 
     `slots` completions are written side by side; one that ends makes room for the next. The host looks at them
     every `stride` tokens, and calls `beat` each time; what that raises ends the call. Without `graphs` nothing is
-    captured on a GPU, which a second thread that computes there would disturb.
+    captured on a GPU, which a second thread that computes there would disturb. A `recall` of the policy's model, while
+    it listens, keeps what is computed.
     """
 
     def __init__(
-        self, policy: Policy, *, slots: int | None = None, stride: int = 8, version: int = 0, graphs: bool = True
+        self,
+        policy: Policy,
+        *,
+        slots: int | None = None,
+        stride: int = 8,
+        version: int = 0,
+        graphs: bool = True,
+        recall: Recall | None = None,
     ) -> None:
         self.policy = policy
         self.device = next(policy.model.parameters()).device
@@ -57,6 +67,7 @@ class TorchGenerator:
         self.version = version
         self.halted = False
         self.graphs = graphs
+        self.recall = recall
         self.beat: Callable[[], object] = lambda: None
         self.ends = torch.tensor(policy.eos_ids, device=self.device)
         self._engine: tuple[Decoder, Stepper] | None = None
@@ -74,6 +85,8 @@ class TorchGenerator:
         self.policy.model.eval()
         try:
             decoder, stepper = self._ready(prompts, sampling)
+            if isinstance(decoder, LeanDecoder):
+                decoder.recall = self._opened(prompts, sampling)
             return _Batch(self, decoder, stepper, prompts, sampling, listener).run()
         finally:
             self.policy.model.train(training)
@@ -90,6 +103,12 @@ class TorchGenerator:
     def close(self) -> None:
         """Let the cache and the captured graphs go."""
         self._engine = None
+
+    def _opened(self, prompts: Sequence[Prompt], sampling: Sampling) -> Recall | None:
+        """The recall, if it wants to keep these and has the room, padding and a last step for nothing included."""
+        read = len(prompts) * max(len(prompt.tokens) for prompt in prompts)
+        written = sum(prompt.max_tokens + 1 for prompt in prompts) * sampling.n
+        return self.recall if self.recall is not None and self.recall.open(read + written) else None
 
     def _ready(self, prompts: Sequence[Prompt], sampling: Sampling) -> tuple[Decoder, Stepper]:
         """A decoder with room enough, its weights up to date."""
@@ -141,6 +160,7 @@ class _Batch:
     ) -> None:
         self.owner = owner
         self.decoder = decoder
+        self.recall = decoder.recall if isinstance(decoder, LeanDecoder) else None
         self.stepper = stepper
         self.slots = stepper.slots
         self.prompts = prompts
@@ -236,8 +256,17 @@ class _Batch:
                 version=self.owner.version,
             )
             self.done[job.prompt][job.index] = completion
+            self._note(job, row, completion)
             if self.listener is not None:
                 self.listener.done(job.prompt, job.index, completion)
+
+    def _note(self, job: _Job, row: int, completion: Completion) -> None:
+        """Let the recall know where a completion is."""
+        if self.recall is not None and isinstance(self.decoder, LeanDecoder):
+            prompt = self.prompts[job.prompt].tokens
+            stretch = Stretch(prompt, completion.tokens)
+            rows = self.decoder.where[row, len(prompt) : len(prompt) + stretch.read]
+            self.recall.note(stretch, rows.clone())
 
     def _refill(self, free: list[int]) -> None:
         """New completions take the free rows; where too few wait, the last rows move into the gaps."""
@@ -297,6 +326,9 @@ class _Batch:
             lengths = torch.tensor([len(line) for line in lines], device=self.owner.device)
             read = self.decoder.prefill(torch.tensor(padded, device=self.owner.device), lengths)
             self.read |= {kind: (read, at) for at, kind in enumerate(batch)}
+            if self.recall is not None and read.rows is not None:
+                for line, rows in zip(lines, read.rows, strict=True):
+                    self.recall.note(Stretch(line), rows[: len(line)])
 
     def _forget(self, begun: list[int]) -> None:
         """Let go of prompts whose completions have all begun."""

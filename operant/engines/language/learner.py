@@ -24,6 +24,7 @@ from operant.engines.language.model import Policy
 from operant.engines.language.optimise import Optimiser
 from operant.engines.language.pack import Batch, Sample, micro_batches
 from operant.engines.language.ranks import Ranks, together
+from operant.engines.language.recall import Recall
 from operant.engines.language.rollout import Group
 from operant.engines.language.settings import loss_settings
 from operant.engines.language.shard import Scorer, frozen_copy, spread, whole
@@ -79,7 +80,7 @@ class Learner:
     """Trains a policy's weights by one of the family's losses (final); `beat` is called with every pass.
 
     Among several processes each trains its slice of `policy`; after every change `written` has the whole weights, with
-    which completions are written. Alone, the two are one.
+    which completions are written. Alone, the two are one. A `recall` has what the generator computed.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Learner:
         self.device = self.optimiser.weights[0].device
         self.reference: Scorer | None = None
         self.teacher: Scorer | None = None
+        self.recall: Recall | None = None
         self.beat: Callable[[], object] = lambda: None
 
     @together
@@ -147,26 +149,33 @@ class Learner:
         size = settings.step_size
         steps = [self._step(list(chain(*answers[at : at + size]))) for at in range(0, len(answers), size)]
         several = len(steps) * settings.training_epoch > 1
-        self._prepare([piece for step in steps for piece in step.pieces], several)
+        self._prepare([piece for step in steps for piece in step.pieces], several, update)
         sums: defaultdict[str, float] = defaultdict(float)
         norms: list[float] = []
         for epoch in range(settings.training_epoch):
             for index in self.seeds.rng("minibatches", update, epoch).permutation(len(steps)):
-                self._gradients(steps[index], loss_settings(settings, at.frames), sums)
+                self._gradients(steps[index], loss_settings(settings, at.frames), update, sums)
                 if gold:
                     sums["sft"] += self._imitate(gold, settings.sft_coef)
                 norms.append(self.optimiser.step(update + len(norms), share))
+                self._outdate()
         self._publish()
         return Report(len(norms), self._means(self.ranks.total(sums), norms))
 
     @torch.no_grad()
     def _publish(self) -> None:
         """Bring the weights to whoever writes completions with them."""
+        self._outdate()
         if self.written is self.policy:
             return
         own = dict(self.written.model.named_parameters())
         for name, weight in self.optimiser.named.items():
             own[name].copy_(whole(weight))
+
+    def _outdate(self) -> None:
+        """Weights have changed: what was computed with them before counts no more."""
+        if self.recall is not None:
+            self.recall.forget()
 
     def _imitate(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
         """Add the gradients of the mean negative log-probability of given completions; returns this process's share."""
@@ -178,11 +187,11 @@ class Learner:
             summed += float(loss.detach())
         return summed
 
-    def _gradients(self, step: Step, loss: LossSettings, sums: defaultdict[str, float]) -> None:
+    def _gradients(self, step: Step, loss: LossSettings, update: int, sums: defaultdict[str, float]) -> None:
         """Add the gradients of all micro-batches of a minibatch."""
         found: list[dict[str, Tensor]] = []
         for piece in step.pieces:
-            logprobs, entropies = self.scorer(piece.batch, self.settings.temperature, bool(loss.entropy_coef))
+            logprobs, entropies, watched = self._scored(piece.batch, update, bool(loss.entropy_coef))
             tokens = Tokens(
                 logprobs=logprobs,
                 old=logprobs.detach() if piece.old is None else piece.old,
@@ -192,6 +201,7 @@ class Learner:
                 reference=piece.reference,
                 teacher=piece.teacher,
                 entropies=entropies,
+                watched=watched,
             )
             share = policy_loss(tokens, loss, step.whole)
             (share.value * piece.weight).backward()
@@ -201,14 +211,22 @@ class Learner:
         for key in found[0]:
             sums[key] += float(torch.stack([each[key] for each in found]).sum())
 
+    def _scored(self, batch: Batch, update: int, entropy: bool = False) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The policy's log-probabilities and entropies, and which of the tokens were computed anew (None: all)."""
+        found = None if self.recall is None else self.recall.find(batch, update)
+        if self.recall is None or found is None:
+            return *self.scorer(batch, self.settings.temperature, entropy), None
+        with self.recall.serving(found):
+            return *self.scorer(batch, self.settings.temperature, entropy), torch.isin(batch.owner, found.watched)
+
     @torch.no_grad()
-    def _prepare(self, pieces: Sequence[Piece], several: bool) -> None:
+    def _prepare(self, pieces: Sequence[Piece], several: bool, update: int) -> None:
         """Log-probabilities before the first step: of the policy where more steps follow, and of fixed models."""
         temperature = self.settings.temperature
         for piece in pieces:
             self.beat()
             if several:
-                piece.old = self.scorer(piece.batch, temperature)[0]
+                piece.old = self._scored(piece.batch, update)[0]
             if self.reference is not None:
                 piece.reference = self.reference(piece.batch, temperature)[0]
             if self.teacher is not None:
@@ -240,7 +258,7 @@ class Learner:
             "loss/policy": sums["loss"] / tokens,
             **means,
             **({"loss/sft": sums["sft"] / len(norms)} if "sft" in sums else {}),
-            "mismatch/kl": sums["mismatch_kl"] / tokens,
+            "mismatch/kl": sums["mismatch_kl"] / max(sums["watched"], 1),
             "optim/grad_norm": sum(norms) / len(norms),
             "optim/lr": self.optimiser.rate,
         }

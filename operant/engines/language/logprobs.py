@@ -72,6 +72,8 @@ def check_head(inner: Any, head: nn.Module) -> None:
 class _HeadScores(torch.autograd.Function):
     """Hidden states and the head's weights to log-probabilities and entropies, a few rows at a time.
 
+    What was computed for the one is computed again for the other, unless all rows fit in at once.
+
     With z the scaled logits and p their softmax: d log p(a) / dz = 1[a] - p, and dH / dz = -p (log p + H).
     """
 
@@ -79,22 +81,24 @@ class _HeadScores(torch.autograd.Function):
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, scale: float, rows: int, entropy: bool):
         logprobs = torch.empty(targets.shape, dtype=_wide(hidden), device=hidden.device)
         entropies = torch.zeros_like(logprobs)
+        logs = None
         for at in _pieces(len(targets), rows):
             logs = _log_softmax(hidden[at], weight, scale)
             logprobs[at] = logs.gather(1, targets[at, None])[:, 0]
             if entropy:
                 entropies[at] = -(logs.exp() * logs).sum(-1)
-        ctx.save_for_backward(hidden, weight, targets, entropies)
+        kept = logs if len(targets) <= rows and any(ctx.needs_input_grad) else None
+        ctx.save_for_backward(hidden, weight, targets, entropies, kept)
         ctx.scale, ctx.rows, ctx.entropy = scale, rows, entropy
         return logprobs, entropies
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor):
-        hidden, weight, targets, entropies = ctx.saved_tensors
+        hidden, weight, targets, entropies, kept = ctx.saved_tensors
         d_hidden = torch.empty_like(hidden)
         d_weight = torch.zeros(weight.shape, dtype=_wide(weight), device=weight.device)
         for at in _pieces(len(targets), ctx.rows):
-            logs = _log_softmax(hidden[at], weight, ctx.scale)
+            logs = _log_softmax(hidden[at], weight, ctx.scale) if kept is None else kept
             chances = logs.exp()
             d_logits = chances * -grads[0][at, None]
             d_logits.scatter_add_(1, targets[at, None], grads[0][at, None])

@@ -59,6 +59,7 @@ class Tokens:
     """The completion tokens of a micro-batch, one sequence after another; `owner` numbers their sequences.
 
     Every sequence is whole. `old` and `generator` carry no gradient; `advantages` has one number for each token.
+    Generator and trainer are compared by the tokens that are `watched`, all of them by default.
     """
 
     logprobs: Tensor
@@ -69,6 +70,7 @@ class Tokens:
     reference: Tensor | None = None
     teacher: Tensor | None = None
     entropies: Tensor | None = None
+    watched: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -188,8 +190,10 @@ def metrics(tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor) ->
     """Sums over tokens: ratio, KL to the old and to the generator's model (k3), clipped and masked tokens, entropy."""
     with torch.no_grad():
         drift = tokens.logprobs - tokens.generator
+        drift = drift if tokens.watched is None else drift[tokens.watched]
         found = {
             "tokens": torch.ones_like(kept).sum(),
+            "watched": torch.ones_like(drift).sum(),
             "ratio": log_ratio.exp().sum(),
             "kl": divergence(tokens.old, tokens.logprobs, "k3").sum(),
             "mismatch_kl": (drift.exp() - drift - 1).sum(),

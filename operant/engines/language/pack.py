@@ -34,13 +34,26 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A part of a line: a prompt, or where `completion` is not None, what is read of one that goes on from it."""
+
+    prompt: tuple[int, ...]
+    completion: tuple[int, ...] | None = None
+
+    @property
+    def read(self) -> int:
+        """How many tokens of it are read: the last one of a completion predicts nothing."""
+        return len(self.prompt) if self.completion is None else len(self.completion) - 1
+
+
+@dataclass(frozen=True)
 class Batch:
     """Tokens for one pass of the model.
 
     `tokens` and `positions` are [rows, length]: plain causal rows, or with `branches` one row that holds prompts and
-    the completions that share them. The T tokens to learn from stand one sample after the other in the order of
-    `samples`, the samples' numbers in the list that was given: `at` says which flat place of the rows predicts
-    each of them, `targets` which token it is, and `owner` to which sample it belongs.
+    the completions that share them, stretch by stretch as in `line`. The T tokens to learn from stand one sample after
+    the other in the order of `samples`, the samples' numbers in the list that was given: `at` says which flat place of
+    the rows predicts each of them, `targets` which token it is, and `owner` to which sample it belongs.
     """
 
     samples: tuple[int, ...]
@@ -50,6 +63,7 @@ class Batch:
     at: Tensor
     targets: Tensor
     owner: Tensor
+    line: tuple[Stretch, ...] = ()
 
     @property
     def padded_tokens(self) -> int:
@@ -161,8 +175,23 @@ def _line(families: list[_Family], samples: Sequence[Sample]) -> Batch:
         predictors.append([ends[parent], *range(len(tokens), len(tokens) + len(written))])
         tokens += written
         positions += range(prompts[parent], prompts[parent] + len(written))
-    branches = lay_out(prompts, fed, parents)
-    return _batch(numbers, samples, predictors, _integers([tokens]), _integers([positions]), branches)
+    whole = _batch(
+        numbers,
+        samples,
+        predictors,
+        _integers([tokens]),
+        _integers([positions]),
+        lay_out(prompts, fed, parents),
+    )
+    return replace(whole, line=_stretches(families, samples))
+
+
+def _stretches(families: list[_Family], samples: Sequence[Sample]) -> tuple[Stretch, ...]:
+    written = [(family.prompt, number) for family in families for number in family.samples]
+    return (
+        *(Stretch(family.prompt) for family in families),
+        *(Stretch(prompt, samples[number].completion) for prompt, number in written),
+    )
 
 
 def _rows(families: list[_Family], samples: Sequence[Sample], pad_id: int) -> Batch:

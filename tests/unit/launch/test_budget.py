@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from operant.launch import budget
-from operant.launch.budget import Budget, share, thread_environment, usable_cores
+from operant.launch.budget import Budget, library_environment, share, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,12 @@ def test_no_control_group_means_no_quota(tmp_path: Path) -> None:
 
 
 def test_every_numerical_library_is_told() -> None:
-    told = thread_environment(3)
-    assert set(told.values()) == {"3"}
-    assert {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} <= set(told)
+    told = library_environment(3)
+    assert {told[name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")} == {"3"}
+
+
+def test_memory_stays_in_the_process_unless_a_user_has_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MIMALLOC_PURGE_DELAY", raising=False)
+    assert library_environment(1)["MIMALLOC_PURGE_DELAY"] == "-1"
+    monkeypatch.setenv("MIMALLOC_PURGE_DELAY", "10")
+    assert library_environment(1)["MIMALLOC_PURGE_DELAY"] == "10"

@@ -46,9 +46,9 @@ def test_the_first_of_several_minibatches_compares_with_itself():
         steps: list[float] = []
         gradients = lab.learner._gradients
 
-        def watched(pieces: Any, loss: Any, sums: Any) -> None:
+        def watched(pieces: Any, loss: Any, update: int, sums: Any) -> None:
             before = sums["kl"]
-            gradients(pieces, loss, sums)
+            gradients(pieces, loss, update, sums)
             steps.append(sums["kl"] - before)
 
         lab.learner._gradients = watched  # pyright: ignore[reportAttributeAccessIssue]
