@@ -81,7 +81,7 @@ def operant(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess
     return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ["mazes:Corridor-v0", "pack.mazes.Corridor"])
+@pytest.mark.parametrize("name", ["mazes:Corridor-v0", pytest.param("pack.mazes.Corridor", marks=pytest.mark.slow)])
 def test_trains_and_evaluates_without_a_change_to_the_package(folder: Path, name: str):
     trained = operant(folder, name, "train", "own.yaml", "--json")
     assert trained.returncode == 0, trained.stderr

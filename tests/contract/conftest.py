@@ -505,6 +505,7 @@ SLOW = (
     "ppo-sil-continuous",
     "dqn-atari",
     "ppo-atari",
+    "ppo-box2d",
     "ppo-box2d-continuous",
     "a2c-continuous-normalised",
     "reinforce-continuous-normalised",
@@ -530,8 +531,15 @@ SLOW = (
     "dapo-divergence",
     "grpo-turns",
 )
-# Stopping by itself and going on is less than being killed, so that one case of each engine tells of a break in it.
-STOPPED = ("dqn", "ppo-fused", "grpo")
+# Who is killed, resumed and still the same run can be stopped, and gives the same bytes for the same seed: these are
+# tried by themselves with one case of each engine, and with the others among the slow ones.
+IMPLIED = (
+    "test_stopped_once",
+    "test_stopping_at_a_rung",
+    "test_the_same_seed_gives",
+    "test_another_seed_takes",
+)
+TRIED = ("dqn", "ppo-fused", "grpo")
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {
     "box2d": "Box2D",
@@ -550,10 +558,10 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What stops by itself is tried with one case of each engine, and with the others among the slow ones."""
+    """Mark what another test implies as slow, but for one case of each engine."""
     for item in items:
         _, _, name = item.name.rstrip("]").partition("[")
-        if item.name.startswith(("test_stopped_once", "test_stopping_at_a_rung")) and name not in STOPPED:
+        if item.name.startswith(IMPLIED) and name not in TRIED:
             item.add_marker(pytest.mark.slow)
 
 

@@ -141,6 +141,7 @@ LEARNERS = {
     "dqn-normed": {"algorithm": DQN, "net": NORMED},
     "sac-normed-continuous": {"algorithm": SAC, "net": NORMED},
 }
+PLAIN = ("ppo", "ppo-continuous", "dqn", "a2c", "reinforce", "sarsa")
 
 
 def train(learner: str, probe: str, seed: int) -> Learner:
@@ -183,9 +184,8 @@ def has_values(learner: str) -> bool:
 
 
 def marks(learner: str, probe: str) -> list[pytest.MarkDecorator]:
-    """Convolutions and normalised layers take up to half a minute a problem: the hardest one runs with every change."""
-    costly = learner.endswith("pixels") or learner.startswith("crossq") or "normed" in learner
-    return [pytest.mark.slow] if costly and probe != "both" else []
+    """With every change the plain learners solve all problems, and the others the hardest, in up to half a minute."""
+    return [] if learner in PLAIN or probe == "both" else [pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ class Learner:
         settings, update, share = self.settings, at.updates, at.frames / budget
         answers = lessons_of(groups, settings)
         if not answers:
+            self._outdate()
             return Report()
         size = settings.step_size
         steps = [self._step(list(chain(*answers[at : at + size]))) for at in range(0, len(answers), size)]
@@ -173,7 +174,7 @@ class Learner:
             own[name].copy_(whole(weight))
 
     def _outdate(self) -> None:
-        """Weights have changed: what was computed with them before counts no more."""
+        """Let go of what was computed for a round that is over, or with weights that have changed."""
         if self.recall is not None:
             self.recall.forget()
 

@@ -12,7 +12,7 @@ are compared.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -140,7 +140,7 @@ class Recall:
         return sorted({(update * size + number) % count for number in range(size)})
 
 
-def listening(recall: Recall | None) -> Any:
+def listening(recall: Recall | None) -> AbstractContextManager[None]:
     """A context in which what is computed is kept, where there is a place for it."""
     return nullcontext() if recall is None else recall.listen()
 
