@@ -172,11 +172,18 @@ def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Vis
 
 
 def _click_node(page: Any, place: int) -> None:
-    """The `place`-th node of the tree, in its own order: n0, n1, n4, n5, n2, ..."""
+    """The `place`-th node of the tree, in its own order: n0, n1, n4, n5, n2, ...
+
+    The chart hears a click only on a node that it has seen the mouse over, so that its label must show first.
+    """
     point = page.locator(".js-plotly-plot .scatterlayer .trace").nth(2).locator(".points path").nth(place)
     point.wait_for(timeout=EFFECT_MILLISECONDS)
     box = point.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(0, 0)
+    page.mouse.move(x, y, steps=3)
+    page.locator(".hoverlayer .hovertext").first.wait_for(timeout=EFFECT_MILLISECONDS)
+    page.mouse.click(x, y)
 
 
 def test_two_ticked_rows_are_compared(visitor: Visitor) -> None:

@@ -259,7 +259,7 @@ class Learner:
             "loss/policy": sums["loss"] / tokens,
             **means,
             **({"loss/sft": sums["sft"] / len(norms)} if "sft" in sums else {}),
-            "mismatch/kl": sums["mismatch_kl"] / max(sums["watched"], 1),
+            "mismatch/kl": sums["mismatch_kl"] / tokens,
             "optim/grad_norm": sum(norms) / len(norms),
             "optim/lr": self.optimiser.rate,
         }

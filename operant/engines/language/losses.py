@@ -193,10 +193,9 @@ def metrics(tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor) ->
         drift = drift if tokens.watched is None else drift[tokens.watched]
         found = {
             "tokens": torch.ones_like(kept).sum(),
-            "watched": torch.ones_like(drift).sum(),
             "ratio": log_ratio.exp().sum(),
             "kl": divergence(tokens.old, tokens.logprobs, "k3").sum(),
-            "mismatch_kl": (drift.exp() - drift - 1).sum(),
+            "mismatch_kl": (drift.exp() - drift - 1).mean() * len(kept),
             "clipped": clipped.sum(),
             "masked": (1 - kept).sum(),
         }
