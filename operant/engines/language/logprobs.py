@@ -72,7 +72,7 @@ def check_head(inner: Any, head: nn.Module) -> None:
 class _HeadScores(torch.autograd.Function):
     """Hidden states and the head's weights to log-probabilities and entropies, a few rows at a time.
 
-    What was computed for the one is computed again for the other, unless all rows fit in at once.
+    The backward pass computes the logits again, unless all rows fit in at once.
 
     With z the scaled logits and p their softmax: d log p(a) / dz = 1[a] - p, and dH / dz = -p (log p + H).
     """

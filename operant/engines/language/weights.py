@@ -56,7 +56,7 @@ class LeanWeights:
     def refresh(self) -> None:
         """Copy anew what was fused or merged; the rest is the model's own memory."""
         for copy, modules, kind in self._copies:
-            copy.copy_(torch.cat([_plain(module, kind) for module in modules]))
+            torch.cat([_plain(module, kind) for module in modules], out=copy)
 
 
 def supports(model: nn.Module) -> bool:
