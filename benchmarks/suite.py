@@ -1,7 +1,7 @@
 """Runs a suite of the published table and stores what it gave, greedy and sampled, with intervals.
 
     python -m benchmarks.suite classic                 # every cell, 4 seeds, the published budgets
-    python -m benchmarks.suite box2d --cells ppo_lunar --jobs 16
+    python -m benchmarks.suite box2d --cells ppo_lunar 'a2c*' --jobs 16
     python -m benchmarks.suite mujoco --frames 500000  # a reduced budget, and said so in the results
 
 Each cell is an ordinary run under `runs/suites`, so a stopped suite goes on where it was, and every
@@ -16,6 +16,7 @@ import argparse
 import json
 import platform
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,15 @@ from operant.spec.schema import Spec
 RUNS = Path("runs/suites")
 RESULTS = Path(__file__).parent / "results" / "suites"
 SAMPLED_SEED = 2_000_000
+
+
+def select(suite: str, patterns: list[str]) -> list[Cell]:
+    """The suite's cells whose names match; a pattern that matches none is a mistake."""
+    names = [cell.name for cell in SUITES[suite]]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise SystemExit(f"no cell {pattern} in {suite}; there are {', '.join(names)}")
+    return [cell for cell in SUITES[suite] if any(fnmatchcase(cell.name, pattern) for pattern in patterns)]
 
 
 def prepare(cell: Cell, frames: int, seeds: int, overrides: list[str], root: Path = RUNS) -> list[Run]:
@@ -119,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the chosen cells side by side, and store each that finished."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--cells", nargs="*", metavar="SPEC", help="only these (default: all)")
+    parser.add_argument("--cells", nargs="+", metavar="PATTERN", default=["*"], help="only these (default: all)")
     parser.add_argument("--frames", type=int, help="budget per seed (default: as published)")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=usable_cores(), help="sessions at once (default: one per core)")
@@ -127,9 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, help="where results go (default: those of the table)")
     parser.add_argument("-s", dest="overrides", action="append", default=[], metavar="PATH=VALUE")
     chosen = parser.parse_args(arguments)
-    cells = [cell for cell in SUITES[chosen.suite] if not chosen.cells or cell.name in chosen.cells]
-    if unknown := set(chosen.cells or []) - {cell.name for cell in cells}:
-        parser.error(f"no cell {', '.join(sorted(unknown))} in {chosen.suite}")
+    cells = select(chosen.suite, chosen.cells)
     runs = [
         (cell, prepare(cell, chosen.frames or cell.frames, chosen.seeds, chosen.overrides, chosen.runs))
         for cell in cells

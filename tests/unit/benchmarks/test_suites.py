@@ -68,6 +68,13 @@ def test_the_training_measure_averages_over_the_last_frames_however_many_rows_th
     assert training_return(session, 750) == pytest.approx((300 + 1000) / 2)
 
 
+def test_cells_are_named_or_matched_in_the_suites_order():
+    chosen = suite.select("box2d", ["ppo_lunar", "*dqn*"])
+    assert [cell.name for cell in chosen] == ["dqn_lunar", "ddqn_per_lunar", "ppo_lunar"]
+    with pytest.raises(SystemExit, match="no cell ppo_mars in box2d; there are dqn_lunar, "):
+        suite.select("box2d", ["ppo*", "ppo_mars"])
+
+
 def test_a_suite_trains_stores_and_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Measurements on a GPU machine that has no network; what it lacks comes along as files.
+#   benchmarks/h200.sh packages ARCHIVE        unpack wheels, and offer those that the machine lacks on PYTHONPATH
+#   benchmarks/h200.sh model GGUF_PARTS...     put a model's parts together and write a Hugging Face folder
+#   benchmarks/h200.sh versus                  GRPO's tokens per second beside TRL
+#   benchmarks/h200.sh learn [operant train arguments]
+#   benchmarks/h200.sh cells SECONDS OUT       the published cells of classic control and Box2D, as far as time goes;
+#                                              again: go on, and in the end write OUT/cells.tgz
+#   benchmarks/h200.sh pong SECONDS OUT        PPO on Pong: frames per second and a learning curve
+set -euo pipefail
+MODEL=${MODEL:-/tmp/smollm2}
+PACKAGES=${PACKAGES:-/tmp/packages}
+export PYTHONPATH="$PWD:$PACKAGES" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1
+
+packages() {
+    mkdir -p "$PACKAGES.all" "$PACKAGES"
+    tar xJf "$1" -C "$PACKAGES.all"
+    PYTHONPATH="" python3 - "$PACKAGES.all" "$PACKAGES" <<'PYTHON'
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+unpacked, offered = map(Path, sys.argv[1:])
+for entry in unpacked.iterdir():
+    metadata = entry.name.endswith((".dist-info", ".libs"))
+    if metadata or find_spec(entry.stem) is None:
+        (offered / entry.name).symlink_to(entry)
+        print(entry.name, end=" ")
+PYTHON
+}
+
+model() {
+    mkdir -p "$MODEL.gguf"
+    cat "$@" > "$MODEL.gguf/model.gguf"
+    python3 -c "
+from pathlib import Path
+from operant.engines.language.model import load_policy, write_folder
+write_folder(load_policy('$MODEL.gguf/model.gguf', dtype='bfloat16'), Path('$MODEL'))"
+}
+
+cells() {
+    local tries finished
+    tries=$(mktemp)
+    cat > "$tries" <<'JSON'
+{"box2d": ["box2d", "--cells", "*dqn*", "a2c*", "ppo*", "--jobs", "7"],
+ "classic": ["classic", "--cells", "reinforce*", "sarsa*", "*dqn*", "a2c*", "ppo*", "--jobs", "9"]}
+JSON
+    finished=$(mktemp -d)
+    python3 -m benchmarks.variants "$tries" --out "$finished" --seconds "$1"
+    tar czf "$2/cells.tgz" -C "$finished" .
+}
+
+case ${1:-} in
+packages | model | cells) "$@" ;;
+versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
+learn) python3 -m operant train grpo_smollm2_largest -s agent.model.source="$MODEL" -s meta.device=cuda "${@:2}" ;;
+pong) python3 -m benchmarks.pong --spec ppo_atari_lam85 --frames 2500000 --seconds "$2" --out "$3" ;;
+*) sed -n '2,9p' "$0" && exit 2 ;;
+esac
