@@ -21,11 +21,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 unpacked, offered = map(Path, sys.argv[1:])
-for entry in unpacked.iterdir():
-    metadata = entry.name.endswith((".dist-info", ".libs"))
-    if metadata or find_spec(entry.stem) is None:
-        (offered / entry.name).symlink_to(entry)
-        print(entry.name, end=" ")
+for metadata in unpacked.glob("*.dist-info"):
+    files = [line.split(",")[0] for line in (metadata / "RECORD").read_text().splitlines()]
+    entries = {file.split("/")[0] for file in files if (unpacked / file.split("/")[0]).exists()}
+    modules = [entry.removesuffix(".py") for entry in entries if entry.removesuffix(".py").isidentifier()]
+    if any(find_spec(module) is None for module in modules):
+        for entry in entries:
+            (offered / entry).unlink(missing_ok=True)
+            (offered / entry).symlink_to(unpacked / entry)
+        print(metadata.stem, end=" ")
 PYTHON
 }
 
