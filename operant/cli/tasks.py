@@ -222,6 +222,8 @@ def _tell(reports: list[Report]) -> None:
                 say(f"  {ident}: {what} was judged {said}")
             if len(failures) > SHOWN_FAILURES:
                 say(f"  ... and {len(failures) - SHOWN_FAILURES} more")
+        if twice := report.right_after_all:
+            say(f"  {report.task}: not counted, since right after all: another problem's answer to {', '.join(twice)}")
         if report.shared:
             say(f"  {report.task}: {plural(len(report.shared), 'question')} in both splits, such as {report.shared[0]}")
 

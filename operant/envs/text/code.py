@@ -63,6 +63,13 @@ def judge(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
         return failed(died.cause)
 
 
+def runs_through(program: str, tests: Checks) -> bool:
+    """Whether a program passes its tests when it is simply run with them. Its exit code tells, so its author must."""
+    source = "\n".join([tests.prelude, program, *tests.tests])
+    with open_sandbox(limits=LIMITS) as sandbox:
+        return sandbox.run([sandbox.python, "-I", "-c", source], seconds=SECONDS).code == 0
+
+
 def refereed(running: Running, program: str, tests: Checks, seconds: float) -> Verdict:
     """The referee's verdict, or that time was over before it had one."""
     job = encoded((program, list(tests.names), tests.prelude, list(tests.tests)), lambda _: 0)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
-from operant.envs.text.code import Checks, judge
+from operant.envs.text.code import Checks, judge, runs_through
 from operant.envs.text.code_extract import completed_program
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -40,18 +40,24 @@ class HumanEval(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Right if the completed function passes the problem's check."""
-        if not completion.strip():
-            return UNPARSED
-        row = problem.answer
-        return judge(completed_program(row["prompt"], row["entry_point"], completion), checks_of(row))
+        return judge(program_of(problem, completion), checks_of(problem.answer)) if completion.strip() else UNPARSED
 
     def gold(self, problem: Problem) -> str:
         """The authors' solution, which goes on where the prompt ends."""
         return problem.answer["canonical_solution"]
 
+    def right_after_all(self, problem: Problem, answer: str) -> bool:
+        """Some solutions may pass the check of more than their own problem."""
+        return runs_through(program_of(problem, answer), checks_of(problem.answer))
+
     def _problem(self, row: Row) -> Problem:
         number = row["task_id"].rpartition("/")[2]
         return Problem(id=f"{self.name}/eval/{number}", task=self.name, prompt=row["prompt"], answer=row, stop=STOP)
+
+
+def program_of(problem: Problem, completion: str) -> str:
+    """The function that the prompt begins, completed."""
+    return completed_program(problem.answer["prompt"], problem.answer["entry_point"], completion)
 
 
 def checks_of(row: Row) -> Checks:

@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
-from operant.envs.text.code import Checks, judge
+from operant.envs.text.code import Checks, judge, runs_through
 from operant.envs.text.code_extract import BEGIN, DONE, whole_program
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -58,6 +58,10 @@ class Mbpp(Task):
         del rng
         (*_, ours), (*_, theirs) = problem.answer["checks"]["names"], other.answer["checks"]["names"]
         return None if ours == theirs else f"{self.gold(other)}\n{ours} = {theirs}\n"
+
+    def right_after_all(self, problem: Problem, answer: str) -> bool:
+        """Some problems are asked twice in other words, and some solutions pass the tests of more than their own."""
+        return runs_through(answer, Checks(**problem.answer["checks"]))
 
     def _problem(self, row: Row) -> Problem:
         split = next(name for name, ids in SPLITS.items() if row["task_id"] in ids)

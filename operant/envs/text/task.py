@@ -99,3 +99,8 @@ class Task(ABC):
         """An answer that must not be judged right: another problem's gold answer, unless that is right here too."""
         del rng
         return None if other.answer == problem.answer else self.gold(other)
+
+    def right_after_all(self, problem: Problem, answer: str) -> bool:
+        """Whether an answer that was drawn as `wrong` is right all the same, told by other means than `verify`."""
+        del problem, answer
+        return False

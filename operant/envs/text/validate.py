@@ -32,6 +32,7 @@ class Report:
     gold_failures: list[tuple[str, Verdict]] = field(default_factory=list)
     wrong_failures: list[tuple[str, Verdict]] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
+    right_after_all: list[str] = field(default_factory=list)
 
     @property
     def sound(self) -> bool:
@@ -52,11 +53,7 @@ def validate(task: Task, verifiers: Verifiers, wrong: int = WRONG_ANSWERS, seed:
     for (problem, _), verdict in zip(golds, verifiers.judge_all(golds), strict=True):
         if verdict.score != 1.0:
             report.gold_failures.append((problem.id, verdict))
-    wrongs = _wrong_answers(task, problems, wrong, Random(seed))
-    report.wrong = len(wrongs)
-    for (problem, _), verdict in zip(wrongs, verifiers.judge_all(wrongs), strict=True):
-        if verdict.score != 0.0:
-            report.wrong_failures.append((problem.id, verdict))
+    _judge_wrong_answers(task, verifiers, problems, wrong, Random(seed), report)
     report.seconds = time.monotonic() - began
     return report
 
@@ -74,6 +71,25 @@ def _shared(splits: dict[str, Sequence[Problem]]) -> list[str]:
     """Problems for evaluation whose question is also asked in training."""
     asked = {problem.prompt for problem in islice(splits.get("train", ()), MOST_GOLD)}
     return [problem.id for problem in splits["eval"] if problem.prompt in asked]
+
+
+def _judge_wrong_answers(
+    task: Task, verifiers: Verifiers, problems: Sequence[Problem], count: int, rng: Random, report: Report
+) -> None:
+    """Judge wrong answers; for one that is right after all another one is drawn."""
+    for _ in range(MOST_TRIES):
+        drawn = _wrong_answers(task, problems, count, rng)
+        count = 0
+        for (problem, answer), verdict in zip(drawn, verifiers.judge_all(drawn), strict=True):
+            if verdict.score != 0.0 and task.right_after_all(problem, answer):
+                report.right_after_all.append(problem.id)
+                count += 1
+                continue
+            report.wrong += 1
+            if verdict.score != 0.0:
+                report.wrong_failures.append((problem.id, verdict))
+        if not count:
+            break
 
 
 def _wrong_answers(task: Task, problems: Sequence[Problem], count: int, rng: Random) -> list[tuple[Problem, str]]:

@@ -15,7 +15,9 @@ from operant.envs.text import code
 from operant.envs.text.code import Checks, judge
 from operant.envs.text.humaneval import HumanEval
 from operant.envs.text.mbpp import Mbpp
-from operant.envs.text.task import Problem, Task, Verdict
+from operant.envs.text.pool import Verifiers
+from operant.envs.text.task import RIGHT, Problem, Task, Verdict
+from operant.envs.text.validate import validate
 from operant.errors import UsageError
 
 pytestmark = pytest.mark.skipif(bool(bubblewrap.trouble()), reason=f"no sandbox: {bubblewrap.trouble()}")
@@ -77,6 +79,38 @@ def test_the_prompt_shows_the_task_and_its_tests_and_begins_the_answer(small: Mb
 def test_verdicts(small: Mbpp, completion: str, outcome: str) -> None:
     verdict = small.verify(small.problems("train")[0], completion)
     assert (verdict.outcome, verdict.score) == (outcome, float(outcome == "right"))
+
+
+class Near(Mbpp):
+    """Judged in this very process."""
+
+    QUICK = True
+
+
+class Gullible(Near):
+    """Takes any program for right."""
+
+    def verify(self, problem: Problem, completion: str) -> Verdict:
+        return RIGHT
+
+
+@pytest.mark.parametrize("kind", [Near, Gullible])
+def test_a_solution_that_fits_two_problems_is_not_held_against_the_judge(kind: type[Mbpp], tmp_path: Path) -> None:
+    (tmp_path / "mbpp").mkdir()
+    solutions = {"double": "2 * x", "twice": "x + x", "negative": "-x"}
+    rows = [
+        {**ROW, "task_id": 601 + at, "text": f"Give the {name}.", "code": f"def {name}(x):\n  return {value}",
+         "test_list": [f"assert {name}({x}) == {-x if name == 'negative' else 2 * x}" for x in (2, 3)]}
+        for at, (name, value) in enumerate(solutions.items())
+    ]  # fmt: skip
+    (tmp_path / "mbpp" / "mbpp.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    task = kind(str(tmp_path))
+    with Verifiers([task], 1) as verifiers:
+        report = validate(task, verifiers, wrong=10)
+    assert set(report.right_after_all) == {"mbpp/train/601", "mbpp/train/602"}
+    assert report.wrong == 10
+    assert len(report.wrong_failures) == (10 if kind is Gullible else 0)
+    assert report.sound == (kind is Near)
 
 
 def test_missing_data_says_where_to_put_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
