@@ -44,7 +44,10 @@ def timed(train: Callable[[], Any]) -> dict[str, float]:
 
 
 def run_operant(name: str, seed: int) -> dict[str, Any]:
-    """Train and evaluate with Operant, in a real run directory."""
+    """Train and evaluate with Operant, in a real run directory and the environment that its sessions have."""
+    from operant.launch.budget import library_environment
+
+    os.environ.update(library_environment(int(THREADS)))
     from benchmarks.matched import CELLS, OPERANT
     from operant.engines import engine_of
     from operant.engines.deep.learners import build_learner, prepare_torch
