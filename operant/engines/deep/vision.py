@@ -13,12 +13,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from operant.engines.deep.convolution import PRODUCTS_PAY, Convolution
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, initialise
 from operant.engines.deep.pixels import Image, feature_map, image_of
 from operant.spec.nets import ImpalaSpec, NatureCnnSpec, Net
 
-BLOCK = 64
-"""Images that pass the convolutions together on a CPU: more would leave its caches before the gradient returns."""
+BLOCK = 256 if PRODUCTS_PAY else 64
+"""Images that pass the convolutions together on a CPU: more would leave its caches before the gradient returns.
+Matrix products keep what they need there by themselves."""
 
 
 class Pixels(nn.Module):
@@ -34,7 +36,7 @@ class Pixels(nn.Module):
         return channels_last(ordered).to(torch.float32)
 
 
-class FirstConvolution(nn.Conv2d):
+class FirstConvolution(Convolution):
     """A convolution of bytes as if they were in [0, 1]: its few weights are scaled rather than all the pixels."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -117,7 +119,7 @@ def image_layers(spec: Net, shape: tuple[int, ...]) -> tuple[nn.Sequential, int]
 def _nature(spec: NatureCnnSpec, channels: int) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for outputs, kernel, stride in spec.conv:
-        kind = nn.Conv2d if layers else FirstConvolution
+        kind = Convolution if layers else FirstConvolution
         layers += [convolution(spec, channels, outputs, kernel, stride, kind=kind), in_place(spec)]
         channels = outputs
     return layers
@@ -132,7 +134,7 @@ def _impala(spec: ImpalaSpec, channels: int) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for stage in spec.channels:
         outputs = stage * spec.width
-        kind = nn.Conv2d if layers else FirstConvolution
+        kind = Convolution if layers else FirstConvolution
         layers += [
             convolution(spec, channels, outputs, kernel=3, padding=1, kind=kind),
             nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
@@ -150,8 +152,8 @@ def convolution(
     kernel: int,
     stride: int = 1,
     padding: int = 0,
-    kind: type[nn.Conv2d] = nn.Conv2d,
-) -> nn.Conv2d:
+    kind: type[Convolution] = Convolution,
+) -> Convolution:
     """A convolution initialised as the spec says, with its weights' channels last in memory."""
     layer = kind(inputs, outputs, kernel, stride, padding)
     initialise(spec, layer, HIDDEN_GAIN)
