@@ -68,7 +68,7 @@ def table(summary: dict[str, dict[str, Any]]) -> str:
     """The result in words; the ratio is that of Operant to each peer, in CPU time and by the clock."""
     lines = [
         f"{'cell':17}{'library':10}{'steps/CPU-s':>12}{'ratio':>7}{'steps/s':>9}{'ratio':>7}{'bar':>5}"
-        f"{'greedy return':>26}{'sampled return':>26}"
+        f"{'greedy return':>34}{'sampled return':>34}"
     ]
     for cell, by_library in summary.items():
         ours = by_library["operant"]
@@ -78,7 +78,7 @@ def table(summary: dict[str, dict[str, Any]]) -> str:
             lines.append(
                 f"{cell:17}{library:10}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
                 f"{found['steps_per_second']:9,.0f}{by_clock:7.2f}{bar:>5}"
-                f"{_interval(found['greedy']):>26}{_interval(found['sampled']):>26}"
+                f"{_interval(found['greedy']):>34}{_interval(found['sampled']):>34}"
             )
     return "\n".join(lines)
 
