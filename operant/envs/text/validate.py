@@ -81,7 +81,7 @@ def _judge_wrong_answers(
         drawn = _wrong_answers(task, problems, count, rng)
         count = 0
         for (problem, answer), verdict in zip(drawn, verifiers.judge_all(drawn), strict=True):
-            if verdict.score != 0.0 and task.right_after_all(problem, answer):
+            if verdict.score == 1.0 and task.right_after_all(problem, answer):
                 report.right_after_all.append(problem.id)
                 count += 1
                 continue
