@@ -86,8 +86,8 @@ def _install(packages: tuple[str, ...], folder: Path) -> None:
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder), *packages]
     if importlib.util.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "install", *options]
-    elif shutil.which("uv"):
-        command = ["uv", "pip", "install", "--python", sys.executable, *options]
+    elif uv := os.environ.get("UV") or shutil.which("uv"):  # `uv run` names itself there, and need not be on the path
+        command = [uv, "pip", "install", "--python", sys.executable, *options]
     else:
         raise UsageError("neither pip nor uv is here to fetch packages with", remedy="python -m ensurepip")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
