@@ -1,9 +1,9 @@
 """Convolutions as matrix products, for processors on which torch's own are slow to take gradients of.
 
-torch hands convolutions to oneDNN, which has no kernels for the gradients on Arm processors without scalable vectors:
-they reach a third of what a matrix product does there. Gathering the patches that a kernel sees, and scattering
-their gradients, costs far less than that loses. Patches are kept until the gradient is taken: 0.7 MB for each image
-that the Nature network sees. Channels lie last in memory, as everywhere in `vision`.
+On an Arm processor the gradients of torch's convolutions reach a third to a half of the rate of a matrix product.
+Gathering the patches that a kernel sees, and scattering their gradients, costs less than that loses. Patches are kept
+until the gradient is taken: 0.7 MB for each image that the Nature network sees. Channels lie last in memory, as
+everywhere in `vision`.
 """
 
 from __future__ import annotations

@@ -53,10 +53,15 @@ def test_the_result_may_be_overwritten_where_it_lies() -> None:
     assert layer.weight.grad is not None
 
 
-def test_no_gradient_is_taken_of_images_that_need_none() -> None:
-    layer, images = Convolution(4, 8, 3), torch.randn(2, 4, 6, 6)
+@pytest.mark.parametrize("needed", [False, True])
+def test_a_gradient_is_taken_only_of_images_that_need_one(monkeypatch: pytest.MonkeyPatch, needed: bool) -> None:
+    scattered: list[torch.Size] = []
+    scatter = convolution.scatter
+    monkeypatch.setattr(convolution, "scatter", lambda *given: (scattered.append(given[1]), scatter(*given))[1])
+    layer, images = Convolution(4, 8, 3), torch.randn(2, 4, 6, 6, requires_grad=needed)
     layer(images).sum().backward()
-    assert images.grad is None
+    assert scattered == ([images.shape] if needed else [])
+    assert (images.grad is not None) == needed
 
 
 def test_mixed_precision_is_left_to_the_library() -> None:
