@@ -7,6 +7,7 @@
 #   benchmarks/h200.sh cells SECONDS OUT       the published cells of classic control and Box2D, as far as time goes;
 #                                              again: go on, and in the end write OUT/cells.tgz
 #   benchmarks/h200.sh pong SECONDS OUT        PPO on Pong: frames per second and a learning curve
+#   benchmarks/h200.sh returns SECONDS OUT     returns beside SB3's on the CPU cores, 16 seeds, as far as time goes
 set -euo pipefail
 MODEL=${MODEL:-/tmp/smollm2}
 PACKAGES=${PACKAGES:-/tmp/packages}
@@ -54,10 +55,15 @@ JSON
     tar czf "$2/cells.tgz" -C "$finished" .
 }
 
+returns() {
+    timeout "$1" python3 -m benchmarks.returns_sb3 --cells ppo-cartpole dqn-cartpole dqn-cartpole-tuned sac-pendulum ppo-halfcheetah \
+        --seeds "${SEEDS:-16}" --jobs "$(nproc)" --out "$2/returns_sb3.jsonl" || [ $? = 124 ]
+}
+
 case ${1:-} in
-packages | model | cells) "$@" ;;
+packages | model | cells | returns) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
 learn) python3 -m operant train grpo_smollm2_largest -s agent.model.source="$MODEL" -s meta.device=cuda "${@:2}" ;;
 pong) python3 -m benchmarks.pong --spec ppo_atari_lam85 --frames 2500000 --seconds "$2" --out "$3" ;;
-*) sed -n '2,9p' "$0" && exit 2 ;;
+*) sed -n '2,10p' "$0" && exit 2 ;;
 esac

@@ -1,36 +1,47 @@
 """The cells of the peer comparison, and the settings that each library is given, in its own words.
 
 They are CleanRL's, the common ground of published comparisons, but for value clipping: SB3 and
-CleanRL mean different losses by it, so no library clips here. All use Huber for DQN. Tianshou
-cannot be matched in all: its learning rate stays constant and its DQN explores at a fixed rate.
+CleanRL mean different losses by it, so no library clips here. All use Huber for DQN, which learns
+nothing with CleanRL's other settings; those that SB3's own zoo of tuned agents publishes are a cell
+of their own. Tianshou cannot be matched in all: its learning rate stays constant and its DQN
+explores at a fixed rate.
 """
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One algorithm on one problem; `bar` is the ratio to the fastest peer that is aimed at."""
+    """One algorithm on one problem; `bar` is the ratio to the fastest peer that is aimed at.
+
+    A rate is steady after `steps` already; returns are told apart after `learning_steps`.
+    """
 
     algorithm: str
     env: str
     envs: int
     steps: int
+    learning_steps: int
     episodes: int
     bar: float
     peers: tuple[str, ...]
 
 
 CELLS = {
-    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 50, 2.0, ("sb3", "tianshou")),
-    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50, 1.5, ("sb3", "tianshou")),
-    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 20, 1.3, ("sb3", "tianshou")),
-    "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 10, 2.0, ("sb3",)),
-    "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 1, 1.5, ("sb3",)),
+    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, ("sb3", "tianshou")),
+    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3", "tianshou")),
+    "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3",)),
+    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "tianshou")),
+    "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 102_400, 10, 2.0, ("sb3",)),
+    "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 8_192, 1, 1.5, ("sb3",)),
 }
+
+# The share of a run over which DQN explores less and less.
+EXPLORATION = {"dqn-cartpole": 0.5, "dqn-cartpole-tuned": 0.16}
 
 OPERANT: dict[str, dict[str, Any]] = {
     "ppo-cartpole": {
@@ -55,7 +66,7 @@ OPERANT: dict[str, dict[str, Any]] = {
                 "training_start": 10_000,
                 "training_frequency": 10,
                 "target_update": 500,
-                "epsilon": {"start": 1.0, "end": 0.05, "frames": CELLS["dqn-cartpole"].steps // 2},
+                "epsilon": {"start": 1.0, "end": 0.05},
                 "loss": "huber",
             },
             "memory": {"name": "replay", "batch_size": 128, "max_size": 10_000},
@@ -64,6 +75,27 @@ OPERANT: dict[str, dict[str, Any]] = {
                 "activation": "relu",
                 "init": "torch",
                 "optimizer": {"lr": 2.5e-4, "eps": 1e-8, "clip_grad_norm": 10.0},
+            },
+        },
+    },
+    "dqn-cartpole-tuned": {
+        "agent": {
+            "algorithm": {
+                "name": "dqn",
+                "double": False,
+                "training_start": 1024,
+                "training_frequency": 256,
+                "training_iter": 128,
+                "target_update": 256,
+                "epsilon": {"start": 1.0, "end": 0.04},
+                "loss": "huber",
+            },
+            "memory": {"name": "replay", "batch_size": 64, "max_size": 100_000},
+            "net": {
+                "hidden": [256, 256],
+                "activation": "relu",
+                "init": "torch",
+                "optimizer": {"lr": 2.3e-3, "eps": 1e-8, "clip_grad_norm": 10.0},
             },
         },
     },
@@ -112,6 +144,14 @@ OPERANT: dict[str, dict[str, Any]] = {
 }
 
 
+def operant_settings(name: str, steps: int) -> dict[str, Any]:
+    """A cell's settings for a run of this length."""
+    settings = copy.deepcopy(OPERANT[name])
+    if name in EXPLORATION:
+        settings["agent"]["algorithm"]["epsilon"]["frames"] = int(EXPLORATION[name] * steps)
+    return settings
+
+
 def linear_to_zero(start: float) -> Any:
     """SB3's form of a learning rate that falls to zero over the run."""
     return lambda left: left * start
@@ -134,9 +174,21 @@ SB3: dict[str, dict[str, Any]] = {
         "train_freq": 10,
         "gradient_steps": 1,
         "target_update_interval": 500,
-        "exploration_fraction": 0.5,
+        "exploration_fraction": EXPLORATION["dqn-cartpole"],
         "exploration_final_eps": 0.05,
         "policy_kwargs": {"net_arch": [120, 84]},
+    },
+    "dqn-cartpole-tuned": {
+        "learning_rate": 2.3e-3,
+        "buffer_size": 100_000,
+        "learning_starts": 1000,
+        "batch_size": 64,
+        "train_freq": 256,
+        "gradient_steps": 128,
+        "target_update_interval": 10,
+        "exploration_fraction": EXPLORATION["dqn-cartpole-tuned"],
+        "exploration_final_eps": 0.04,
+        "policy_kwargs": {"net_arch": [256, 256]},
     },
     "sac-pendulum": {"learning_starts": 1000, "learning_rate": 1e-3, "batch_size": 256},
     "ppo-halfcheetah": {

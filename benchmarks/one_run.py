@@ -5,6 +5,9 @@ Operant it does cover metric rows, episode records and checkpoints on disk; the 
 them. The random play that every Operant run begins with, the zero of its scores, and the two greedy
 episodes that it ends with are no training either: each is played once more, alone, and its time is
 taken off. Tianshou plays one test episode before and one after training within it.
+
+Every library is then judged on the very same episodes, which begin from seeds of their own: where an
+episode begins can matter more to its return than who plays it.
 """
 
 from __future__ import annotations
@@ -43,12 +46,12 @@ def timed(train: Callable[[], Any]) -> dict[str, float]:
     return {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
 
 
-def run_operant(name: str, seed: int) -> dict[str, Any]:
+def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
     """Train and evaluate with Operant, in a real run directory and the environment that its sessions have."""
     from operant.launch.budget import library_environment
 
     os.environ.update(library_environment(int(THREADS)))
-    from benchmarks.matched import CELLS, OPERANT
+    from benchmarks.matched import CELLS, operant_settings
     from operant.engines import engine_of
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
@@ -57,8 +60,8 @@ def run_operant(name: str, seed: int) -> dict[str, Any]:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-    cell, settings, threads = CELLS[name], OPERANT[name], int(THREADS)
-    env = {"name": cell.env, "num_envs": cell.envs, "max_frame": cell.steps, **settings.get("env", {})}
+    cell, settings, threads = CELLS[name], operant_settings(name, steps), int(THREADS)
+    env = {"name": cell.env, "num_envs": cell.envs, "max_frame": steps, **settings.get("env", {})}
     meta = {"eval_frequency": 10**9, "eval_episodes": 1, "final_episodes": 1}
     spec = Spec.model_validate({"name": name, "meta": meta, "env": env, "agent": settings["agent"]})
     with tempfile.TemporaryDirectory() as folder:
@@ -81,12 +84,12 @@ def run_operant(name: str, seed: int) -> dict[str, Any]:
     return {"steps": learner.tracker.frames, **clock, **returns}
 
 
-def run_sb3(name: str, seed: int) -> dict[str, Any]:
+def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
     """Train and evaluate with Stable-Baselines3, through its public interface."""
+    import gymnasium as gym
     import torch
     from stable_baselines3 import DQN, PPO, SAC
     from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.vec_env import VecNormalize
 
     from benchmarks.matched import CELLS, OPERANT, SB3
@@ -99,15 +102,28 @@ def run_sb3(name: str, seed: int) -> dict[str, Any]:
     algorithm = {"ppo": PPO, "dqn": DQN, "sac": SAC}[cell.algorithm]
     policy = "CnnPolicy" if cell.env.startswith("ALE/") else "MlpPolicy"
     model = algorithm(policy, env, seed=seed, device="cpu", **SB3[name])
-    clock = timed(lambda: model.learn(cell.steps))
-    returns = {}
-    for kind, greedy in KINDS:
-        fresh = make_vec_env(_sb3_env(cell.env), n_envs=1, seed=EVALUATION_SEED)
-        if isinstance(env, VecNormalize):
-            fresh = VecNormalize(fresh, training=False, norm_reward=False)
-            fresh.obs_rms = env.obs_rms
-        returns[kind], _ = evaluate_policy(model, fresh, cell.episodes, deterministic=greedy)
+    clock = timed(lambda: model.learn(steps))
+
+    def act(seen: Any, greedy: bool) -> Any:
+        seen = env.normalize_obs(seen) if isinstance(env, VecNormalize) else seen
+        return model.predict(seen, deterministic=greedy)[0]
+
+    made = _sb3_env(cell.env)
+    world = gym.make(made) if isinstance(made, str) else made()
+    returns = {kind: peer_return(world, lambda seen, g=greedy: act(seen, g), cell.episodes) for kind, greedy in KINDS}
     return {"steps": model.num_timesteps, **clock, **returns}
+
+
+def peer_return(world: Any, act: Callable[[Any], Any], episodes: int) -> float:
+    """Mean return over the episodes that Operant is judged on too, which begin from `EVALUATION_SEED` on."""
+    returns = []
+    for k in range(episodes):
+        seen, over, total = world.reset(seed=EVALUATION_SEED + k)[0], False, 0.0
+        while not over:
+            seen, reward, terminated, truncated, _ = world.step(act(seen))
+            total, over = total + float(reward), terminated or truncated
+        returns.append(total)
+    return _mean(returns)
 
 
 def _sb3_env(name: str) -> str | Callable[[], Any]:
@@ -122,7 +138,7 @@ def _sb3_env(name: str) -> str | Callable[[], Any]:
     return lambda: FrameStackObservation(AtariPreprocessing(gym.make(name, frameskip=1)), 4)
 
 
-def run_tianshou(name: str, seed: int) -> dict[str, Any]:
+def run_tianshou(name: str, seed: int, steps: int) -> dict[str, Any]:
     """Train and evaluate with Tianshou 2, through its high-level interface."""
     import logging
 
@@ -132,7 +148,7 @@ def run_tianshou(name: str, seed: int) -> dict[str, Any]:
 
     torch.set_num_threads(int(THREADS))
     os.chdir(tempfile.mkdtemp())
-    experiment = _tianshou_experiment(name, seed)
+    experiment = _tianshou_experiment(name, seed, steps)
     logging.disable(logging.INFO)
     build, built = experiment.create_experiment_world, []
 
@@ -148,10 +164,10 @@ def run_tianshou(name: str, seed: int) -> dict[str, Any]:
     clock = {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
     policy, cell = world.algorithm.policy, CELLS[name]
     returns = {kind: _tianshou_return(policy, cell.env, cell.episodes, greedy) for kind, greedy in KINDS}
-    return {"steps": cell.steps, **clock, **returns}
+    return {"steps": steps, **clock, **returns}
 
 
-def _tianshou_experiment(name: str, seed: int) -> Any:
+def _tianshou_experiment(name: str, seed: int, steps: int) -> Any:
     """The experiment of a cell, built but not started."""
     from tianshou.highlevel import config, env, experiment
     from tianshou.highlevel.params import algorithm_params, alpha
@@ -162,7 +178,7 @@ def _tianshou_experiment(name: str, seed: int) -> Any:
     training, params = dict(settings["training"]), dict(settings["params"])
     kind = config.OnPolicyTrainingConfig if cell.algorithm == "ppo" else config.OffPolicyTrainingConfig
     training |= {"num_training_envs": cell.envs, "max_epochs": 1, "num_test_envs": 1, "test_step_num_episodes": 1}
-    training["epoch_num_steps"] = cell.steps - training.get("start_timesteps", 0)
+    training["epoch_num_steps"] = steps - training.get("start_timesteps", 0)
     factory = env.EnvFactoryRegistered(task=cell.env, venv_type=env.VectorEnvType.DUMMY)
     quiet = experiment.ExperimentConfig(
         seed=seed, device="cpu", persistence_enabled=False, watch=False, log_file_enabled=False
@@ -194,14 +210,7 @@ def _tianshou_return(policy: Any, env: str, episodes: int, greedy: bool) -> floa
         policy.set_eps_inference(0.0 if greedy else policy.eps_training)
     else:
         policy.deterministic_eval = greedy
-    world, returns = gym.make(env), []
-    for k in range(episodes):
-        seen, over, total = world.reset(seed=EVALUATION_SEED + k)[0], False, 0.0
-        while not over:
-            seen, reward, terminated, truncated, _ = world.step(policy.compute_action(seen))
-            total, over = total + float(reward), terminated or truncated
-        returns.append(total)
-    return _mean(returns)
+    return peer_return(gym.make(env), policy.compute_action, episodes)
 
 
 def _mean(values: list[float]) -> float:
@@ -219,9 +228,10 @@ def main() -> None:
     parser.add_argument("library", choices=list(RUNNERS))
     parser.add_argument("cell", choices=list(CELLS))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, help="how long it trains, unless as long as the cell says")
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
-    measured = RUNNERS[asked.library](asked.cell, asked.seed)
+    measured = RUNNERS[asked.library](asked.cell, asked.seed, asked.steps or CELLS[asked.cell].steps)
     print(json.dumps({"library": asked.library, "cell": asked.cell, "seed": asked.seed, **measured}))
 
 

@@ -34,9 +34,10 @@ def libraries(cell: str) -> list[str]:
     return ["operant", *(peer for peer in CELLS[cell].peers if find_spec(PACKAGES[peer]))]
 
 
-def measure(library: str, cell: str, seed: int, threads: int) -> dict[str, Any]:
-    """One training run in a fresh process."""
+def measure(library: str, cell: str, seed: int, threads: int, steps: int | None = None) -> dict[str, Any]:
+    """One training run in a fresh process, as long as the cell says unless `steps` are given."""
     argv = [sys.executable, "-m", "benchmarks.one_run", library, cell, "--seed", str(seed)]
+    argv += [] if steps is None else ["--steps", str(steps)]
     environment = {**os.environ, "BENCHMARK_THREADS": str(threads)}
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env=environment)
     if done.returncode:
@@ -67,7 +68,7 @@ def summarise_all(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def table(summary: dict[str, dict[str, Any]]) -> str:
     """The result in words; the ratio is that of Operant to each peer, in CPU time and by the clock."""
     lines = [
-        f"{'cell':17}{'library':10}{'steps/CPU-s':>12}{'ratio':>7}{'steps/s':>9}{'ratio':>7}{'bar':>5}"
+        f"{'cell':19}{'library':10}{'steps/CPU-s':>12}{'ratio':>7}{'steps/s':>9}{'ratio':>7}{'bar':>5}"
         f"{'greedy return':>34}{'sampled return':>34}"
     ]
     for cell, by_library in summary.items():
@@ -76,7 +77,7 @@ def table(summary: dict[str, dict[str, Any]]) -> str:
             of_cpu, by_clock = (ours[key] / found[key] for key in ("steps_per_cpu_second", "steps_per_second"))
             bar = f"{CELLS[cell].bar:.1f}" if library == "operant" else ""
             lines.append(
-                f"{cell:17}{library:10}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
+                f"{cell:19}{library:10}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
                 f"{found['steps_per_second']:9,.0f}{by_clock:7.2f}{bar:>5}"
                 f"{_interval(found['greedy']):>34}{_interval(found['sampled']):>34}"
             )
