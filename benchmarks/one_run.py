@@ -4,10 +4,8 @@ The clock covers training only: not imports, not construction, not the evaluatio
 Operant it does cover metric rows, episode records and checkpoints on disk; the peers write none of
 them. The random play that every Operant run begins with, the zero of its scores, and the two greedy
 episodes that it ends with are no training either: each is played once more, alone, and its time is
-taken off. Tianshou plays one test episode before and one after training within it.
-
-Every library is then judged on the very same episodes, which begin from seeds of their own: where an
-episode begins can matter more to its return than who plays it.
+taken off. Tianshou plays one test episode before and one after training within it. All are then judged
+on the same episodes.
 """
 
 from __future__ import annotations
@@ -23,14 +21,14 @@ import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+from benchmarks.same_episodes import FIRST_SEED, KINDS, peer_return
 
 THREADS = os.environ.get("BENCHMARK_THREADS", "1")
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = THREADS
-
-EVALUATION_SEED = 1_000_000
-KINDS = (("greedy", True), ("sampled", False))
 
 
 def cpu_seconds() -> float:
@@ -76,8 +74,8 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
             clock = {key: seconds - random_play[key] - 2 * greedy_play[key] for key, seconds in whole.items()}
         newest = list_checkpoints(run.checkpoints)[-1]
         returns = {
-            kind: _mean(
-                [e.score or 0.0 for e in engine_of(spec).evaluate(run, newest, cell.episodes, EVALUATION_SEED, greedy)]
+            kind: fmean(
+                [e.score or 0.0 for e in engine_of(spec).evaluate(run, newest, cell.episodes, FIRST_SEED, greedy)]
             )
             for kind, greedy in KINDS
         }
@@ -112,18 +110,6 @@ def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
     world = gym.make(made) if isinstance(made, str) else made()
     returns = {kind: peer_return(world, lambda seen, g=greedy: act(seen, g), cell.episodes) for kind, greedy in KINDS}
     return {"steps": model.num_timesteps, **clock, **returns}
-
-
-def peer_return(world: Any, act: Callable[[Any], Any], episodes: int) -> float:
-    """Mean return over the episodes that Operant is judged on too, which begin from `EVALUATION_SEED` on."""
-    returns = []
-    for k in range(episodes):
-        seen, over, total = world.reset(seed=EVALUATION_SEED + k)[0], False, 0.0
-        while not over:
-            seen, reward, terminated, truncated, _ = world.step(act(seen))
-            total, over = total + float(reward), terminated or truncated
-        returns.append(total)
-    return _mean(returns)
 
 
 def _sb3_env(name: str) -> str | Callable[[], Any]:
@@ -211,10 +197,6 @@ def _tianshou_return(policy: Any, env: str, episodes: int, greedy: bool) -> floa
     else:
         policy.deterministic_eval = greedy
     return peer_return(gym.make(env), policy.compute_action, episodes)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
 
 
 RUNNERS = {"operant": run_operant, "sb3": run_sb3, "tianshou": run_tianshou}
