@@ -1,10 +1,10 @@
 """The cells of the peer comparison, and the settings that each library is given, in its own words.
 
 They are CleanRL's, the common ground of published comparisons, but for value clipping: SB3 and
-CleanRL mean different losses by it, so no library clips here. All use Huber for DQN, which learns
-nothing with CleanRL's other settings; those that SB3's own zoo of tuned agents publishes are a cell
-of their own. Tianshou cannot be matched in all: its learning rate stays constant and its DQN
-explores at a fixed rate.
+CleanRL mean different losses by it, so no library clips here. All use Huber's loss for DQN, the only
+one that SB3 has; it learns little with these settings in either library, so those that SB3's own zoo
+of tuned agents publishes are a cell of their own. Tianshou cannot be matched in all: its learning
+rate stays constant and its DQN explores at a fixed rate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """One algorithm on one problem; `bar` is the ratio to the fastest peer that is aimed at.
+    """One algorithm on one problem; `bar` is the ratio to the fastest peer that is aimed at, if any is.
 
     A rate is steady after `steps` already; returns are told apart after `learning_steps`.
     """
@@ -27,14 +27,14 @@ class Cell:
     steps: int
     learning_steps: int
     episodes: int
-    bar: float
+    bar: float | None
     peers: tuple[str, ...]
 
 
 CELLS = {
     "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, ("sb3", "tianshou")),
     "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3", "tianshou")),
-    "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3",)),
+    "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, None, ("sb3",)),
     "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "tianshou")),
     "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 102_400, 10, 2.0, ("sb3",)),
     "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 8_192, 1, 1.5, ("sb3",)),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +44,29 @@ def missing(cells: list[str], seeds: int, ended: list[dict[str, Any]]) -> list[K
     return [run for run in wanted if run not in done]
 
 
-def verdict(rows: list[dict[str, Any]], cell: str, kind: str) -> str:
-    """One line of the report: both means with their intervals, and what may be said about them."""
+def compared(rows: list[dict[str, Any]], cell: str, kind: str) -> list[str]:
+    """Both means with intervals, the numbers of seeds, P(Operant > SB3) and the verdict; nothing without runs."""
     ours, theirs = ([row[kind] for row in rows if key(row)[:2] == (library, cell)] for library in LIBRARIES)
     if not ours or not theirs:
-        return f"{cell:19}{kind:9}not run"
-    compared = probability_of_improvement(ours, theirs)
-    return (
-        f"{cell:19}{kind:9}{mean_interval(ours).text(1):>30}{mean_interval(theirs).text(1):>30}"
-        f"{f'{len(ours)}, {len(theirs)}':>8}{compared.probability.text(2):>20}  "
-        f"{VERDICTS.get(compared.verdict, compared.verdict)}"
-    )
+        return []
+    found = probability_of_improvement(ours, theirs)
+    means = [mean_interval(returns).text(1) for returns in (ours, theirs)]
+    words = VERDICTS.get(found.verdict, found.verdict)
+    return [*means, f"{len(ours)}, {len(theirs)}", found.probability.text(2), words]
 
 
 def report(rows: list[dict[str, Any]], cells: list[str]) -> str:
     """The whole table."""
-    head = f"{'cell':19}{'return':9}{'Operant':>30}{'SB3':>30}{'seeds':>8}{'P(Operant > SB3)':>20}  verdict"
-    return "\n".join([head, *(verdict(rows, cell, kind) for cell in cells for kind in ("greedy", "sampled"))])
+    lines = [_line("cell", "return", ["Operant", "SB3", "seeds", "P(Operant > SB3)", "verdict"])]
+    for cell, kind in product(cells, ("greedy", "sampled")):
+        found = compared(rows, cell, kind)
+        lines.append(_line(cell, kind, found) if found else f"{cell:19}{kind:9}not run")
+    return "\n".join(lines)
+
+
+def _line(cell: str, kind: str, columns: list[str]) -> str:
+    ours, theirs, seeds, probability, words = columns
+    return f"{cell:19}{kind:9}{ours:>26}{theirs:>26}{seeds:>8}{probability:>20}  {words}"
 
 
 def main() -> None:

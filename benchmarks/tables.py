@@ -1,4 +1,4 @@
-"""Writes the stored results of the suites into `benchmarks/RESULTS.md`, published figures beside ours.
+"""Writes stored results into `benchmarks/RESULTS.md`: the suites beside published figures, Operant beside its peers.
 
 python -m benchmarks.tables
 """
@@ -9,11 +9,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks import peers
 from benchmarks.suite import RESULTS
 from benchmarks.suites import SUITES, Cell
 
 DOCUMENT = Path(__file__).parent / "RESULTS.md"
-BEGIN, END = "<!-- suites: begin (python -m benchmarks.tables) -->", "<!-- suites: end -->"
+BEGIN, END = "<!-- {}: begin (python -m benchmarks.tables) -->", "<!-- {}: end -->"
 HEADINGS = {
     "classic": "Classic control",
     "box2d": "Box2D",
@@ -78,15 +79,29 @@ def _stored(cell: Cell) -> dict[str, Any] | None:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
-def main() -> None:
-    """Replace the part of the document between the two marks."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
+def suites() -> str:
+    """The tables of all suites."""
     parts = [
         f"### {HEADINGS[name]}: `python -m benchmarks.suite {name}`\n\n{table(cells)}" for name, cells in SUITES.items()
     ]
-    DOCUMENT.write_text(before + BEGIN + "\n\n" + "\n".join(parts) + "\n" + END + after, encoding="utf-8")
+    return "\n".join(parts)
+
+
+def replaced(text: str, name: str, part: str) -> str:
+    """The text with what stands between the marks of that name replaced."""
+    begin, end = BEGIN.format(name), END.format(name)
+    before, found, rest = text.partition(begin)
+    if not found or end not in rest:
+        raise SystemExit(f"{DOCUMENT.name} has no part between {begin} and {end}")
+    return before + begin + "\n\n" + part + "\n" + end + rest.partition(end)[2]
+
+
+def main() -> None:
+    """Replace what stands between the marks in the document."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for name, part in (("suites", suites()), ("returns", peers.returns()), ("rates", peers.rates())):
+        text = replaced(text, name, part)
+    DOCUMENT.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

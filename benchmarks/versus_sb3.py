@@ -75,10 +75,10 @@ def table(summary: dict[str, dict[str, Any]]) -> str:
         ours = by_library["operant"]
         for library, found in by_library.items():
             of_cpu, by_clock = (ours[key] / found[key] for key in ("steps_per_cpu_second", "steps_per_second"))
-            bar = f"{CELLS[cell].bar:.1f}" if library == "operant" else ""
+            bar = f"{CELLS[cell].bar or '':>5}" if library == "operant" else f"{'':5}"
             lines.append(
                 f"{cell:19}{library:10}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
-                f"{found['steps_per_second']:9,.0f}{by_clock:7.2f}{bar:>5}"
+                f"{found['steps_per_second']:9,.0f}{by_clock:7.2f}{bar}"
                 f"{_interval(found['greedy']):>34}{_interval(found['sampled']):>34}"
             )
     return "\n".join(lines)
