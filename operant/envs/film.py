@@ -39,11 +39,20 @@ def drawing_env(spec: EnvSpec, sink: str | Path) -> gym.Env:
 
 def write_film(path: Path, frames: list[np.ndarray], env: gym.Env) -> None:
     """The pictures as a .gif or .mp4 file, at the environment's own pace."""
-    import imageio.v3 as iio
-
     fps = int(env.metadata.get("render_fps", DEFAULT_FPS))
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".gif":
-        iio.imwrite(path, frames, duration=1000 / fps, loop=0)
+        _write_gif(path, frames, fps)
     else:
+        import imageio.v3 as iio
+
         iio.imwrite(path, frames, fps=fps, codec="libx264", macro_block_size=2)
+
+
+def _write_gif(path: Path, frames: list[np.ndarray], fps: int) -> None:
+    from PIL import Image
+
+    from operant.envs.gif import common_palette, evenly, write_gif
+
+    palette = common_palette([Image.fromarray(frames[k]) for k in evenly(len(frames))])
+    write_gif(path, (Image.fromarray(frame) for frame in frames), palette, duration=1000 / fps)

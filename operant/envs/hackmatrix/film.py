@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from operant.envs.gif import common_palette, evenly, write_gif
 from operant.envs.hackmatrix.picture import HEIGHT, WIDTH, picture
 from operant.envs.hackmatrix.replay import Frame
 from operant.envs.hackmatrix.tiles import COLOURS
 
 FRAMES_PER_SECOND = 4
 LAST_FRAME_TIMES = 8  # how long the end of a game stays to be looked at
-_SAMPLES = 6
 
 Captioned = list[tuple[Frame, str]]
 
@@ -28,28 +27,18 @@ def write_film(shown: Captioned, path: Path) -> None:
 
 
 def _write_gif(shown: Captioned, path: Path) -> None:
-    palette = _palette(shown)
     moment = 1000 // FRAMES_PER_SECOND
     times = [moment * (LAST_FRAME_TIMES if frame.action is None else 1) for frame, _ in shown]
-    images = _indexed(shown, palette)
-    next(images).save(path, save_all=True, append_images=images, duration=times, loop=0, disposal=1)
+    write_gif(path, (picture(*each) for each in shown), _palette(shown), duration=times, disposal=1)
 
 
 def _palette(shown: Captioned) -> Image.Image:
     """One palette for all: the colours of some frames, evenly taken, and of every kind of thing."""
-    chosen = [shown[k * (len(shown) - 1) // max(_SAMPLES - 1, 1)] for k in range(_SAMPLES)]
-    sheet = Image.new("RGB", (WIDTH, HEIGHT * (_SAMPLES + 1)))
-    for k, (frame, caption) in enumerate(chosen):
-        sheet.paste(picture(frame, caption), (0, k * HEIGHT))
+    swatches = Image.new("RGB", (WIDTH, HEIGHT))
     swatch = WIDTH // len(COLOURS)
     for k, colour in enumerate(COLOURS.values()):
-        sheet.paste(colour, (k * swatch, HEIGHT * _SAMPLES, (k + 1) * swatch, HEIGHT * (_SAMPLES + 1)))
-    return sheet.quantize(256, Image.Quantize.MEDIANCUT)
-
-
-def _indexed(shown: Captioned, palette: Image.Image) -> Iterator[Image.Image]:
-    for frame, caption in shown:
-        yield picture(frame, caption).quantize(palette=palette, dither=Image.Dither.NONE)
+        swatches.paste(colour, (k * swatch, 0, (k + 1) * swatch, HEIGHT))
+    return common_palette([*(picture(*shown[k]) for k in evenly(len(shown))), swatches])
 
 
 def _write_mp4(shown: Captioned, path: Path) -> None:
