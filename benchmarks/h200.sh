@@ -65,5 +65,5 @@ packages | model | cells | returns) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
 learn) python3 -m operant train grpo_smollm2_largest -s agent.model.source="$MODEL" -s meta.device=cuda "${@:2}" ;;
 pong) python3 -m benchmarks.pong --spec ppo_atari_lam85 --frames 2500000 --seconds "$2" --out "$3" ;;
-*) sed -n '2,10p' "$0" && exit 2 ;;
+*) grep '^# ' "$0" && exit 2 ;;
 esac

@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -77,14 +78,13 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
             kind: fmean(
                 [e.score or 0.0 for e in engine_of(spec).evaluate(run, newest, cell.episodes, FIRST_SEED, greedy)]
             )
-            for kind, greedy in KINDS
+            for kind, greedy in KINDS.items()
         }
     return {"steps": learner.tracker.frames, **clock, **returns}
 
 
 def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
     """Train and evaluate with Stable-Baselines3, through its public interface."""
-    import gymnasium as gym
     import torch
     from stable_baselines3 import DQN, PPO, SAC
     from stable_baselines3.common.env_util import make_vec_env
@@ -95,7 +95,8 @@ def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
     torch.set_num_threads(int(THREADS))
     cell = CELLS[name]
     normalises = OPERANT[name].get("env", {}).get("normalize_obs", False)
-    env = make_vec_env(_sb3_env(cell.env), n_envs=cell.envs, seed=seed)
+    make = _sb3_env(cell.env)
+    env = make_vec_env(make, n_envs=cell.envs, seed=seed)
     env = VecNormalize(env) if normalises else env
     algorithm = {"ppo": PPO, "dqn": DQN, "sac": SAC}[cell.algorithm]
     policy = "CnnPolicy" if cell.env.startswith("ALE/") else "MlpPolicy"
@@ -106,18 +107,18 @@ def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
         seen = env.normalize_obs(seen) if isinstance(env, VecNormalize) else seen
         return model.predict(seen, deterministic=greedy)[0]
 
-    made = _sb3_env(cell.env)
-    world = gym.make(made) if isinstance(made, str) else made()
-    returns = {kind: peer_return(world, lambda seen, g=greedy: act(seen, g), cell.episodes) for kind, greedy in KINDS}
+    world = make()
+    returns = {kind: peer_return(world, partial(act, greedy=greedy), cell.episodes) for kind, greedy in KINDS.items()}
     return {"steps": model.num_timesteps, **clock, **returns}
 
 
-def _sb3_env(name: str) -> str | Callable[[], Any]:
-    """What SB3 makes environments from: Atari games with the very preprocessing that ours have."""
-    if not name.startswith("ALE/"):
-        return name
-    import ale_py
+def _sb3_env(name: str) -> Callable[[], Any]:
+    """What SB3 makes environments by: Atari games with the very preprocessing that ours have."""
     import gymnasium as gym
+
+    if not name.startswith("ALE/"):
+        return partial(gym.make, name)
+    import ale_py
     from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
     gym.register_envs(ale_py)
@@ -149,7 +150,7 @@ def run_tianshou(name: str, seed: int, steps: int) -> dict[str, Any]:
     world, (wall, cpu) = built
     clock = {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
     policy, cell = world.algorithm.policy, CELLS[name]
-    returns = {kind: _tianshou_return(policy, cell.env, cell.episodes, greedy) for kind, greedy in KINDS}
+    returns = {kind: _tianshou_return(policy, cell.env, cell.episodes, greedy) for kind, greedy in KINDS.items()}
     return {"steps": steps, **clock, **returns}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.matched import CELLS
 from benchmarks.returns_sb3 import RESULTS as RETURNS
 from benchmarks.returns_sb3 import compared, read
+from benchmarks.same_episodes import KINDS
 
 FOLDER = Path(__file__).parent / "results"
 ONE_THREAD, TWO_THREADS = "versus_sb3_arm.json", "versus_sb3_arm_two_threads.json"
@@ -20,7 +21,7 @@ def returns() -> str:
     """Who learns better, cell by cell."""
     rows = read(RETURNS)
     lines = ["| cell | steps | return | Operant | SB3 | seeds | P(Operant > SB3) | verdict |", "|---" * 8 + "|"]
-    for cell, kind in product(CELLS, ("greedy", "sampled")):
+    for cell, kind in product(CELLS, KINDS):
         if found := compared(rows, cell, kind):
             lines.append(_row(f"`{cell}`", f"{CELLS[cell].learning_steps:,}", kind, *found))
     return "\n".join(lines) + "\n"

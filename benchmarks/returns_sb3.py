@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.matched import CELLS
+from benchmarks.same_episodes import KINDS
 from benchmarks.versus_sb3 import measure
 from operant.report.stats import mean_interval, probability_of_improvement
 
@@ -58,7 +59,7 @@ def compared(rows: list[dict[str, Any]], cell: str, kind: str) -> list[str]:
 def report(rows: list[dict[str, Any]], cells: list[str]) -> str:
     """The whole table."""
     lines = [_line("cell", "return", ["Operant", "SB3", "seeds", "P(Operant > SB3)", "verdict"])]
-    for cell, kind in product(cells, ("greedy", "sampled")):
+    for cell, kind in product(cells, KINDS):
         found = compared(rows, cell, kind)
         lines.append(_line(cell, kind, found) if found else f"{cell:19}{kind:9}not run")
     return "\n".join(lines)

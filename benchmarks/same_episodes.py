@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 FIRST_SEED = 1_000_000
-KINDS = (("greedy", True), ("sampled", False))
+KINDS = {"greedy": True, "sampled": False}  # of play: whether it takes the best action only
 
 
 def peer_return(world: Any, act: Callable[[Any], Any], episodes: int) -> float:
