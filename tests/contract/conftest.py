@@ -173,6 +173,15 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
+    "sac-mujoco": {
+        "env": {"name": "HalfCheetah-v5", "num_envs": 2, "max_frame": TWIN_FRAMES, "max_t": 300, "normalize_obs": True},
+        "agent": {
+            "algorithm": {"name": "sac", **TWIN},
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+        "meta": TWIN_META,
+    },
     "dqn-n-step-combined": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
         "agent": {
@@ -511,6 +520,7 @@ SLOW = (
     "reinforce-continuous-normalised",
     "sarsa-normalised",
     "sac",
+    "sac-mujoco",
     "dqn-n-step-combined",
     "ppo-processes",
     "ppo-two-ranks",
