@@ -17,7 +17,7 @@ from typing import Any
 from operant.engines.fused.actor import load_policy
 from operant.engines.fused.learner import GREEDY, RANDOM
 from operant.engines.fused.playing import Ended, Player
-from operant.engines.fused.program import compiler_options
+from operant.engines.fused.program import compiler_options, stacked
 from operant.report.parts import over_episodes
 from operant.report.stats import episode_interval
 from operant.run.run import Run
@@ -43,7 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     spec = Spec.model_validate(Run.open(options.checkpoint.parent.parent).spec)
     learner, policy = load_policy(spec, options.checkpoint)
-    player = Player(learner, 1, options.episodes, compiler_options(spec))
+    player = Player(learner, stacked([learner.hyper(spec)]), options.episodes, compiler_options(spec))
     first = spec.meta.eval_seed
     ways = {"greedy": GREEDY, "random": RANDOM}
     found = {name: told(list(player.one(policy, first, options.episodes, way))) for name, way in ways.items()}

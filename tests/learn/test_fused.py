@@ -49,8 +49,8 @@ LEARNERS: dict[str, tuple[dict[str, Any], int]] = {
 QUICK = {("ppo", "both"), ("ppo-continuous", "discount"), ("dqn", "both"), ("sac-continuous", "both")}
 
 
-def train(learner: str, probe: str) -> tuple[Program, State]:
-    """Every lane trained on a probe, all in one chunk."""
+def train(learner: str, probe: str) -> tuple[Program, State, Any]:
+    """Every lane trained on a probe, all in one chunk; and the traced numbers of all."""
     agent, frames = LEARNERS[learner]
     kwargs = {"continuous": True} if learner.endswith("continuous") else {}
     name = f"operant/Probe{probe.capitalize()}-v0"
@@ -60,7 +60,7 @@ def train(learner: str, probe: str) -> tuple[Program, State]:
     hyper = stacked([program.learner.hyper(spec)] * LANES)
     states = program.start([Seeds(seed) for seed in range(LANES)])
     states, _ = program.chunk(states, hyper, np.int32(frames // program.learner.frames))
-    return program, states
+    return program, states, hyper
 
 
 def values(program: Program, state: State, *observations: float) -> np.ndarray:
@@ -83,8 +83,8 @@ def values(program: Program, state: State, *observations: float) -> np.ndarray:
     ],
 )
 def test_probe(learner: str, probe: str):
-    program, states = train(learner, probe)
-    player = Player(program.learner, LANES, 20, program.options)
+    program, states, hyper = train(learner, probe)
+    player = Player(program.learner, hyper, 20, program.options)
     for lane in range(LANES):
         state = lane_of(states, lane)
         if probe == "constant":

@@ -12,7 +12,7 @@ from operant.engines.fused import codec
 from operant.engines.fused.learner import GREEDY, SAMPLED, Learner, Policy
 from operant.engines.fused.learners import build_learner
 from operant.engines.fused.playing import Ended, Player
-from operant.engines.fused.program import compiler_options, prepare_jax
+from operant.engines.fused.program import compiler_options, prepare_jax, stacked
 from operant.spec.schema import Spec
 
 
@@ -30,5 +30,5 @@ def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
 def play_checkpoint(spec: Spec, checkpoint: Path, episodes: int, seed: int, greedy: bool) -> Iterator[Ended]:
     """One episode for each of the seeds `seed`, `seed + 1`, ..."""
     learner, policy = load_policy(spec, checkpoint)
-    player = Player(learner, 1, episodes, compiler_options(spec))
+    player = Player(learner, stacked([learner.hyper(spec)]), episodes, compiler_options(spec))
     yield from player.one(policy, seed, episodes, GREEDY if greedy else SAMPLED)

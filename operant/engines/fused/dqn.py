@@ -22,6 +22,7 @@ from operant.engines.fused.normalise import Moments
 from operant.engines.fused.off_policy import OffPolicy
 from operant.engines.fused.optimise import Rates, rates_of
 from operant.engines.fused.replay import Playing, Ring, Transition
+from operant.engines.fused.tracing import OPTIMISER
 from operant.envs.functional import Discrete, FunctionalEnv
 from operant.spec.algorithms import DqnSpec
 from operant.spec.schema import Spec
@@ -51,11 +52,13 @@ class Mind(NamedTuple):
 class Dqn(OffPolicy):
     """The learner."""
 
+    TRACED = (*OPTIMISER, *(f"agent.algorithm.{name}" for name in ("gamma", "epsilon", "polyak")))
+
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
-        assert isinstance(spec.agent.algorithm, DqnSpec)
+        super().__init__(spec, env)
+        assert isinstance(self.spec.agent.algorithm, DqnSpec)
         assert isinstance(env.actions, Discrete), "what else there is has been refused"
-        super().__init__(spec, env, spec.agent.algorithm)
-        self.settings, self.count = spec.agent.algorithm, env.actions.n
+        self.settings, self.count = self.spec.agent.algorithm, env.actions.n
 
     def hyper(self, spec: Spec) -> Hyper:
         settings = spec.agent.algorithm
@@ -147,16 +150,23 @@ class Dqn(OffPolicy):
         return loss, jnp.stack([loss, chosen.mean()])
 
     def followed(self, target: nets.Params, params: nets.Params, polyak: Array, number: Array) -> nets.Params:
-        """The target network: blended at every round, or copied whenever `target_update` frames have passed."""
-        if self.settings.polyak < 1:
-            return jax.tree.map(lambda slow, quick: slow + polyak * (quick - slow), target, params)
+        """The target network: blended at every round, or copied whenever `target_update` frames have passed.
+
+        Which of both is the lane's own affair: `polyak` is traced.
+        """
         every = self.settings.target_update
         due = (number * self.frames) // every > ((number - 1) * self.frames) // every
-        return jax.tree.map(lambda slow, quick: jnp.where(due, quick, slow), target, params)
 
-    def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
+        def follow(slow: Array, quick: Array) -> Array:
+            return jnp.where(polyak < 1, slow + polyak * (quick - slow), jnp.where(due, quick, slow))
+
+        return jax.tree.map(follow, target, params)
+
+    def act(
+        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, way: Array
+    ) -> Array:
         """Sampled play explores as much as training does at its end."""
         bits = jax.random.bits(key, (len(observation), 2))
-        at_end = self.hyper(self.spec).epsilon.at(jnp.float32(self.spec.env.max_frame))
+        at_end = hyper.epsilon.at(hyper.budget)
         epsilon = jnp.where(way == RANDOM, 1.0, jnp.where(way == SAMPLED, at_end, 0.0))
         return self.explore(policy, epsilon, observation, bits[:, 0], bits[:, 1:])

@@ -29,10 +29,11 @@ def show(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str |
 def greedy(spec: Spec, checkpoint: Path) -> Decide:
     """The checkpoint's best actions, and what it thinks of the others where its algorithm can tell."""
     learner, policy = load_policy(spec, checkpoint)
+    hyper = learner.hyper(spec)
 
     @jax.jit
     def think(seen: jax.Array, mask: jax.Array | None) -> tuple[jax.Array, Any]:
-        action = learner.act(policy, seen, mask, jax.random.key(0), jnp.int32(GREEDY))
+        action = learner.act(policy, hyper, seen, mask, jax.random.key(0), jnp.int32(GREEDY))
         return action, learner.think(policy, seen, mask)
 
     def decide(seen: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:

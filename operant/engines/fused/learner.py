@@ -7,7 +7,7 @@ which goes into `update` and comes out of it; `program` compiles many updates in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,7 @@ from operant.engines.fused.devices import Axis
 from operant.engines.fused.nets import Params
 from operant.engines.fused.normalise import Moments
 from operant.engines.fused.optimise import Rates
+from operant.engines.fused.tracing import static
 from operant.envs.functional import FunctionalEnv
 from operant.spec.fields import Linear, Schedule
 from operant.spec.schema import Spec
@@ -98,16 +99,22 @@ def line_of(schedule: Schedule) -> Line:
 
 
 class Learner(ABC):
-    """An algorithm on one problem (abstract): `frames` are those of one update, `local` environments a device has."""
+    """An algorithm on one problem (abstract): `frames` are those of one update, `local` environments a device has.
 
-    spec: Spec
-    env: FunctionalEnv
+    `TRACED` are the settings that `hyper` turns into numbers of the program. The learner's own `spec`
+    holds the others, which are the same in all lanes; a traced one cannot be read there.
+    """
+
+    TRACED: ClassVar[tuple[str, ...]]
     frames: int
     local: int
 
+    def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
+        self.spec, self.env = static(spec, self.TRACED), env
+
     @abstractmethod
     def hyper(self, spec: Spec) -> Any:
-        """The traced numbers of a spec: what may differ between the lanes of one program."""
+        """The numbers of a lane's whole spec that are traced: lanes of one program may differ in them."""
 
     @abstractmethod
     def weights(self, rng: np.random.Generator) -> Params:
@@ -127,7 +134,7 @@ class Learner(ABC):
         return None
 
     @abstractmethod
-    def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
+    def act(self, policy: Policy, hyper: Any, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
         """Actions of observations [E, ...], played greedily, sampled as in training, or uniformly at random."""
 
     @abstractmethod

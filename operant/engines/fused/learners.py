@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from operant.engines.fused import dqn, ppo, sac
 from operant.engines.fused.learner import Learner
 from operant.envs.find_functional import find_functional
-from operant.envs.functional import FunctionalEnv
 from operant.spec.schema import Spec
 
-LEARNERS: dict[str, Callable[[Spec, FunctionalEnv], Learner]] = {
+LEARNERS: dict[str, type[Learner]] = {
     "ppo": ppo.Ppo,
     "dqn": dqn.Dqn,
     "sac": sac.Sac,

@@ -52,11 +52,11 @@ class Course:
         self.lanes = lanes
         spec = program.learner.spec
         together = max(spec.meta.eval_episodes, spec.meta.final_episodes)
-        self.player = Player(program.learner, program.lanes, together, program.options)
         by_index = {lane.index: lane for lane in lanes}
         # An empty place computes as its first neighbour does, and what comes of it is dropped.
         settings = [by_index.get(i, lanes[0]).spec for i in range(program.lanes)]
         self.hyper = stacked([program.learner.hyper(each) for each in settings])
+        self.player = Player(program.learner, self.hyper, together, program.options)
         self.states = self._start(by_index)
 
     def _start(self, by_index: dict[int, Lane]) -> State:

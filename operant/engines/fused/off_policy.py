@@ -19,10 +19,13 @@ class OffPolicy(Learner):
     `size` transitions of a batch are on each device.
     """
 
-    def __init__(self, spec: Spec, env: FunctionalEnv, settings: DqnSpec | SacSpec) -> None:
-        memory, devices = spec.agent.memory, spec.meta.devices
+    def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
+        super().__init__(spec, env)
+        spec = self.spec
+        memory, devices, settings = spec.agent.memory, spec.meta.devices, spec.agent.algorithm
+        assert isinstance(settings, DqnSpec | SacSpec)
         assert memory is not None, "the schema gives every off-policy algorithm a memory"
-        self.spec, self.env, self.net, self.memory = spec, env, spec.agent.net, memory
+        self.net, self.memory = spec.agent.net, memory
         self.start, self.iterations = settings.training_start, settings.training_iter
         self.frames = settings.training_frequency
         self.local = spec.env.num_envs // devices

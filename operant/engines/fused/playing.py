@@ -57,7 +57,7 @@ def mean_parts(split: str, ended: Sequence[Ended]) -> dict[str, float]:
     return {f"{split}/{name}": float(np.mean([over.parts[name] for over in ended])) for name in ended[0].parts}
 
 
-def play(learner: Learner, policy: Policy, seeds: Array, wanted: Array, way: Array) -> Result:
+def play(learner: Learner, policy: Policy, hyper: Any, seeds: Array, wanted: Array, way: Array) -> Result:
     """One episode for each seed [E], played to its end; those not `wanted` are not waited for."""
     env = learner.env
     # A seed's own key begins its episode, so a problem that can name a game by its seed plays that very game.
@@ -78,7 +78,7 @@ def play(learner: Learner, policy: Policy, seeds: Array, wanted: Array, way: Arr
     def step(now: Match) -> Match:
         of_act, of_env = (_at(_at(keys, now.time), part) for part in (0, 1))
         mask = jax.vmap(env.mask)(now.world) if env.masked else None
-        action = learner.act(policy, now.observation, mask, of_act[0], way)
+        action = learner.act(policy, hyper, now.observation, mask, of_act[0], way)
         world, outcome = jax.vmap(env.step)(now.world, policies.to_env(env.actions, action), of_env)
         going = ~now.over
         return Match(
@@ -107,14 +107,18 @@ def _at(keys: Array, number: Any) -> Array:
 
 
 class Player:
-    """Plays the policies of all lanes at once, on the same seeds, in batches of one size: one compiled program."""
+    """Plays the policies of all lanes at once, on the same seeds, in batches of one size: one compiled program.
 
-    def __init__(self, learner: Learner, lanes: int, together: int, options: dict[str, Any]) -> None:
+    `hyper` are the traced numbers of all lanes, stacked.
+    """
+
+    def __init__(self, learner: Learner, hyper: Any, together: int, options: dict[str, Any]) -> None:
         self._together = min(together, MOST_TOGETHER)
-        self._lanes = lanes
+        self._hyper = hyper
+        self._lanes = len(jax.tree.leaves(hyper)[0])
 
-        def of_lanes(policies: Policy, seeds: Array, wanted: Array, way: Array) -> Result:
-            return jax.vmap(lambda policy: play(learner, policy, seeds, wanted, way))(policies)
+        def of_lanes(policies: Policy, hyper: Any, seeds: Array, wanted: Array, way: Array) -> Result:
+            return jax.vmap(lambda policy, numbers: play(learner, policy, numbers, seeds, wanted, way))(policies, hyper)
 
         self._play = jax.jit(of_lanes, compiler_options=options)
 
@@ -124,7 +128,7 @@ class Player:
         for start in range(0, episodes, self._together):
             seeds = np.arange(first_seed + start, first_seed + start + self._together, dtype=np.uint32)
             wanted = np.arange(start, start + self._together) < episodes
-            found: Result = jax.device_get(self._play(policies, seeds, wanted, np.int32(way)))
+            found: Result = jax.device_get(self._play(policies, self._hyper, seeds, wanted, np.int32(way)))
             for lane, rows in enumerate(ended):
                 rows += [ended_at(found, (lane, i), int(seeds[i])) for i in np.flatnonzero(wanted)]
         return ended

@@ -23,6 +23,7 @@ from operant.engines.fused.normalise import Moments
 from operant.engines.fused.off_policy import OffPolicy
 from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.replay import Playing, Ring, Transition
+from operant.engines.fused.tracing import CRITIC, OPTIMISER
 from operant.envs.functional import Discrete, FunctionalEnv
 from operant.spec.off_policy import SacSpec
 from operant.spec.schema import Spec
@@ -65,10 +66,12 @@ class Mind(NamedTuple):
 class Sac(OffPolicy):
     """The learner."""
 
+    TRACED = (*OPTIMISER, CRITIC, "agent.algorithm.gamma", "agent.algorithm.polyak")
+
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
-        assert isinstance(spec.agent.algorithm, SacSpec)
-        super().__init__(spec, env, spec.agent.algorithm)
-        self.settings = spec.agent.algorithm
+        super().__init__(spec, env)
+        assert isinstance(self.spec.agent.algorithm, SacSpec)
+        self.settings = self.spec.agent.algorithm
         self.discrete = isinstance(env.actions, Discrete)
         self.count = policies.outputs_of(env.actions)
         # One number needs neither limit nor decay: both are for networks.
@@ -244,7 +247,9 @@ class Sac(OffPolicy):
         """Both critics' outputs [2, B, K]."""
         return jax.vmap(lambda layers: nets.headed(self.net, layers, inputs, self.dtype))(critic)
 
-    def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
+    def act(
+        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, way: Array
+    ) -> Array:
         output = nets.headed(self.net, policy.params["actor"], self.see(policy.seen, observation), self.dtype)
         bits = jax.random.bits(key, (len(observation), self.count))
         drawn = self.explore(policy, way == RANDOM, observation, bits[:, 0], bits)

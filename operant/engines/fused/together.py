@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from operant.engines.fused.learners import build_learner
+from operant.engines.fused.learners import LEARNERS, build_learner
 from operant.engines.fused.loop import Course, Lane
 from operant.engines.fused.program import Program, prepare_jax
 from operant.run.run import Run
@@ -21,18 +21,6 @@ from operant.spec.document import leaves
 from operant.spec.errors import dotted
 from operant.spec.stored import stored
 
-TRACED = (
-    "agent.net.optimizer.lr",
-    "agent.net.optimizer.critic_lr",
-    "agent.net.optimizer.lr_end_fraction",
-    "agent.algorithm.gamma",
-    "agent.algorithm.lam",
-    "agent.algorithm.clip_eps",
-    "agent.algorithm.entropy_coef",
-    "agent.algorithm.val_loss_coef",
-    "agent.algorithm.epsilon",
-    "agent.algorithm.polyak",
-)
 UNREAD = ("name", "search", "meta.seed", "meta.max_session")
 
 
@@ -103,7 +91,7 @@ def _free_row(found: dict[Any, list[Place]], form: str, place: Place) -> int:
 def program_form(spec: dict[str, Any]) -> str:
     """What of a resolved spec decides the program: all but the traced numbers, and whether those are given at all."""
     form = {path: value for keys, value in leaves(spec) if (path := dotted(keys)) not in UNREAD}
-    for path in TRACED:
+    for path in LEARNERS[form["agent.algorithm.name"]].TRACED:
         under = [each for each in form if each == path or each.startswith(f"{path}.")]
         given = [form.pop(each) for each in under]
         form[path] = any(value is not None for value in given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -32,12 +33,14 @@ class Counted(CartPole):
         return body, outcome._replace(facts={"time": body.time.astype(float), "right": right})
 
 
-def program_of(algorithm: dict[str, object]) -> Program:
+def program_of(algorithm: dict[str, object]) -> tuple[Program, Any]:
+    """A program of one lane, and its traced numbers."""
     memory = {} if algorithm["name"] == "ppo" else {"memory": {"batch_size": 32, "max_size": 1000}}
     agent = {"algorithm": algorithm, "net": {"hidden": [8]}, **memory}
     env = {"name": "CartPole-v1", "num_envs": 4, "max_frame": 2000}
     spec = Spec.model_validate({"engine": "fused", "env": env, "agent": agent})
-    return Program(LEARNERS[spec.agent.algorithm.name](spec, Counted()), 1)
+    learner = LEARNERS[spec.agent.algorithm.name](spec, Counted())
+    return Program(learner, 1), stacked([learner.hyper(spec)])
 
 
 @pytest.mark.parametrize(
@@ -49,10 +52,9 @@ def program_of(algorithm: dict[str, object]) -> Program:
     ids=["ppo", "dqn"],
 )
 def test_facts_stay_with_their_episode(algorithm: dict[str, object]):
-    program = program_of(algorithm)
-    hyper = stacked([program.learner.hyper(program.learner.spec)])
+    program, hyper = program_of(algorithm)
     states = program.start([Seeds(0)])
-    played = list(Player(program.learner, 1, 8, program.options).one(lane_of(states.policy, 0), 5, 12, SAMPLED))
+    played = list(Player(program.learner, hyper, 8, program.options).one(lane_of(states.policy, 0), 5, 12, SAMPLED))
     assert len({over.length for over in played}) > 3
     _, report = program.chunk(states, hyper, np.int32(1))
     trained = finished(lane_of(jax.device_get(report), 0).recorded, 1)
