@@ -50,7 +50,10 @@ class ProximalAlgorithm(Algorithm):
     )
     val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
     clip_vloss: float | None = Field(
-        default=None, gt=0, le=1e6, description="Clip range of the value change; null for none."
+        default=None,
+        gt=0,
+        le=1e6,
+        description="Clip range of the value change; null for none. The loss is a mean squared error either way.",
     )
     normalize_advantages: AdvantageScale = Field(
         default="standardise",

@@ -19,7 +19,7 @@ from operant.engines.fused import losses
 from operant.engines.fused.learner import Policy, State
 from operant.engines.fused.learners import build_learner
 from operant.engines.fused.ppo import Ppo, Samples
-from operant.engines.fused.program import compiler_options
+from operant.engines.fused.program import Program, compiler_options, stacked
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -154,3 +154,21 @@ def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, mini
     kl, clipped = np.stack(first)[:, 3], np.stack(first)[:, 4]
     assert kl.tolist() == [0.0] * 6
     assert clipped.tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("engine", ["deep", "fused"])
+def test_a_value_clip_that_nothing_reaches_teaches_the_same(engine: str):
+    """One convention: with `clip_vloss` and without, the value loss is the same number, and so is all that follows."""
+
+    def told(clip: float | None) -> dict[str, float]:
+        case = {"env": "CartPole-v1", "algorithm": {"clip_vloss": clip}, "net": {}}
+        spec = spec_of(case, engine, epochs=2)
+        if engine == "deep":
+            deep, rollout = deep_rollout(case)
+            return deep.update(rollout)
+        program = Program(build_learner(spec), 1)
+        hyper = stacked([program.learner.hyper(spec)])
+        means = program.chunk(program.start([Seeds(3)]), hyper, np.int32(2))[1].means
+        return {name: float(value[0]) for name, value in means.items()}
+
+    assert told(1e6) == pytest.approx(told(None), rel=1e-5)

@@ -42,6 +42,15 @@ def test_value_losses(rng):
     close(losses.clipped_value_loss(tensor(value), tensor(old), tensor(target), 0.2), expected)
 
 
+def test_a_value_clip_that_nothing_reaches_changes_neither_loss_nor_gradient(rng):
+    value, old, target = (tensor(part) for part in rng.normal(size=(3, 64)))
+    value.requires_grad_()
+    plain, clipped = losses.value_loss(value, target), losses.clipped_value_loss(value, old, target, 1e6)
+    assert plain == clipped
+    gradients = [torch.autograd.grad(loss, value)[0] for loss in (plain, clipped)]
+    assert torch.equal(*gradients)
+
+
 def test_kl_and_clip_fraction(rng):
     new, old = rng.normal(size=(2, 64)) * 0.3
     ratio = np.exp(new - old)

@@ -23,7 +23,7 @@ def value_loss(value: Tensor, target: Tensor) -> Tensor:
 
 
 def clipped_value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -> Tensor:
-    """The pessimistic value loss that keeps the new value within `clip` of the old one."""
+    """The pessimistic value loss that keeps the new value within `clip` of the old one: `value_loss` where it is."""
     near = old_value + (value - old_value).clamp(-clip, clip)
     return torch.max((value - target).square(), (near - target).square()).mean()
 

@@ -20,7 +20,7 @@ def value_loss(value: Array, target: Array) -> Array:
 
 
 def clipped_value_loss(value: Array, old_value: Array, target: Array, clip: Array) -> Array:
-    """The pessimistic value loss that keeps the new value within `clip` of the old one."""
+    """The pessimistic value loss that keeps the new value within `clip` of the old one: `value_loss` where it is."""
     near = old_value + jnp.clip(value - old_value, -clip, clip)
     return jnp.maximum(jnp.square(value - target), jnp.square(near - target)).mean()
 

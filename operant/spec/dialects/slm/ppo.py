@@ -36,7 +36,7 @@ def _settings(settings: Section, budget: Budget) -> None:
     for key in ("gamma", "lam", "time_horizon", "training_epoch"):
         settings.copy(key, f"{NATIVE}.{key}")
     settings.copy("minibatch_size", f"{NATIVE}.minibatch_size", default=4)
-    settings.copy("val_loss_coef", f"{NATIVE}.val_loss_coef", default=1.0)
+    _value_weight(settings)
     schedule(settings, "clip_eps_spec", f"{NATIVE}.clip_eps", least=LEAST_CLIP)
     drawn_actions(settings)
     policy_terms(settings)
@@ -53,6 +53,18 @@ def _advantages(settings: Section) -> None:
         return
     advantages = {"standardize": None, True: None, None: None}
     settings.only("normalize_advantages", advantages, "has no counterpart: advantages are standardised")
+
+
+def _value_weight(settings: Section) -> None:
+    """SLM-Lab halves the squared error of the values that it clips, and only of those; here neither is halved."""
+    weight = settings.get("val_loss_coef", 1.0)
+    if not settings.get("clip_vloss") or isinstance(weight, bool) or not isinstance(weight, int | float):
+        settings.copy("val_loss_coef", f"{NATIVE}.val_loss_coef", default=1.0)
+        return
+    settings.ledger.set(f"{NATIVE}.val_loss_coef", weight / 2, settings.at("val_loss_coef"))
+    settings.ledger.remark(
+        settings.at("clip_vloss"), f"val_loss_coef becomes {weight / 2:g}: SLM-Lab halves the value loss that it clips"
+    )
 
 
 def _value_clip(settings: Section) -> None:

@@ -44,6 +44,8 @@ def test_values_are_clipped_by_the_range_of_the_policy(ppo: Changed) -> None:
     algorithm = ppo({f"{A}.clip_vloss": True}).spec.agent.algorithm
     assert isinstance(algorithm, PpoSpec)
     assert algorithm.clip_vloss == 0.1312
+    # SLM-Lab's clipped loss is 0.5 val_loss_coef max(...).mean(), its unclipped one val_loss_coef mse_loss.
+    assert algorithm.val_loss_coef == pytest.approx(0.6049 / 2)
     assert "moving clip_eps" in refusal(ppo, {f"{A}.clip_vloss": True, f"{A}.clip_eps_spec": LINE})
 
 
