@@ -227,6 +227,7 @@ def _evaluate_session(
     meta = run.spec["meta"]
     count = episodes or meta["final_episodes"]
     first = meta["eval_seed"] if seed is None else seed
+    _refuse_large_seeds(first, count)
     played: list[Episode] = list(_engine(run).evaluate(run, checkpoint, count, first, greedy))
     log = JsonLines(run.path / EVALUATIONS_FILE)
     for episode in played:
@@ -245,6 +246,16 @@ def _evaluate_session(
         "parts": {name: each.as_dict() for name, each in over_episodes(e.parts for e in played).items()},
         "first_seed": first,
     }
+
+
+def _refuse_large_seeds(first: int, count: int) -> None:
+    from operant.spec.misfit import MAX_SEED
+
+    if first + count - 1 > MAX_SEED:
+        raise UsageError(
+            f"{plural(count, 'episode')} from seed {first} would end at seed {first + count - 1}, above {MAX_SEED}",
+            remedy=f"--seed {MAX_SEED - count + 1} or less",
+        )
 
 
 def _row_line(row: dict[str, Any]) -> str:

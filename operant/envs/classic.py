@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.functional import Continuous, Discrete, FunctionalEnv, Outcome, select
+from operant.envs.functional import Continuous, Discrete, FunctionalEnv, Outcome, select, unnamed
 
 Quantities = tuple[Array, ...]
 
@@ -61,7 +61,7 @@ class Classic(FunctionalEnv):
     def advance(self, states: Body, actions: Array, keys: Array) -> tuple[Body, Array, Outcome]:
         """As for any problem; only the resets need the keys, so they are not split."""
         states, outcome = jax.vmap(self.step)(states, actions, keys)
-        fresh, first = jax.vmap(self.reset)(keys)
+        fresh, first = jax.vmap(self.reset)(unnamed(keys))
         over = outcome.terminated | outcome.truncated
         states = jax.tree.map(lambda new, old: select(over, new, old), fresh, states)
         return states, select(over, first, outcome.observation), outcome

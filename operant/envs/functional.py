@@ -83,14 +83,27 @@ class FunctionalEnv(ABC):
         """One step of many copies along the leading axis, restarting those that are over.
 
         The observations returned are what to act on next, those of fresh episodes included; the
-        outcome's are from before the reset.
+        outcome's are from before the reset. A fresh episode begins with an `unnamed` key, which no
+        evaluation has.
         """
         keys = jax.vmap(jax.random.split)(keys)
         states, outcome = jax.vmap(self.step)(states, actions, keys[:, 0])
-        fresh, first = jax.vmap(self.reset)(keys[:, 1])
+        fresh, first = jax.vmap(self.reset)(unnamed(keys[:, 1]))
         over = outcome.terminated | outcome.truncated
         states = jax.tree.map(lambda new, old: select(over, new, old), fresh, states)
         return states, select(over, first, outcome.observation), outcome
+
+
+def unnamed(keys: Array) -> Array:
+    """Keys to begin training episodes with, none of which is that of a seed.
+
+    The key of a seed has 0 as its first word (seeds have 32 bits), and evaluation begins its
+    episodes with such keys. A key that has it by chance gets 1 instead.
+    """
+    words = jax.random.key_data(keys)
+    first = words[..., :1]
+    words = jnp.concatenate([jnp.where(first == 0, jnp.uint32(1), first), words[..., 1:]], -1)
+    return jax.random.wrap_key_data(words, impl=jax.random.key_impl(keys))
 
 
 def select(condition: Array, yes: Array, no: Array) -> Array:

@@ -12,6 +12,7 @@ from operant.errors import RunError, UsageError
 from operant.run.checkpoint import Checkpoint, adopt, newest_good
 from operant.run.layout import ANCHORS_FILE, RESOLVED_FILE, session_path, shown, trial_path
 from operant.run.run import Experiment, Run, create_experiment
+from operant.run.seeding import reserved_seeds
 
 # What a checkpoint holds was built from these settings; with others it could not be loaded, or would lie.
 FIXED = (
@@ -66,6 +67,7 @@ def create_child(
     """
     experiment = experiment_of(parents)
     _refuse_unfit(experiment, parents[0].spec, spec)
+    _refuse_trained_seeds(experiment, parents[0].spec, spec)
     starts = [_Start(run, _start_of(run)) for run in parents]
     _refuse_without_budget(experiment, starts, int(spec["env"]["max_frame"]))
     child = create_experiment(
@@ -123,6 +125,25 @@ def _refuse_unfit(experiment: Experiment, before: Mapping[str, Any], after: Mapp
                 place=shown(experiment.path),
                 remedy=f"start afresh: operant train {shown(experiment.path / RESOLVED_FILE)} -s {path}={new}",
             )
+
+
+def _refuse_trained_seeds(experiment: Experiment, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """The parent kept its own evaluation seeds out of training, and not others."""
+    old, new = (_evaluation_seeds(spec["meta"]) for spec in (before, after))
+    # Language tasks hold problems out by their content, whatever the seed.
+    if old != new and after["agent"].get("model") is None:
+        raise UsageError(
+            f"a child run cannot evaluate on the seeds {new.start} to {new.stop - 1}: its parent kept"
+            f" {old.start} to {old.stop - 1} out of training, and may have trained on others",
+            place=shown(experiment.path),
+            remedy=f"-s meta.eval_seed={old.start}, and no more than {len(old)} eval_episodes and final_episodes;"
+            " or operant eval --seed, which looks whether a seed was trained on",
+        )
+
+
+def _evaluation_seeds(meta: Mapping[str, Any]) -> range:
+    keys = ("eval_seed", "eval_episodes", "final_episodes")
+    return reserved_seeds(*(meta[key] for key in keys)) if all(key in meta for key in keys) else range(0)
 
 
 def _refuse_without_budget(experiment: Experiment, starts: Sequence[_Start], max_frame: int) -> None:

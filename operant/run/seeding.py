@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
+LEAST_RESERVED = 1000
+
 
 class Seeds:
     """The streams of one session."""
@@ -38,6 +40,31 @@ class Seeds:
         # The length in front of the name keeps different identities from spelling the same text.
         identity = f"{use}:{self.seed}:{len(name)}:{name}:{','.join(map(str, index))}"
         return hashlib.sha256(identity.encode()).digest()
+
+
+def reserved_seeds(eval_seed: int, eval_episodes: int, final_episodes: int) -> range:
+    """The seeds that evaluation has for itself: those that a spec plays on, and further ones for `operant eval`."""
+    return range(eval_seed, eval_seed + max(LEAST_RESERVED, eval_episodes, final_episodes))
+
+
+class EpisodeSeeds:
+    """The seeds of a session's training episodes, none of which is `reserved` for evaluation.
+
+    A seed is drawn by hashing, so it may fall anywhere; one that falls among the reserved ones is
+    drawn again, until it does not.
+    """
+
+    def __init__(self, seeds: Seeds, reserved: range) -> None:
+        self._seeds = seeds
+        self._reserved = reserved
+
+    def __call__(self, env: int, episode: int) -> int:
+        """The seed of an episode of one environment, both counted from 0."""
+        seed, again = self._seeds.integer("env", env, episode), 0
+        while seed in self._reserved:
+            again += 1
+            seed = self._seeds.integer("env", env, episode, again)
+        return seed
 
 
 def rng_state(generator: np.random.Generator) -> dict[str, Any]:

@@ -136,6 +136,12 @@ def _seed_range(spec: Spec) -> Iterable[Misfit]:
         most = MAX_SEED - spec.meta.max_session + 1
         problem = f"gives the last session the seed {last}, above {MAX_SEED}"
         yield Misfit("meta.seed", problem, f"{most} or less", most, ("meta.max_session",))
+    episodes = "meta.eval_episodes" if spec.meta.eval_episodes > spec.meta.final_episodes else "meta.final_episodes"
+    count = max(spec.meta.eval_episodes, spec.meta.final_episodes)
+    if spec.meta.eval_seed + count - 1 > MAX_SEED:
+        most = MAX_SEED - count + 1
+        problem = f"gives the last of {count} evaluation episodes the seed {spec.meta.eval_seed + count - 1}"
+        yield Misfit("meta.eval_seed", f"{problem}, above {MAX_SEED}", f"{most} or less", most, (episodes,))
 
 
 def _process_shares(spec: Spec) -> Iterable[Misfit]:

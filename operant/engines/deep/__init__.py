@@ -51,13 +51,15 @@ def train(run: Run, until: int | None = None) -> None:
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
-    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
+    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ...; none may be of its training."""
+    from operant.engines.deep.episode_seeds import refuse_trained_seeds
     from operant.engines.deep.learners import load_actor
     from operant.engines.deep.loop import as_episode
     from operant.engines.deep.playing import play
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
+    refuse_trained_seeds(run, spec, checkpoint.path, range(seed, seed + episodes))
     act = load_actor(spec, checkpoint.path).player(seed, greedy)
     for ended in play(spec.env, act, episodes, seed):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)

@@ -18,6 +18,7 @@ from torch import Tensor
 from operant.engines.deep import codec
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.nets import ActorCritic, Judge, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
@@ -79,7 +80,7 @@ class ActorCriticLearner(ABC):
         self.tracker = Tracker()
         self.ranks = Ranks()
         worlds = self.ranks.worlds(spec.env, spec.env.num_envs)
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k), worlds=worlds)
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), worlds=worlds)
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer

@@ -13,6 +13,7 @@ from torch import nn
 from operant.engines.deep import codec
 from operant.engines.deep.actor import Act, Actor
 from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Uniform
 from operant.engines.deep.tracker import Tracker
@@ -27,7 +28,7 @@ class Random:
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         self.spec = spec
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions)
         self.net.luck.fill_(seeds.integer("luck"))
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)

@@ -12,7 +12,7 @@ from jax import Array, lax
 
 from operant.engines.fused.devices import Axis, max_over, mean_over, sum_over, unrolled
 from operant.engines.fused.learner import Recorded
-from operant.envs.functional import FunctionalEnv, Outcome
+from operant.envs.functional import FunctionalEnv, Outcome, unnamed
 
 RECORDED = 64  # environments whose episodes are written down, beside the counts and means of all
 MOST_CUTS = 4  # truncations of one environment in a rollout, beyond which every successor is kept
@@ -60,7 +60,7 @@ class Ended(NamedTuple):
 
 def begin(env: FunctionalEnv, key: Array, count: int) -> Worlds:
     """Fresh episodes in `count` environments."""
-    states, observation = jax.vmap(env.reset)(jax.random.split(key, count))
+    states, observation = jax.vmap(env.reset)(unnamed(jax.random.split(key, count)))
     return Worlds(states, observation, jnp.zeros(count), jnp.zeros(count, jnp.int32))
 
 

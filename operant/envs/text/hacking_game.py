@@ -41,6 +41,11 @@ class HackMatrixGame(DialogueTask):
             raise UsageError(f"{self.name}: there is no style {style!r}", remedy="style: words, or style: bare")
         for what, number in (("turns", turns), ("size", size), ("eval_size", eval_size), ("max_tokens", max_tokens)):
             at_least(self.name, what, number, 1)
+        if size > FIRST_EVAL_SEED:
+            raise UsageError(
+                f"{self.name}: size must be at most {FIRST_EVAL_SEED:,}, so that no game is in both splits",
+                remedy=f"size: {FIRST_EVAL_SEED}, or less",
+            )
         self._turns = turns
         self.style = style
         self.sizes = {"train": size, "eval": eval_size}

@@ -120,3 +120,14 @@ def test_a_child_continues_one_trial(parents: list[Run]) -> None:
     )
     with pytest.raises(UsageError, match="a child run continues one trial, and there are 2 here"):
         experiment_of([*parents, run])
+
+
+def test_a_child_keeps_the_evaluation_seeds_of_its_parent(parents: list[Run], tmp_path: Path) -> None:
+    """Only those were kept out of the parent's training."""
+    seeds = {"eval_seed": 1_000_000, "eval_episodes": 10, "final_episodes": 100}
+    for run in parents:
+        run.spec["meta"].update(seeds)
+    make_child(parents, tmp_path / "fine", meta__final_episodes=1000, env__max_frame=200)
+    for change in ({"meta__eval_seed": 5}, {"meta__final_episodes": 1001}):
+        with pytest.raises(UsageError, match="out of training"):
+            make_child(parents, tmp_path / "runs", env__max_frame=200, **change)

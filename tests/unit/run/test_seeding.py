@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from operant.run.seeding import Seeds, restore_rng, rng_state
+from operant.run.seeding import EpisodeSeeds, Seeds, reserved_seeds, restore_rng, rng_state
 
 IDENTITIES = [
     (seed, name, index)
@@ -62,3 +62,25 @@ def test_a_generator_continues_from_its_json_state(bits: str):
     twin = restore_rng(json.loads(json.dumps(rng_state(generator))))
     assert np.array_equal(twin.integers(0, 100, 9, dtype=np.int32), generator.integers(0, 100, 9, dtype=np.int32))
     assert np.array_equal(twin.normal(size=9), generator.normal(size=9))
+
+
+@pytest.mark.parametrize("session", [0, 1, 7, 2**31 - 1])
+def test_no_training_episode_has_a_seed_of_evaluation(session: int):
+    """Half of all seeds are kept for evaluation here, so that chance alone would fail at once."""
+    reserved = range(2**30, 2**31)
+    drawn = [EpisodeSeeds(Seeds(session), reserved)(env, episode) for env in range(8) for episode in range(100)]
+    assert not any(seed in reserved for seed in drawn)
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_training_seeds_are_what_they_were_unless_evaluation_has_them():
+    before = [Seeds(0).integer("env", 0, episode) for episode in range(50)]
+    kept = reserved_seeds(before[3], eval_episodes=10, final_episodes=100)
+    assert len(kept) == 1000
+    after = [EpisodeSeeds(Seeds(0), kept)(0, episode) for episode in range(50)]
+    assert [k for k in range(50) if before[k] != after[k]] == [3]
+
+
+def test_as_many_seeds_are_kept_as_a_spec_plays_on():
+    assert reserved_seeds(5, 4000, 100) == range(5, 4005)
+    assert reserved_seeds(5, 10, 100_000) == range(5, 100_005)

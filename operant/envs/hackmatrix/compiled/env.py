@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.envs.functional import Discrete, FunctionalEnv, Outcome, Reduction
+from operant.envs.functional import Discrete, FunctionalEnv, Outcome, Reduction, unnamed
 from operant.envs.hackmatrix.compiled.draws import Source
 from operant.envs.hackmatrix.compiled.fusing import settled
 from operant.envs.hackmatrix.compiled.legality import action_mask
@@ -74,7 +74,7 @@ class HackMatrixEnv(FunctionalEnv):
         history = states.history.at[number, row].set(snapshot(words).T, mode="drop")
         outcome = self._outcome(game, report, actions, observe(unpack(words)))
         over = outcome.terminated | outcome.truncated
-        fresh_keys = jax.vmap(jax.random.split)(keys)[:, 1]
+        fresh_keys = unnamed(jax.vmap(jax.random.split)(keys)[:, 1])
         start = Renewal(words.T, outcome.observation, outcome.observation)
         done = renew(start, report.next_stage, over, fresh_keys)
         return State(done.words, history), done.first, outcome._replace(observation=done.final)
