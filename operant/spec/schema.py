@@ -49,7 +49,10 @@ class EnvSpec(Closed):
     )
     clip_obs: float = Field(default=10.0, gt=0, le=1e6, description="Limit of normalised observations.")
     clip_reward: float | None = Field(
-        default=None, gt=0, le=1e6, description="Limit of the rewards learnt from; null for none."
+        default=None,
+        gt=0,
+        le=1e6,
+        description="Limit of the rewards learnt from; null for none, or for 10 with normalize_reward.",
     )
     vectorization: Literal["auto", "serial", "processes"] = Field(
         default="auto",
@@ -91,7 +94,10 @@ class MetaSpec(Closed):
     )
     final_episodes: int = Field(default=100, ge=1, le=100_000, description="Greedy episodes of the final evaluation.")
     eval_seed: int = Field(
-        default=1_000_000, ge=0, le=MAX_SEED, description="First seed of the fixed evaluation seeds."
+        default=1_000_000,
+        ge=0,
+        le=MAX_SEED,
+        description="First seed of the fixed evaluation seeds, which no training episode has.",
     )
     keep_checkpoints: int = Field(
         default=2, ge=1, le=100_000, description="Newest checkpoints kept, beside the best one."

@@ -33,7 +33,7 @@ class Dqn(QLearner):
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, DqnSpec)
         assert spec.agent.memory is not None, "the schema gives every off-policy algorithm a memory"
-        super().__init__(spec, spec.agent.algorithm, spec.agent.algorithm.gamma, seeds, device)
+        super().__init__(spec, spec.agent.algorithm, spec.agent.algorithm.gamma, seeds, device, replayed=True)
         self.algorithm = spec.agent.algorithm
         self.memory = spec.agent.memory
         self.target = copy.deepcopy(self.net).requires_grad_(False)
@@ -79,8 +79,8 @@ class Dqn(QLearner):
             scores = self.actor.forward(self.actor.normaliser(obs))
             action = self.exploration.policy.sample(scores, noise[t], None, self.vector.mask)
             step = self.vector.step(action)
-            reward = self.rewards(step.reward, step.terminated | step.truncated)
-            self.storage.add(obs, action, reward, step)
+            self.rewards.learn(step.reward, step.terminated | step.truncated)
+            self.storage.add(obs, action, self.rewards.kept(step.reward), step)
             ended += step.ended
         return ended
 
@@ -131,7 +131,7 @@ class Dqn(QLearner):
         next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
         after = self.target.quantiles(next_obs)
         best = self.best(batch, next_obs, after.mean(-1))
-        reward, terminated = self._tensor(batch.reward).unsqueeze(-1), self._tensor(batch.terminated).unsqueeze(-1)
+        reward, terminated = self._reward(batch).unsqueeze(-1), self._tensor(batch.terminated).unsqueeze(-1)
         discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount).unsqueeze(-1)
         return losses.q_target(reward, terminated, quantiles_of(after, best), discount)
 
@@ -145,7 +145,11 @@ class Dqn(QLearner):
         values = self.target(next_obs)
         next_q = values.gather(-1, self.best(batch, next_obs, values).unsqueeze(-1)).squeeze(-1)
         discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
-        return losses.q_target(self._tensor(batch.reward), self._tensor(batch.terminated), next_q, discount)
+        return losses.q_target(self._reward(batch), self._tensor(batch.terminated), next_q, discount)
+
+    def _reward(self, batch: Batch) -> Tensor:
+        """Rewards as they are learnt from now, or discounted sums of `n_step` of them."""
+        return self._tensor(self.rewards.scaled(batch.reward, self.algorithm.n_step))
 
     def best(self, batch: Batch, next_obs: Tensor, values: Tensor) -> Tensor:
         """The action a* [B] to go on with: the online net's choice (Double) or that of `values`, if legal."""

@@ -16,6 +16,7 @@ from torch import Tensor
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.arithmetic import Arithmetic, replay_arithmetic
 from operant.engines.deep.codec import Stateful
+from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.storage import Storage
 from operant.engines.deep.tracker import Tracker
@@ -50,11 +51,12 @@ class Experience:
         self.memory = spec.agent.memory
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         self.storage = Storage(self.memory, self.vector)
         self.replay = self.storage.replay
+        env = spec.env
         self.rewards = RewardNormaliser(
-            spec.env.num_envs, spec.env.normalize_reward, settings.gamma, spec.env.clip_reward
+            env.num_envs, env.normalize_reward, settings.gamma, env.clip_reward, replayed=True
         )
         self._rng_act = seeds.rng("act")
         self._rng_sample = seeds.rng("sample")
@@ -68,8 +70,8 @@ class Experience:
             actor.normaliser.learn(obs)
             action = self._uniform() if self.warming_up else actor.draw(actor.normaliser(obs), action_noise)
             step = self.vector.step(action)
-            reward = self.rewards(step.reward, step.terminated | step.truncated)
-            self.storage.add(obs, action, reward, step)
+            self.rewards.learn(step.reward, step.terminated | step.truncated)
+            self.storage.add(obs, action, self.rewards.kept(step.reward), step)
             ended += step.ended
         self.tracker.frames += self.settings.training_frequency
         for over in ended:
@@ -96,7 +98,7 @@ class Experience:
             index=batch.index,
             obs=self._seen(actor, batch.obs),
             action=self.tensor(batch.action),
-            reward=self.tensor(batch.reward),
+            reward=self.tensor(self.rewards.scaled(batch.reward)),
             next_obs=self._seen(actor, batch.next_obs),
             terminated=self.tensor(batch.terminated),
             weight=None if batch.weight is None else self.tensor(batch.weight),

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import torch
 
+from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
@@ -20,18 +21,26 @@ class QLearner(ABC):
     """Environments, Q-network, optimiser and actor, in the order of creation on which a seed's weights depend."""
 
     def __init__(
-        self, spec: Spec, settings: ExploringAlgorithm, gamma: float, seeds: Seeds, device: torch.device
+        self,
+        spec: Spec,
+        settings: ExploringAlgorithm,
+        gamma: float,
+        seeds: Seeds,
+        device: torch.device,
+        *,
+        replayed: bool = False,
     ) -> None:
         self.spec = spec
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
         self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
-        self.rewards = RewardNormaliser(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
+        env = spec.env
+        self.rewards = RewardNormaliser(env.num_envs, env.normalize_reward, gamma, env.clip_reward, replayed=replayed)
         self.rng_act = seeds.rng("act")
         self._exploring = settings
         self.exploration = self.explore_now()

@@ -17,6 +17,7 @@ from operant.engines.deep import codec, losses
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.actor_critic import distribution_for
 from operant.engines.deep.arithmetic import Arithmetic
+from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.nets import PolicyNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser, RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
@@ -49,7 +50,7 @@ class Reinforce:
         self.algorithm = spec.agent.algorithm
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, lambda i, k: seeds.integer("env", i, k))
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
@@ -90,7 +91,7 @@ class Reinforce:
             action = actor.draw(obs, actor.policy.noise(self.rng_act, (vector.num,)), vector.mask)
             step = vector.step(action, playing)
             over = step.terminated | step.truncated
-            steps.append((obs, action, self.rewards(step.reward, over), over, playing))
+            steps.append((obs, action, self.rewards.scaled(step.reward), over, playing))
             owed -= over
             ended += step.ended
         obs, action, reward, over, played = (np.stack(column) for column in zip(*steps, strict=True))

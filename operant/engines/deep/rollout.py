@@ -33,9 +33,10 @@ class Rollout:
     """Steps as they were played; `final_obs` holds the last observations of ended episodes.
 
     Observations are normalised by the statistics of their moment, all but `final_obs`, which few
-    algorithms need. `mask` is what was legal at each step and `final_mask` in final observations,
-    where the environment says so and the algorithm asks. `judged` are the policy outputs [T, N, A]
-    and values [T, N] of the network as it acted, where acting computes both.
+    algorithms need; rewards by those that include the whole rollout. `mask` is what was legal at
+    each step and `final_mask` in final observations, where the environment says so and the algorithm
+    asks. `judged` are the policy outputs [T, N, A] and values [T, N] of the network as it acted,
+    where acting computes both.
     """
 
     obs: np.ndarray
@@ -89,8 +90,8 @@ def collect(
         if diary is not None:
             diary.began.append(vector.begun)
         step = vector.step(action[t])
-        reward[t] = rewards(step.reward, step.terminated | step.truncated)
-        terminated[t], truncated[t] = step.terminated, step.truncated
+        rewards.learn(step.reward, step.terminated | step.truncated)
+        reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
         for over in step.ended:
             final_obs[t, over.index] = step.next_obs[over.index]
             if diary is not None:
@@ -99,7 +100,7 @@ def collect(
     return Rollout(
         obs,
         np.stack(action),
-        reward,
+        rewards.scaled(reward),
         terminated,
         truncated,
         actor.normaliser(vector.obs),

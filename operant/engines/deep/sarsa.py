@@ -77,8 +77,8 @@ class Sarsa(QLearner):
         ended: list[Ended] = []
         for t in range(steps):
             step = self.vector.step(actions[t])
-            reward[t] = self.rewards(step.reward, step.terminated | step.truncated)
-            terminated[t], truncated[t] = step.terminated, step.truncated
+            self.rewards.learn(step.reward, step.terminated | step.truncated)
+            reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
             final_obs |= {(t, over.index): step.next_obs[over.index] for over in step.ended}
             if step.next_mask is not None:
                 final_mask |= {(t, over.index): step.next_mask[over.index] for over in step.ended}
@@ -87,7 +87,8 @@ class Sarsa(QLearner):
             actions.append(self._choose(seen[-1]))
         self.chosen.action = actions[-1]
         played = np.stack(seen[:-1]), np.stack(actions[:-1])
-        return Rollout(*played, reward, terminated, truncated, seen[-1], final_obs, ended, final_mask=final_mask)
+        ends = self.rewards.scaled(reward), terminated, truncated
+        return Rollout(*played, *ends, seen[-1], final_obs, ended, final_mask=final_mask)
 
     def _see(self) -> np.ndarray:
         self.actor.normaliser.learn(self.vector.obs)

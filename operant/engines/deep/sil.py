@@ -4,6 +4,7 @@ After each on-policy update, a few gradient steps make those past actions more p
 was better than the critic now expects. What is kept are the steps of whole episodes with their
 discounted returns R; those of an episode that goes on wait until it is over. A cut episode has no
 end of its own: there R goes on with the critic's value of the final observation, as it then was.
+Where rewards are normalised, R is kept unscaled, and measured by the deviation of the time when it is used.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Imitation:
         assert isinstance(algorithm, ImitatingAlgorithm)
         assert memory is not None, "the schema gives every imitating algorithm a memory"
         self.learner, self.algorithm, self.memory, self.gamma = learner, algorithm, memory, gamma
+        learner.rewards.replayed = True
         self.rng = seeds.rng("imitate")
         kept = {"obs": learner.actor.normaliser(learner.vector.obs)[0], "action": _action(learner)}
         if learner.vector.mask is not None:
@@ -65,7 +67,8 @@ class Imitation:
     def store(self, rollout: Rollout) -> None:
         """Steps [T, N] go to their environments' episodes, and ended episodes to the replay."""
         over = rollout.terminated | rollout.truncated
-        columns: Rows = {"obs": rollout.obs, "action": rollout.action, "reward": rollout.reward}
+        unscaled = rollout.reward * np.float32(self.learner.rewards.deviation)
+        columns: Rows = {"obs": rollout.obs, "action": rollout.action, "reward": unscaled}
         if rollout.mask is not None:
             columns["mask"] = rollout.mask
         for env in range(over.shape[1]):
@@ -77,11 +80,11 @@ class Imitation:
             self.unfinished.extend(env, {k: v[start:, env] for k, v in columns.items()})
 
     def value_after(self, rollout: Rollout, step: int, env: int) -> float:
-        """What the critic expects after an episode's last step: nothing, unless it was cut short."""
+        """What the critic expects after an episode's last step, unscaled: nothing, unless it was cut short."""
         if rollout.terminated[step, env]:
             return 0.0
         final = self.learner.actor.normaliser(rollout.final_obs[step, env][None])
-        return float(self.learner.value_of(final)[0])
+        return float(self.learner.value_of(final)[0]) * self.learner.rewards.deviation
 
     def keep(self, episode: Rows, value_after: float) -> None:
         """Put an episode into the replay, each step with its return; of a very long one, the last steps."""
@@ -97,8 +100,9 @@ class Imitation:
         weights = None if weight is None else learner.tensor(weight)
         output, critic = learner.judge(seen)
         logp, _ = learner.distribution.log_prob_and_entropy(output, action, learner.net.log_std, mask)
-        gain = np.maximum(rows["returns"] - learner.returns.value_of(critic.detach().cpu().numpy()), 0)
-        target = learner.tensor(learner.returns.output_of(rows["returns"]))
+        returns = rows["returns"] / np.float32(learner.rewards.deviation)
+        gain = np.maximum(returns - learner.returns.value_of(critic.detach().cpu().numpy()), 0)
+        target = learner.tensor(learner.returns.output_of(returns))
         policy_loss = losses.imitation_policy_loss(logp, learner.tensor(gain), weights)
         value_loss = losses.imitation_value_loss(critic, target, weights)
         settings = self.algorithm

@@ -40,7 +40,7 @@ class Storage:
             self.lookahead = NStep(vector.num, n_step, gamma, shape, action) if n_step > 1 else None
 
     def add(self, obs: np.ndarray, action: np.ndarray, reward: np.ndarray, step: Step) -> None:
-        """Keep one step of every environment; `reward` is what is learnt from."""
+        """Keep one step of every environment; `reward` is what is kept of its rewards."""
         rows: Rows = {
             "obs": obs,
             "action": action,

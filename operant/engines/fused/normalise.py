@@ -1,7 +1,7 @@
 """Running standardisation of observations and rewards; the statistics are part of the state.
 
 They learn once per rollout, from all of its steps: a rollout is played with the statistics of its
-beginning, and rewards are scaled by those that include it.
+beginning, and rewards are scaled by those that include it. The rules are those of the deep engine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from jax import Array, lax
 from operant.engines.fused.devices import Axis, mean_over, sum_over, unrolled
 
 TINY = 1e-8
+LIMIT = 10.0  # of normalised rewards where a spec names none, as in the deep engine
 
 
 class Moments(NamedTuple):
@@ -27,6 +28,11 @@ class Moments(NamedTuple):
 def fresh(shape: tuple[int, ...]) -> Moments:
     """Of nothing seen."""
     return Moments(jnp.zeros(shape), jnp.ones(shape), jnp.float32(0.0))
+
+
+def fresh_returns(num: int) -> Moments:
+    """Of the discounted returns of `num` environments before their first rewards, each of which is 0."""
+    return Moments(jnp.float32(0.0), jnp.float32(0.0), jnp.float32(num))
 
 
 def learn(moments: Moments, batch: Array, axis: Axis) -> Moments:
@@ -47,6 +53,17 @@ def scaled(moments: Moments | None, observation: Array, clip: float) -> Array:
     if moments is None:
         return observation
     return jnp.clip((observation - moments.mean) / jnp.sqrt(moments.variance + TINY), -clip, clip)
+
+
+def scaled_rewards(moments: Moments, reward: Array) -> Array:
+    """Rewards over the deviation of returns, which is 0 only while every reward was."""
+    return reward / jnp.where(moments.variance > 0, jnp.sqrt(moments.variance), 1.0)
+
+
+def limited(reward: Array, normalised: bool, clip: float | None) -> Array:
+    """Rewards within +-clip; normalised ones within `LIMIT` where no clip is given."""
+    limit = LIMIT if normalised and clip is None else clip
+    return reward if limit is None else jnp.clip(reward, -limit, limit)
 
 
 def discounted(running: Array, reward: Array, over: Array, gamma: Array) -> tuple[Array, Array]:

@@ -21,12 +21,14 @@ from operant.engines.fused.learner import GREEDY, RANDOM, Learner, Line, Policy,
 from operant.engines.fused.normalise import Moments
 from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.shuffle import shuffled
+from operant.engines.fused.tracing import CRITIC, OPTIMISER
 from operant.engines.fused.worlds import Cuts, Step, Tally, Worlds
 from operant.envs.functional import Discrete, FunctionalEnv
 from operant.spec.proximal import PpoSpec
 from operant.spec.schema import Spec
 
 REPORTED = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
+TRACED = ("gamma", "lam", "clip_eps", "entropy_coef", "val_loss_coef", "clip_vloss", "target_kl")
 
 
 class Hyper(NamedTuple):
@@ -95,9 +97,13 @@ class Samples(NamedTuple):
 class Ppo(Learner):
     """The learner; `size` samples of a minibatch are on each device."""
 
+    TRACED = (*OPTIMISER, CRITIC, *(f"agent.algorithm.{name}" for name in TRACED))
+
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
+        super().__init__(spec, env)
+        spec = self.spec
         assert isinstance(spec.agent.algorithm, PpoSpec)
-        self.spec, self.env, self.settings, self.net = spec, env, spec.agent.algorithm, spec.agent.net
+        self.settings, self.net = spec.agent.algorithm, spec.agent.net
         self.frames = spec.env.num_envs * self.settings.time_horizon
         self.local = spec.env.num_envs // spec.meta.devices
         minibatch, self.epochs = self.settings.scaled(spec.env.num_envs)
@@ -130,7 +136,8 @@ class Ppo(Learner):
     def init(self, key: Array, weights: nets.Params, axis: Axis) -> State:
         of_worlds, of_play = jax.random.split(key)
         seen = normalise.fresh(self.env.observation_shape) if self.spec.env.normalize_obs else None
-        mind = Mind(self.optimiser.init(weights), normalise.fresh(()), of_play, jnp.int32(0))
+        returns = normalise.fresh_returns(self.spec.env.num_envs)
+        mind = Mind(self.optimiser.init(weights), returns, of_play, jnp.int32(0))
         started = worlds.begin(self.env, own_key(axis, of_worlds), self.local)
         return State(Policy(weights, seen), mind, Played(started, jnp.zeros(self.local)))
 
@@ -247,9 +254,9 @@ class Ppo(Learner):
             over = steps.terminated | steps.truncated
             running, returns = normalise.discounted(running, reward, over, hyper.gamma)
             moments = normalise.learn(moments, flat(returns), axis)
-            reward = reward / jnp.sqrt(moments.variance + normalise.TINY)
-        clip = self.spec.env.clip_reward
-        return reward if clip is None else jnp.clip(reward, -clip, clip), running, moments
+            reward = normalise.scaled_rewards(moments, reward)
+        env = self.spec.env
+        return normalise.limited(reward, env.normalize_reward, env.clip_reward), running, moments
 
     def learn(
         self, state: State, samples: Samples, key: Array, hyper: Hyper, frame: Array, axis: Axis
@@ -301,7 +308,9 @@ class Ppo(Learner):
         total = policy_loss + hyper.value_coef * value_loss - hyper.entropy.at(frame) * bonus
         return total, jnp.stack([policy_loss, value_loss, bonus, kl, clipped])
 
-    def act(self, policy: Policy, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
+    def act(
+        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, way: Array
+    ) -> Array:
         output = self.output(policy, observation.astype(self.storage))
         noise = policies.noise(self.env.actions, jax.random.bits(key, output.shape))
         if isinstance(self.env.actions, Discrete):
