@@ -76,7 +76,7 @@ class Weights(NamedTuple):
     kill: Array | float = 2.5
     hit: Array | float = 1.5
     signal: Array | float = 2.0  # of shooting a transmission
-    undo: Array | float = 60.0
+    undo: Array | float = 60.0  # 0: never used
     attack: Array | float = 15.0
     program: Array | float = 5.0
     credit: Array | float = 0.6
@@ -119,6 +119,7 @@ def scripted_actions(states: State, weights: Weights = Weights()) -> Array:
     number = jnp.arange(states.words.shape[0])
     recalled = unpack_scene(settled(states.history[number, game.newest].T))
     mask, facts = settled(action_mask(game)), survey(game)
+    mask = mask.at[FIRST_PROGRAM + UNDO].set(mask[FIRST_PROGRAM + UNDO] & (weights.undo > 0))
     prospect = look_out(game, facts, weights)
     options = weigh_options(game, facts, prospect, weights)
     worth = jnp.where(mask[: SIPHON + 1], jnp.stack([option.worth for option in options]), -jnp.inf)
@@ -150,7 +151,7 @@ def look_out(game: Game, facts: Facts, weights: Weights) -> Prospect:
     worth = jnp.where(per_cell(inner) & (walked < FAR), _siphon_worth(game, facts, weights), -1e3)
     worth = _settled(worth - weights.walk * walked)
     gain, best = worth.max(0), worth.argmax(0)
-    ready = owns(scene, UNDO) & (scene.credits >= 1)
+    ready = owns(scene, UNDO) & (scene.credits >= 1) & (weights.undo > 0)
     wants_siphon = (scene.siphons > 0) & (gain > weights.siphon_at) & ~ready
     way_out = jnp.where(squares == scene.gate, walked, 0).max(0)
     detour = jnp.where(per_cell(scene.pickups), walked + left - way_out, FAR)
@@ -190,7 +191,7 @@ def _siphon_worth(game: Game, facts: Facts, weights: Weights) -> Array:
     crowd = facts.enemy_count + facts.transmission_count
     cost = weights.spawn * (1 + 0.15 * crowd)
     block = jnp.where(cells.question, HIDDEN_WORTH - cost * HIDDEN_SPAWN, known - cost * cells.spawn)
-    poor = owns(scene, UNDO) & (scene.credits == 0)
+    poor = owns(scene, UNDO) & (scene.credits == 0) & (weights.undo > 0)
     credit = jnp.where(poor, 20.0, weights.credit)
     resource = cells.amount * jnp.where(cells.is_energy, weights.energy, credit)
     return _over_crosses(_settled(jnp.where(fresh, jnp.where(walls, block, resource), 0.0)), jnp.add)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -54,11 +53,11 @@ def step_games(states: State, actions: Array) -> tuple[State, Stepped]:
     return State(_with_next_boards(words.T, report.next_stage), history), stepped
 
 
-def redrawn(states: State, key: Array) -> State:
-    """The same games with keys of their own for all draws to come: nothing of their true future is left."""
-    high, low, event = SOURCE_ROWS
-    drawn = jax.random.bits(key, (2, states.words.shape[0]), jnp.uint32)
-    words = states.words.at[:, high].set(drawn[0]).at[:, low].set(drawn[1]).at[:, event].set(1)
+def with_source(states: State, high: Array, low: Array) -> State:
+    """The same games [N] with keys of these words for all draws to come: nothing of their own future is left."""
+    words = states.words
+    for row, value in zip(SOURCE_ROWS, (high, low, jnp.ones_like(high)), strict=True):
+        words = words.at[:, row].set(value)
     return states._replace(words=words)
 
 
