@@ -52,6 +52,7 @@ from operant.envs.hackmatrix.constants import (
     HACK,
     POLY,
     PROGRAM_COUNT,
+    PROGRAMS,
     PUSH,
     REDUC,
     RESET,
@@ -71,22 +72,23 @@ FAR = 40
 class Weights(NamedTuple):
     """What the script holds things to be worth, in steps of walking; numbers, or one for each game."""
 
-    harm: Array | float = 6.0  # of an expected loss of a hit point
-    near: Array | float = 0.4  # of an enemy within two cells
-    kill: Array | float = 2.5
-    hit: Array | float = 1.5
-    signal: Array | float = 2.0  # of shooting a transmission
-    undo: Array | float = 60.0  # 0: never used
-    attack: Array | float = 15.0
-    program: Array | float = 5.0
-    credit: Array | float = 0.6
-    energy: Array | float = 0.6
+    harm: Array | float = 5.0  # of an expected loss of a hit point
+    near: Array | float = 0.45  # of an enemy within two cells
+    kill: Array | float = 3.5
+    hit: Array | float = 1.45
+    signal: Array | float = 2.3  # of shooting a transmission
+    undo: Array | float = 90.0  # 0: never used
+    attack: Array | float = 7.5
+    program: Array | float = 5.6
+    credit: Array | float = 0.5
+    energy: Array | float = 0.8
     points: Array | float = 0.0
-    spawn: Array | float = 1.6  # of an enemy that a siphon calls
-    siphon_at: Array | float = 3.0  # least worth of a place to siphon
-    walk: Array | float = 0.4  # of a step to a place to siphon
-    detour: Array | float = 8.0  # most steps beyond the shortest way for a pickup, in stage 1
-    detour_stage: Array | float = 1.0  # fewer, for every stage
+    spawn: Array | float = 3.0  # of an enemy that a siphon calls
+    siphon_at: Array | float = 2.7  # least worth of a place to siphon
+    walk: Array | float = 0.45  # of a step to a place to siphon
+    detour: Array | float = 13.0  # most steps beyond the shortest way for a pickup, in stage 1
+    detour_stage: Array | float = 0.85  # fewer, for every stage
+    wavering: Array | float = 1.0  # most that chance adds to an action
 
 
 PROGRAM_WORTH = {  # by program, in the same steps; UNDO and ATK+ have weights of their own
@@ -122,12 +124,22 @@ def scripted_actions(states: State, weights: Weights = Weights()) -> Array:
     mask = mask.at[FIRST_PROGRAM + UNDO].set(mask[FIRST_PROGRAM + UNDO] & (weights.undo > 0))
     prospect = look_out(game, facts, weights)
     options = weigh_options(game, facts, prospect, weights)
-    worth = jnp.where(mask[: SIPHON + 1], jnp.stack([option.worth for option in options]), -jnp.inf)
+    wavering = weights.wavering * _unsettled(game, len(options))
+    worth = jnp.stack([option.worth for option in options]) + wavering
+    worth = jnp.where(mask[: SIPHON + 1], worth, -jnp.inf)
     action = worth.argmax(0).astype(jnp.int32)
     harm = jnp.take_along_axis(jnp.stack([option.harm for option in options]), action[None], 0)[0]
     action = _use_programs(game, facts, mask, prospect, action, harm)
     again = mask[FIRST_PROGRAM + UNDO] & takes_walk_back(game, recalled)
     return jnp.where(again, FIRST_PROGRAM + UNDO, action).astype(jnp.int32)
+
+
+def _unsettled(game: Game, number: int) -> Array:
+    """Numbers from 0 to 1 that differ from step to step, so that UNDO does not lead into the same turn for ever."""
+    word = game.steps.astype(jnp.uint32) * 8 + column(range(number), game.steps).astype(jnp.uint32)
+    for factor in (0x7FEB352D, 0x846CA68B):
+        word = (word ^ word >> 15) * jnp.uint32(factor)
+    return (word >> 8).astype(jnp.float32) / (1 << 24)
 
 
 def owns(scene: Scene, program: int) -> Array:
@@ -290,6 +302,9 @@ def _use_programs(game: Game, facts: Facts, mask: Array, prospect: Prospect, act
         ATK_PLUS: scene.attack < 3,
         RESET: (scene.hp == 1) | (scene.energy >= 8),
     }
+    keeps = jnp.where(owns(scene, UNDO), 1, 0)  # a credit for UNDO itself
     for program, wish in wishes.items():
+        if program != UNDO and PROGRAMS[program].credits:
+            wish = wish & (scene.credits >= PROGRAMS[program].credits + keeps)
         action = jnp.where(wish & mask[FIRST_PROGRAM + program], FIRST_PROGRAM + program, action)
     return action
