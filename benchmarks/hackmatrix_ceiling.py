@@ -1,7 +1,7 @@
 """How many of HackMatrix's fixed seeds can be won: random play, the scripted policy, and a planner with the simulator.
 
     python -m benchmarks.hackmatrix_ceiling --players random scripted --games 64 --out ceiling
-    python -m benchmarks.hackmatrix_ceiling --players scripted planner --seconds 500 --out ceiling    # on an accelerator
+    python -m benchmarks.hackmatrix_ceiling --players scripted planner --seconds 500 --out ceiling   # on an accelerator
     python -m benchmarks.hackmatrix_ceiling --explain ceiling                  # what the won games have in common
 
 `FOLDER/ceiling.json` holds for every player its settings, one row for each game and the means with 95 % intervals;
@@ -99,9 +99,9 @@ class Table:
         seeds = np.zeros(len(self.places), np.uint32)
         for place, game in enumerate(self.places):
             if game is None and self.waiting:
-                self.places[place] = Played(self.waiting.pop())
-                self.games.append(self.places[place])
-                fresh[place], seeds[place] = True, self.games[-1].seed
+                game = self.places[place] = Played(self.waiting.pop())
+                self.games.append(game)
+                fresh[place], seeds[place] = True, game.seed
         if fresh.any():
             self._states = self._seat(self._states, seeds, fresh)
         return any(self.places)

@@ -18,9 +18,10 @@ from operant.envs.hackmatrix.compiled.legality import action_mask
 from operant.envs.hackmatrix.compiled.simulation import step_games, with_source
 from operant.envs.hackmatrix.compiled.state import State, unpack
 from operant.envs.hackmatrix.constants import FIRST_PROGRAM, STAGES, UNDO
-from operant.envs.hackmatrix.scripted import Weights, scripted_actions
+from operant.envs.hackmatrix.scripted import DEFAULT, Weights, scripted_actions
 
-NEVER = -1e9
+NEVER, SURE = -1e9, 1e9
+LEAST_SPREAD = 0.01
 HASTE = 0.0005  # what a step costs, so that of two ways to win the shorter one is taken
 
 
@@ -29,14 +30,14 @@ class Planning:
     """How much is simulated for one decision.
 
     `candidates` is a power of two; the first round plays `rollouts` of each of them, `horizon` steps long. `trust` is
-    by how much another action's value must exceed that of the scripted one. `weights` are the script's.
+    by how many standard errors another action's value must exceed that of the scripted one. `weights` are the script's.
     """
 
     candidates: int = 8
     rollouts: int = 16
     horizon: int = 64
-    trust: float = 0.01
-    weights: Weights = Weights()
+    trust: float = 1.0
+    weights: Weights = DEFAULT
 
     @property
     def lanes(self) -> int:
@@ -49,14 +50,20 @@ class Planning:
 
 
 class Tally(NamedTuple):
-    """Values of candidates [N, K] so far: sums and numbers of simulations, and the candidates in order, best first."""
+    """Values of candidates [N, K] so far: sums, sums of squares and numbers of simulations; and candidates in order."""
 
     total: Array
+    squares: Array
     number: Array
     order: Array
 
     def means(self) -> Array:
         return self.total / jnp.maximum(self.number, 1)
+
+    def errors(self) -> Array:
+        """Squared standard errors of the means, as if every value had at least a small spread."""
+        number = jnp.maximum(self.number, 1)
+        return (jnp.maximum(self.squares / number - self.means() ** 2, 0) + LEAST_SPREAD) / number
 
 
 class Simulated(NamedTuple):
@@ -68,7 +75,7 @@ class Simulated(NamedTuple):
     value: Array
 
 
-def plan(states: State, scripted: Array, key: Array, planning: Planning = Planning()) -> tuple[Array, Array]:
+def plan(states: State, scripted: Array, key: Array, planning: Planning) -> tuple[Array, Array]:
     """The best action of each game [N] by simulation, and its value.
 
     `scripted` are the actions of the scripted policy, which others have to beat. `key` is the planner's own; the
@@ -77,7 +84,7 @@ def plan(states: State, scripted: Array, key: Array, planning: Planning = Planni
     games, lanes = states.words.shape[0], planning.lanes
     to_candidates, to_rounds = jax.random.split(key)
     candidates, legal = _candidates(states, scripted, to_candidates, planning)
-    lift = jnp.where(candidates == scripted[:, None], planning.trust, 0.0)
+    is_scripted = candidates == scripted[:, None]
 
     def one(number: Array, tally: Tally) -> Tally:
         left = planning.candidates >> number
@@ -89,18 +96,38 @@ def plan(states: State, scripted: Array, key: Array, planning: Planning = Planni
         actions = jnp.take_along_axis(candidates, chosen, 1)
         values = rollout_values(states, actions, words, planning)
         which = jax.nn.one_hot(chosen, planning.candidates)
-        total = tally.total + (which * values[..., None]).sum(1)
-        count = tally.number + which.sum(1)
+        tally = Tally(
+            tally.total + (which * values[..., None]).sum(1),
+            tally.squares + (which * values[..., None] ** 2).sum(1),
+            tally.number + which.sum(1),
+            tally.order,
+        )
         surviving = (jnp.arange(planning.candidates) < left)[tally.order.argsort(1)]
-        scores = jnp.where(legal & surviving, total / jnp.maximum(count, 1) + lift, NEVER)
-        return Tally(total, count, (-scores).argsort(1))
+        scores = jnp.where(legal & surviving, tally.means(), NEVER)
+        scores = jnp.where(is_scripted, SURE, scores)  # stays to the end, to be compared with
+        return tally._replace(order=(-scores).argsort(1))
 
     zeros = jnp.zeros(candidates.shape)
-    start = Tally(zeros, zeros, jnp.broadcast_to(jnp.arange(planning.candidates), candidates.shape))
+    start = Tally(zeros, zeros, zeros, jnp.broadcast_to(jnp.arange(planning.candidates), candidates.shape))
     tally = lax.fori_loop(0, planning.rounds, one, start)
-    best = tally.order[:, :1]
-    action, value = (jnp.take_along_axis(array, best, 1)[:, 0] for array in (candidates, tally.means()))
-    return action, value
+    old, new = tally.order[:, 0], tally.order[:, 1]
+    return _the_better(tally, candidates, legal, (old, new), planning.trust)
+
+
+def _the_better(
+    tally: Tally, candidates: Array, legal: Array, finalists: tuple[Array, Array], trust: float
+) -> tuple[Array, Array]:
+    """The second finalist where it is surely better than the first, the scripted action; and the value of that."""
+
+    def of(array: Array, which: Array) -> Array:
+        return jnp.take_along_axis(array, which[:, None], 1)[:, 0]
+
+    old, new = finalists
+    means, errors = tally.means(), tally.errors()
+    gain = of(means, new) - of(means, old)
+    better = of(legal, new) & (gain > trust * jnp.sqrt(of(errors, new) + of(errors, old)))
+    chosen = jnp.where(better, new, old)
+    return of(candidates, chosen), of(means, chosen)
 
 
 def rollout_values(states: State, actions: Array, words: Array, planning: Planning) -> Array:

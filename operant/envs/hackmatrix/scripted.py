@@ -25,19 +25,26 @@ from operant.envs.hackmatrix.compiled.bits import (
     eight,
     full,
     grow,
-    holds,
     is_empty,
     only,
     per_cell,
-    to_board,
     union,
 )
 from operant.envs.hackmatrix.compiled.fusing import column, settled
 from operant.envs.hackmatrix.compiled.legality import Facts, action_mask, survey
-from operant.envs.hackmatrix.compiled.lists import read_cells
+from operant.envs.hackmatrix.compiled.lists import field, flag, read_cells
 from operant.envs.hackmatrix.compiled.paths import LONGEST
-from operant.envs.hackmatrix.compiled.siphoning import _over_crosses
-from operant.envs.hackmatrix.compiled.state import Game, Scene, State, unpack, unpack_scene
+from operant.envs.hackmatrix.compiled.siphoning import over_crosses
+from operant.envs.hackmatrix.compiled.state import (
+    CREDITS_ROW,
+    NOTES_ROW,
+    OWNED_ROW,
+    Game,
+    Scene,
+    State,
+    unpack,
+    unpack_scene,
+)  # fmt: skip
 from operant.envs.hackmatrix.constants import (
     ANTI_V,
     ATK_PLUS,
@@ -50,6 +57,7 @@ from operant.envs.hackmatrix.constants import (
     EXCH,
     FIRST_PROGRAM,
     HACK,
+    MAX_HISTORY,
     POLY,
     PROGRAM_COUNT,
     PROGRAMS,
@@ -91,6 +99,7 @@ class Weights(NamedTuple):
     wavering: Array | float = 1.0  # most that chance adds to an action
 
 
+DEFAULT = Weights()
 PROGRAM_WORTH = {  # by program, in the same steps; UNDO and ATK+ have weights of their own
     RESET: 12, STEP: 8, CRASH: 6, WARP: 5, CALM: 4, ROW: 5, COL: 5, PUSH: 4, HACK: 4, D_BOM: 4,
     SIPH_PLUS: 4, DELAY: 3, ANTI_V: 3, REDUC: 2, EXCH: 2, DEBUG: 1, POLY: 1,
@@ -115,7 +124,7 @@ class Option(NamedTuple):
     harm: Array
 
 
-def scripted_actions(states: State, weights: Weights = Weights()) -> Array:
+def scripted_actions(states: State, weights: Weights = DEFAULT) -> Array:
     """A legal action for each game [N]."""
     game = unpack(states.words.T)
     number = jnp.arange(states.words.shape[0])
@@ -130,7 +139,7 @@ def scripted_actions(states: State, weights: Weights = Weights()) -> Array:
     action = worth.argmax(0).astype(jnp.int32)
     harm = jnp.take_along_axis(jnp.stack([option.harm for option in options]), action[None], 0)[0]
     action = _use_programs(game, facts, mask, prospect, action, harm)
-    again = mask[FIRST_PROGRAM + UNDO] & takes_walk_back(game, recalled)
+    again = mask[FIRST_PROGRAM + UNDO] & (takes_walk_back(game, recalled) | was_healthier(game, states.history))
     return jnp.where(again, FIRST_PROGRAM + UNDO, action).astype(jnp.int32)
 
 
@@ -151,6 +160,14 @@ def takes_walk_back(game: Game, recalled: Scene) -> Array:
     """Whether UNDO leads from a board on which no turn has passed to the exit of the board before."""
     lasts = owns(recalled, UNDO) & (recalled.credits >= 1) | (game.stage == STAGES)
     return (game.scene.turn == 0) & (game.saved > 0) & lasts
+
+
+def was_healthier(game: Game, history: Array) -> Array:
+    """Whether the player is about to die and a snapshot [N, 8] is of a time when they were not, UNDO already theirs."""
+    age = (game.newest[:, None] - jnp.arange(MAX_HISTORY)) % MAX_HISTORY
+    healthy = field(history[:, :, NOTES_ROW], 6, 2) > 1
+    lasts = flag(history[:, :, OWNED_ROW], UNDO) & (history[:, :, CREDITS_ROW] >= 1)
+    return (game.scene.hp == 1) & ((age < game.saved[:, None]) & healthy & lasts).any(1)
 
 
 def look_out(game: Game, facts: Facts, weights: Weights) -> Prospect:
@@ -180,7 +197,7 @@ def _square(cell: Array) -> Array:
 
 
 def _steps_from(start: Board, within: Board, through: Board) -> Array:
-    """By cell: steps from a set over cells `within`, of which only those in `through` are passed; FAR if none lead there."""
+    """By cell: steps from a set over cells `within`, of which only those in `through` are passed; FAR if no way."""
     reached, steps = start, jnp.zeros((len(SQUARES), *start.low.shape), jnp.int32)
     for _ in range(LONGEST):
         steps = steps + ~per_cell(reached)
@@ -206,7 +223,7 @@ def _siphon_worth(game: Game, facts: Facts, weights: Weights) -> Array:
     poor = owns(scene, UNDO) & (scene.credits == 0) & (weights.undo > 0)
     credit = jnp.where(poor, 20.0, weights.credit)
     resource = cells.amount * jnp.where(cells.is_energy, weights.energy, credit)
-    return _over_crosses(_settled(jnp.where(fresh, jnp.where(walls, block, resource), 0.0)), jnp.add)
+    return over_crosses(_settled(jnp.where(fresh, jnp.where(walls, block, resource), 0.0)), jnp.add)
 
 
 def _settled(numbers: Array) -> Array:

@@ -129,12 +129,12 @@ def _yields(scene: Scene, cells: Cells) -> Yields:
     packed = shifted(jnp.where(cells.is_energy, amount << _TOTAL_BITS, amount), 0) | shifted(data, 2 * _TOTAL_BITS)
     programs = _program_bits(cells, fresh & walls) & ~scene.owned
     return Yields(
-        settled(jnp.where(walls, 0, _over_crosses(packed, jnp.add))),
-        settled(jnp.where(walls, 0, _over_crosses(programs, jnp.bitwise_or))),
+        settled(jnp.where(walls, 0, over_crosses(packed, jnp.add))),
+        settled(jnp.where(walls, 0, over_crosses(programs, jnp.bitwise_or))),
     )
 
 
-def _over_crosses(values: Array, combine: Callable[[Array, Array], Array]) -> Array:
+def over_crosses(values: Array, combine: Callable[[Array, Array], Array]) -> Array:
     """By cell: the values of its cross combined."""
     col = column([cell % SIZE for cell in range(CELLS)], values[0])
     total = values

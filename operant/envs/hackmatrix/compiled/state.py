@@ -19,6 +19,7 @@ from operant.envs.hackmatrix.compiled.lists import ENEMY_ORIGIN, SIGNAL_ORIGIN, 
 from operant.envs.hackmatrix.constants import CELLS, FIRST_INTERVAL, MAX_HISTORY, START_ATTACK, START_HP
 
 NOTES_ROW, CREDITS_ROW, ENERGY_ROW, SIPHONS_ROW, SCORE_ROW, ATTACK_ROW = range(6)  # of a game's words
+OWNED_ROW = 7
 LISTS_START = 16  # of a scene's words: before them notes, seven numbers and four boards
 SCENE_WORDS = LISTS_START + 3 * SLOTS
 GAME_WORDS = SCENE_WORDS + 7
