@@ -57,7 +57,8 @@ def test_players_are_stored_beside_each_other(tmp_path: Path) -> None:
 def test_a_game_cut_off_counts_as_not_won() -> None:
     games = [ceiling.Played(seed, ended=ended) for seed, ended in enumerate(("won", "died", "unfinished", "won"))]
     rate = ceiling.told(games, 1.0)["win_rate"]
-    assert rate["point"] == 0.5 and rate["low"] < 0.5 < rate["high"]
+    assert rate["point"] == 0.5
+    assert rate["low"] < 0.5 < rate["high"]
 
 
 def test_a_replay_that_does_not_win_is_refused() -> None:
