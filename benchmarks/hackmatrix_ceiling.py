@@ -66,19 +66,33 @@ class Played:
 def policy_of(player: str, planning: Planning) -> Policy:
     """The compiled policy of a player, from games and a key to actions."""
     weights = Weights(undo=0.0) if player.endswith("_without_undo") else Weights()
-    scripted = jax.jit(lambda states, key: scripted_actions(states, weights))
     if player == "random":
         return jax.jit(_random_actions)
     if player.startswith("scripted"):
-        return scripted
+        return lambda states, key: _scripted(states, weights)
     chosen = Planning(planning.candidates, planning.rollouts, planning.horizon, planning.trust, weights)
     planned = jax.jit(lambda states, actions, key: plan(states, actions, key, chosen)[0])
-    return lambda states, key: planned(states, scripted(states, key), key)
+    return lambda states, key: planned(states, _scripted(states, weights), key)
 
 
 def _random_actions(states: State, key: Array) -> Array:
     mask = action_mask(unpack(states.words.T)).T
     return jnp.where(mask, jax.random.uniform(key, mask.shape), -1.0).argmax(1).astype(jnp.int32)
+
+
+def _seated(states: State, seeds: Array, fresh: Array) -> State:
+    """New games of the seeds on the places that are fresh."""
+
+    def chosen(new: Array, old: Array) -> Array:
+        return jnp.where(fresh.reshape(-1, *(1 for _ in old.shape[1:])), new, old)
+
+    return jax.tree.map(chosen, new_states(seeds), states)
+
+
+# Compiled once for all players
+_scripted = jax.jit(scripted_actions)
+_step = jax.jit(step_games, donate_argnums=0)
+_take_places = jax.jit(_seated, donate_argnums=0)
 
 
 class Table:
@@ -88,8 +102,6 @@ class Table:
         self.policy, self.waiting = policy, list(reversed(seeds))
         self.games: list[Played] = []
         self.places: list[Played | None] = [None] * places
-        self._step = jax.jit(step_games, donate_argnums=0)
-        self._seat = jax.jit(_seat, donate_argnums=0)
         self._states: State = jax.jit(new_states)(jnp.zeros(places, jnp.uint32))
         self.waves = 0
 
@@ -103,13 +115,13 @@ class Table:
                 self.games.append(game)
                 fresh[place], seeds[place] = True, game.seed
         if fresh.any():
-            self._states = self._seat(self._states, seeds, fresh)
+            self._states = _take_places(self._states, seeds, fresh)
         return any(self.places)
 
     def play(self, key: Array) -> None:
         """One action of each game."""
         actions = self.policy(self._states, key)
-        self._states, stepped = self._step(self._states, actions)
+        self._states, stepped = _step(self._states, actions)
         chosen, step = jax.device_get((actions, stepped))
         self.waves += 1
         for place, game in enumerate(self.places):
@@ -122,13 +134,6 @@ class Table:
                 lost = "time up" if step.truncated[place] else "died"
                 game.ended = WON if step.won[place] else lost
                 self.places[place] = None
-
-
-def _seat(states: State, seeds: Array, fresh: Array) -> State:
-    def chosen(new: Array, old: Array) -> Array:
-        return jnp.where(fresh.reshape(-1, *(1 for _ in old.shape[1:])), new, old)
-
-    return jax.tree.map(chosen, new_states(seeds), states)
 
 
 def told(games: list[Played], seconds: float) -> dict[str, Any]:
