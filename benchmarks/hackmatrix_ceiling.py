@@ -5,7 +5,7 @@
     python -m benchmarks.hackmatrix_ceiling --explain ceiling                  # what the won games have in common
 
 `FOLDER/ceiling.json` holds for every player its settings, one row for each game and the means with 95 % intervals;
-`FOLDER/won_PLAYER.json` are the won games as replays, for `operant play hackmatrix --watch`. Both are written again
+`FOLDER/won_PLAYER.json` are the won games as replays, for `operant hackmatrix replay`. Both are written again
 while games go on, so that a run that is cut short has what it played; games that a limit cut off are rows whose `ended`
 is "unfinished", and count as not won. A player whose name ends in `_without_undo` may not use that program.
 """
