@@ -18,7 +18,7 @@ from operant.envs.hackmatrix.compiled.legality import action_mask
 from operant.envs.hackmatrix.compiled.simulation import step_games, with_source
 from operant.envs.hackmatrix.compiled.state import State, unpack
 from operant.envs.hackmatrix.constants import FIRST_PROGRAM, STAGES, UNDO
-from operant.envs.hackmatrix.scripted import DEFAULT, Weights, scripted_actions
+from operant.envs.hackmatrix.scripted import DEFAULT, Weights, owns, scripted_actions
 
 NEVER, SURE = -1e9, 1e9
 LEAST_SPREAD = 0.01
@@ -146,15 +146,15 @@ def rollout_values(states: State, actions: Array, words: Array, planning: Planni
         return Simulated(now.time + 1, states, now.over | stepped.over, value)
 
     end = lax.while_loop(lambda now: (now.time < planning.horizon) & ~now.over.all(), one, start)
-    going_on = standing_value(end.states) - HASTE * end.time
+    going_on = standing_value(end.states, planning.weights) - HASTE * end.time
     return jnp.where(end.over, end.value, going_on).reshape(games, lanes)
 
 
-def standing_value(states: State) -> Array:
+def standing_value(states: State, weights: Weights) -> Array:
     """What a game that goes on is worth: a rough chance of winning."""
     game = unpack(states.words.T)
     scene = game.scene
-    ready = (scene.owned >> UNDO) & 1 != 0  # of running through an exit again and again
+    ready = owns(scene, UNDO) & (weights.undo > 0)
     chance = jnp.where(ready, 0.8, 0.35) * (0.4 + 0.2 * scene.hp)
     return chance - 0.01 * game.stage * ~ready
 
