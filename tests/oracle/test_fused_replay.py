@@ -74,7 +74,7 @@ def test_one_dqn_loss_agrees(settings: dict[str, Any]):
         return {"trunk": layers(net.trunk), "advantage": layer(net.advantage), "state": layer(net.state_value)}
 
     loss, (_, mean) = fused.loss(
-        weights(deep.net), weights(deep.target), None, as_transition(rows), jnp.float32(fused.settings.gamma)
+        weights(deep.net), weights(deep.target), None, as_transition(rows), jnp.float32(deep.algorithm.gamma)
     )
     assert float(loss) == pytest.approx(expected.item(), rel=1e-5)
     assert float(mean) == pytest.approx(chosen.mean().item(), rel=1e-5)
