@@ -65,6 +65,7 @@ def main() -> None:
     spec = spec_of(options)
     prepare_torch(spec, 4)
     with build_lab(spec, Seeds(0)) as lab:
+        lab.learner.computes_all = True  # completions without a gradient too
         for _ in range(options.rounds):
             begun, tokens = waited(), lab.tracker.tokens
             groups = lab.gather()

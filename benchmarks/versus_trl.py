@@ -164,6 +164,7 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     seconds: list[float] = []
     parts: list[dict[str, float]] = []
     with build_lab(spec, Seeds(0)) as lab:
+        lab.learner.computes_all = True  # completions without a gradient too, as the other side does
         # Nothing ends early, as on the other side: neither by a token nor by the task's line end.
         Copy.BARE_STOP = ()
         endless = replace(lab.policy, eos_ids=(-1,))

@@ -29,7 +29,8 @@ class Misfit:
 
     `problem` continues the words "`path` = value"; `fits` says what would do; `mend` is the
     value of `path` to try first, or None when no value of that setting alone would do; `others`
-    are the settings it does not fit, which a person may have written instead of `path`.
+    are the settings it does not fit, which a person may have written instead of `path`. `past` says
+    that runs were once made with it: these can still be read, and go on as they began.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Misfit:
     fits: str
     mend: Any = None
     others: tuple[str, ...] = ()
+    past: bool = False
 
 
 def find_misfits(spec: Spec) -> list[Misfit]:

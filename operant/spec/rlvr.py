@@ -11,6 +11,7 @@ from operant.spec import verified_misfits
 from operant.spec.algorithm import Algorithm
 from operant.spec.fields import Closed, Schedule, Scheduled
 from operant.spec.misfit import Misfit, unused_net_misfits
+from operant.spec.verified_misfits import WEIGHING
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 Credit = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "max_rl"]
 Scale = Literal["group", "batch", "none"]
 Loss = Literal["clip", "gspo", "cispo", "reinforce"]
-Aggregate = Literal["sequence_mean", "token_mean", "constant"]
+Aggregate = Literal["sequence_mean", "sequence_sum", "token_mean", "constant"]
+ZeroVariance = Literal["keep", "drop", "resample"]
 GAMES = {
     "env.num_envs": "prompts are counted by agent.algorithm.batch_size",
     "env.max_t": "completions end by env.text.max_tokens",
@@ -54,7 +56,11 @@ class VerifiedAlgorithm(Algorithm):
     group_size: int = Field(default=8, ge=2, le=4096, description="Completions of each prompt.")
     batch_size: int = Field(default=64, ge=2, le=10**6, description="Completions of one round of generation.")
     minibatch_size: int | None = Field(
-        default=None, ge=1, le=10**6, description="Completions of one gradient step; null for the whole round."
+        default=None,
+        ge=1,
+        le=10**6,
+        description="Completions of one gradient step; null for the whole round. Where fewer are learnt from, a round "
+        "is cut into the number of equal steps that comes closest.",
     )
     training_epoch: int = Field(default=1, ge=1, le=1000, description="Passes over a round's completions.")
     pass_tokens: int = Field(
@@ -72,7 +78,9 @@ class VerifiedAlgorithm(Algorithm):
         description="Clip ratios of tokens, or of sequences (gspo), or the weights of gradients (cispo), or nothing.",
     )
     aggregate: Aggregate = Field(
-        default="sequence_mean", description="Mean over sequences of their token means, over all tokens, or a constant."
+        default="sequence_mean",
+        description="Mean over sequences of their token means or token sums, mean over all tokens, or token sums over "
+        "a constant and the sequences.",
     )
     constant_length: int = Field(
         default=256, ge=1, le=10**6, description="What token sums are divided by, with aggregate `constant`."
@@ -80,7 +88,14 @@ class VerifiedAlgorithm(Algorithm):
     clip_low: float = Field(default=0.2, ge=0, le=1, description="How far a ratio may fall below 1.")
     clip_high: float = Field(default=0.2, ge=0, le=100, description="How far a ratio may rise above 1.")
     importance: Literal["none", "truncate", "truncate_sequence", "icepop", "dppo"] = Field(
-        default="none", description="Correct for generator and trainer that disagree: cut weights off, or mask tokens."
+        default="none",
+        description="Correct for generator and trainer that disagree: weigh by their ratio, cut off (truncate), or "
+        "mask tokens (icepop, dppo).",
+    )
+    old_logprobs: Literal["auto", "trainer", "generator"] = Field(
+        default="auto",
+        description="What ratios compare with: the trainer's own log-probabilities at the start of the update, or the "
+        "generator's; `auto` is the generator's with staleness or a mask, unless importance weighs by truncate.",
     )
     importance_low: float = Field(default=0.5, ge=0, le=1, description="Least weight that `icepop` keeps.")
     importance_high: float = Field(default=2.0, ge=1, le=1e6, description="Largest weight; more is cut off or masked.")
@@ -88,7 +103,9 @@ class VerifiedAlgorithm(Algorithm):
         default=0.2, gt=0, le=1, description="Largest difference of probabilities that `dppo` keeps."
     )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
-        default="none", description="Estimator of the divergence from the first policy, added to the loss."
+        default="none",
+        description="Divergence from the first policy, added to the loss: k2 has the gradient of KL(policy || first), "
+        "k3 that of KL(first || policy); k1 has none on average and is refused.",
     )
     kl_coef: float = Field(default=0.0, ge=0, le=100, description="Its weight.")
     entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
@@ -105,10 +122,13 @@ class VerifiedAlgorithm(Algorithm):
     )
     teacher_coef: float = Field(default=1.0, gt=0, le=1e3, description="Weight of the divergence from the teacher.")
     teacher_kl: Literal["k2", "k3"] = Field(
-        default="k2", description="Its estimator; the gradient of k2 is that of the divergence itself."
+        default="k2",
+        description="Its estimator: k2 has the gradient of KL(policy || teacher), k3 that of KL(teacher || policy).",
     )
-    zero_variance: Literal["keep", "drop", "resample"] = Field(
-        default="drop", description="Groups whose rewards are all equal teach nothing: keep, drop, or draw others."
+    zero_variance: ZeroVariance = Field(
+        default="keep",
+        description="Groups whose rewards are all equal: keep them in every mean, drop them from the batch, or draw "
+        "others in their place.",
     )
     resample_rounds: int = Field(
         default=4, ge=1, le=1000, description="Most extra rounds of generation to fill a batch, with `resample`."
@@ -143,8 +163,16 @@ class VerifiedAlgorithm(Algorithm):
         return self.minibatch_size or self.batch_size
 
     @property
+    def compares_with(self) -> Literal["trainer", "generator"]:
+        """Whose log-probabilities ratios compare with."""
+        if self.old_logprobs != "auto":
+            return self.old_logprobs
+        in_step = self.importance == "none" and self.staleness == 0
+        return "trainer" if in_step or self.importance in WEIGHING else "generator"
+
+    @property
     def updates_per_round(self) -> int:
-        """Gradient steps of one round in which every group is learnt from."""
+        """Gradient steps of one round, at most: those of one in which every completion is learnt from."""
         return self.training_epoch * max(1, self.batch_size // self.step_size)
 
     @classmethod
@@ -159,6 +187,8 @@ class VerifiedAlgorithm(Algorithm):
             *verified_misfits.batches(spec, self),
             *verified_misfits.parts(spec),
             *verified_misfits.divergence(self),
+            *verified_misfits.baseline(self),
+            *verified_misfits.ratios(self),
             *verified_misfits.tiny(spec),
             *verified_misfits.server(spec),
             *verified_misfits.ahead(spec, self),
@@ -209,8 +239,8 @@ class DapoSpec(VerifiedAlgorithm):
     name: Literal["dapo"] = Field(default="dapo", description="Algorithm.")
     clip_high: float = Field(default=0.28, ge=0, le=100, description="How far a ratio may rise above 1.")
     aggregate: Aggregate = Field(default="token_mean", description="How the losses of tokens are added up.")
-    zero_variance: Literal["keep", "drop", "resample"] = Field(
-        default="resample", description="Groups whose rewards are all equal teach nothing: keep, drop, or draw others."
+    zero_variance: ZeroVariance = Field(
+        default="resample", description="Groups whose rewards are all equal: keep, drop, or draw others."
     )
 
 
@@ -238,10 +268,14 @@ class RlooSpec(VerifiedAlgorithm):
     name: Literal["rloo"] = Field(default="rloo", description="Algorithm.")
     credit: Credit = Field(default="rloo", description="How rewards of a group become advantages.")
     scale: Scale = Field(default="none", description="Divide advantages by a deviation of the rewards, or not.")
+    loss: Loss = Field(default="reinforce", description="The policy gradient, without a clip.")
+    aggregate: Aggregate = Field(
+        default="sequence_sum", description="How the losses of tokens are added up: a completion is one action."
+    )
 
 
 class ReinforcePpSpec(VerifiedAlgorithm):
-    """REINFORCE++ (Hu, 2025): advantages standardised over the whole batch."""
+    """REINFORCE++ (Hu, 2025): advantages standardised over all tokens of the batch."""
 
     name: Literal["reinforce_pp"] = Field(default="reinforce_pp", description="Algorithm.")
     credit: Credit = Field(default="reinforce_pp", description="How rewards of a group become advantages.")

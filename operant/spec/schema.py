@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
@@ -23,6 +23,8 @@ AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
 ONLY_FUSED = ("HackMatrix-v0", "gymnax:", "brax:")
+OF_A_RUN = "of_a_run"
+"""In the context of a validation: the spec is one that a run has kept."""
 
 
 class EnvSpec(Closed):
@@ -163,8 +165,9 @@ class Spec(Closed):
         return "fused" if engine == "deep" and self.env.name.startswith(ONLY_FUSED) else engine
 
     @model_validator(mode="after")
-    def _fits(self) -> Spec:
-        """Every misfit becomes a fault at the field to blame."""
+    def _fits(self, info: ValidationInfo) -> Spec:
+        """Every misfit becomes a fault at the field to blame; a run's spec may have those of the past."""
+        of_a_run = (info.context or {}).get(OF_A_RUN, False)
         faults = [
             InitErrorDetails(
                 type=PydanticCustomError("misfit", "{problem}", {"problem": misfit.problem, "misfit": misfit}),
@@ -172,6 +175,7 @@ class Spec(Closed):
                 input=setting(self, misfit.path),
             )
             for misfit in find_misfits(self)
+            if not (of_a_run and misfit.past)
         ]
         if faults:
             raise ValidationError.from_exception_data("spec", faults)

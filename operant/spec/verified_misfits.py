@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from operant.spec.rlvr import VerifiedAlgorithm
     from operant.spec.schema import Spec
 
+WEIGHING = ("truncate", "truncate_sequence")
+"""Values of `importance` that weigh by the trainer's ratio to the generator."""
+OF_THE_BATCH = ("reinforce_pp", "reinforce_pp_baseline")
+"""Credits whose baseline is the whole batch's, so that groups of equal rewards teach too."""
+
 
 def guests(env: Mapping[str, Any]) -> list[str]:
     """The environments of verifiers among the tasks: they live on their own time, and ask when they please."""
@@ -61,13 +66,52 @@ def parts(spec: Spec) -> Iterable[Misfit]:
 
 
 def divergence(algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
-    """An estimator and its weight come together."""
-    if algorithm.kl != "none" and algorithm.kl_coef == 0:
+    """An estimator has a gradient, and it and its weight come together."""
+    if algorithm.kl == "k1" and algorithm.kl_coef > 0:
+        yield Misfit(
+            "agent.algorithm.kl",
+            "has no effect: the gradient of k1 in a loss is zero on average, so that it only adds noise",
+            "k2, whose gradient is that of KL(policy || first policy); or k3, of KL(first policy || policy)",
+            "k2",
+            past=True,
+        )
+    elif algorithm.kl != "none" and algorithm.kl_coef == 0:
         yield Misfit(
             "agent.algorithm.kl", "has no effect: kl_coef is 0", "kl_coef 0.001", "none", ("agent.algorithm.kl_coef",)
         )
     elif algorithm.kl == "none" and algorithm.kl_coef > 0:
         yield Misfit("agent.algorithm.kl_coef", "has no effect: kl is none", "kl k3", 0.0, ("agent.algorithm.kl",))
+
+
+def baseline(algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
+    """Where the baseline is the batch's, a group of equal rewards is above or below it."""
+    if algorithm.credit in OF_THE_BATCH and algorithm.zero_variance != "keep":
+        yield Misfit(
+            "agent.algorithm.zero_variance",
+            f"does not fit credit {algorithm.credit}, whose baseline is the batch's: groups of equal rewards teach too",
+            "keep; or agent.algorithm.credit grpo",
+            "keep",
+            ("agent.algorithm.credit",),
+            past=True,
+        )
+
+
+def ratios(algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:
+    """Completions of other weights than the trainer's are weighed by how likely the trainer finds them: once."""
+    path, importance = "agent.algorithm.old_logprobs", algorithm.importance
+    if algorithm.old_logprobs == "generator" and importance in WEIGHING:
+        problem = f"does not fit importance {importance}: ratios to the generator are its weights already"
+        yield Misfit(path, problem, "auto; or importance none", "auto", ("agent.algorithm.importance",))
+    elif algorithm.old_logprobs == "trainer" and importance in ("icepop", "dppo"):
+        problem = f"does not fit importance {importance}, which masks tokens and leaves the others with weight 1"
+        yield Misfit(path, problem, "auto", "auto", ("agent.algorithm.importance",), past=True)
+    elif algorithm.old_logprobs == "trainer" and algorithm.staleness and importance == "none":
+        problem = (
+            f"does not fit staleness {algorithm.staleness} with importance none: what other weights wrote would count "
+            "in full, however unlikely it has become"
+        )
+        others = ("agent.algorithm.staleness", "agent.algorithm.importance")
+        yield Misfit(path, problem, "auto; or importance truncate", "auto", others, past=True)
 
 
 def ahead(spec: Spec, algorithm: VerifiedAlgorithm) -> Iterable[Misfit]:

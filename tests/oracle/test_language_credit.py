@@ -32,12 +32,13 @@ def others(i: int) -> float:
 
 
 WHOLE = [float(r) for r in REWARDS]
+LEFT = [float(REWARDS[i]) - mean(members(i)) for i in range(len(REWARDS))]
 ORACLES: dict[str, Callable[[int], float]] = {
     "grpo": lambda i: (REWARDS[i] - mean(members(i))) / max(spread(members(i)), 1e-6),
     "dr_grpo": lambda i: REWARDS[i] - mean(members(i)),
     "rloo": lambda i: REWARDS[i] - others(i),
     "reinforce_pp": lambda i: (REWARDS[i] - mean(WHOLE)) / spread(WHOLE),
-    "reinforce_pp_baseline": lambda i: (REWARDS[i] - mean(members(i))) / spread(WHOLE),
+    "reinforce_pp_baseline": lambda i: (REWARDS[i] - mean(members(i)) - mean(LEFT)) / spread(LEFT),
     "max_rl": lambda i: REWARDS[i] / mean(members(i)) - 1 if mean(members(i)) else 0.0,
 }
 
@@ -46,6 +47,20 @@ ORACLES: dict[str, Callable[[int], float]] = {
 def test_advantages(name: str) -> None:
     found = credit(name, REWARDS, GROUPS)
     np.testing.assert_allclose(found, [ORACLES[name](i) for i in range(10)], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["reinforce_pp", "reinforce_pp_baseline"])
+def test_reinforce_pp_has_mean_0_and_deviation_1_over_the_tokens_of_the_batch(name: str) -> None:
+    tokens = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+    each = np.repeat(credit(name, REWARDS, GROUPS, tokens=tokens), tokens)
+    assert each.mean() == pytest.approx(0, abs=1e-12)
+    assert each.std() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"reinforce_pp", "reinforce_pp_baseline"}))
+def test_equal_rewards_are_worth_exactly_nothing(name: str) -> None:
+    rewards = np.array([0.1, 0.1, 0.1, 0.7, 0.2, 0.2])
+    assert credit(name, rewards, np.array([0, 0, 0, 1, 1, 1]))[:3].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_scales_are_those_of_the_group_the_batch_or_one() -> None:

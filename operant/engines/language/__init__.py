@@ -47,7 +47,7 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.language.loop import run_session
     from operant.engines.language.parallel import led
     from operant.engines.language.trace import Trace
-    from operant.spec.stored import stored
+    from operant.spec.stored import aged, stored
 
     spec = stored(run.spec)
     prepare_torch(spec, run.threads)
@@ -57,6 +57,8 @@ def train(run: Run, until: int | None = None) -> None:
         led(session.run, spec),
         build_lab(spec, session.seeds, witness=witness) as lab,
     ):
+        for note in aged(run.spec):
+            session.event("aged", note)
         run_session(session, lab)
 
 

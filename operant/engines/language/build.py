@@ -34,6 +34,7 @@ from operant.run.seeding import Seeds
 from operant.spec.language import LoraSpec, ModelSpec, TextSpec
 from operant.spec.rlvr import VerifiedAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.verified_misfits import OF_THE_BATCH
 
 if TYPE_CHECKING:
     from operant.engines.language.pipeline import Pipeline
@@ -91,7 +92,7 @@ class Lab:
         with waiting, listening(self.learner.recall):
             groups = self.rounds.play(problems, sampling, places)
         tracker.position += prompts
-        tracker.add_groups(groups)
+        tracker.add_groups(groups, self.settings.credit in OF_THE_BATCH)
         return groups
 
     def _collected(self, pipeline: Pipeline) -> list[Group]:
@@ -102,7 +103,7 @@ class Lab:
         for answer in (answer for group in groups for answer in group.answers):
             timing.tokens += answer.length
             tracker.add({"rollout/staleness": float(tracker.updates - answer.version)})
-        tracker.add_groups(groups)
+        tracker.add_groups(groups, self.settings.credit in OF_THE_BATCH)
         return groups
 
     def publish(self) -> None:

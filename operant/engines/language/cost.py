@@ -62,7 +62,7 @@ def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
         ahead = settings.staleness // settings.updates_per_round
         lines.append(
             f"written ahead: at most {ahead} x {prompts} = {ahead * prompts} prompts under way, by weights at most "
-            f"{settings.staleness} updates old"
+            f"{settings.staleness} updates old; ratios compare with the {settings.compares_with}'s log-probabilities"
         )
     longest = text_of(spec).max_tokens
     return lines if longest is None else [*lines, f"completions of at most {longest:,} tokens"]
@@ -92,6 +92,7 @@ def _eager(learner: Learner) -> Learner:
     """The same learner, but groups whose rewards are all equal are learnt from too."""
     eager = copy(learner)
     eager.settings = learner.settings.model_copy(update={"zero_variance": "keep"})
+    eager.computes_all = True
     return eager
 
 

@@ -50,7 +50,7 @@ class Health:
         if self.lab.tracker.silent_rounds >= SILENT_ROUNDS:
             self.once(
                 "no_signal",
-                f"in {SILENT_ROUNDS} rounds no group had rewards that differ, so nothing was learnt; "
+                f"in {SILENT_ROUNDS} rounds no rewards differed from their baseline, so nothing was learnt; "
                 f"an answer worth {answer.reward:g}: {text!r}",
             )
 

@@ -1,7 +1,11 @@
 """The learner: credited completions become gradients and steps.
 
-The ratio of a first step is exactly 1: the log-probabilities that ratios compare with are the trainer's own, computed
-in the same micro-batches, and those of the generator serve to watch, and where asked to correct, the difference.
+Where ratios compare with the trainer's own log-probabilities the ratio of a first step is exactly 1: they are computed
+in the same micro-batches, and those of the generator serve to watch, and where asked to correct, the difference. What
+the generator wrote with other weights is compared with the generator's.
+
+All completions of a round have the same influence: each of its k steps divides by a k-th of the round, whatever share
+of its tokens it has.
 """
 
 from __future__ import annotations
@@ -9,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ import torch
 from torch import Tensor
 
 from operant.engines.language import codec
-from operant.engines.language.lessons import Lesson, lessons_of
+from operant.engines.language.lessons import Lesson, lessons_of, minibatches
 from operant.engines.language.losses import LossSettings, Normaliser, Tokens, policy_loss
 from operant.engines.language.model import Policy
 from operant.engines.language.optimise import Optimiser
@@ -62,7 +65,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Step:
-    """A minibatch: this process's micro-batches, and the size of the whole."""
+    """A minibatch: this process's micro-batches, and what sums over all of them are divided by."""
 
     pieces: list[Piece]
     whole: Normaliser
@@ -80,7 +83,8 @@ class Learner:
     """Trains a policy's weights by one of the family's losses (final); `beat` is called with every pass.
 
     Among several processes each trains its slice of `policy`; after every change `written` has the whole weights, with
-    which completions are written. Alone, the two are one. A `recall` has what the generator computed.
+    which completions are written. Alone, the two are one. A `recall` has what the generator computed. Completions whose
+    gradient is zero are counted but not computed, unless it `computes_all`.
     """
 
     def __init__(
@@ -103,6 +107,7 @@ class Learner:
         self.reference: Scorer | None = None
         self.teacher: Scorer | None = None
         self.recall: Recall | None = None
+        self.computes_all = False
         self.beat: Callable[[], object] = lambda: None
 
     @together
@@ -147,15 +152,14 @@ class Learner:
         if not answers:
             self._outdate()
             return Report()
-        size = settings.step_size
-        steps = [self._step(list(chain(*answers[at : at + size]))) for at in range(0, len(answers), size)]
-        several = len(steps) * settings.training_epoch > 1
-        self._prepare([piece for step in steps for piece in step.pieces], several, update)
+        loss = loss_settings(settings, at.frames)
+        steps = self._steps(minibatches(answers, settings.step_size), loss)
+        self._prepare([piece for step in steps for piece in step.pieces], len(steps) * settings.training_epoch, update)
         sums: defaultdict[str, float] = defaultdict(float)
         norms: list[float] = []
         for epoch in range(settings.training_epoch):
             for index in self.seeds.rng("minibatches", update, epoch).permutation(len(steps)):
-                self._gradients(steps[index], loss_settings(settings, at.frames), update, sums)
+                self._gradients(steps[index], loss, update, sums)
                 if gold:
                     sums["sft"] += self._imitate(gold, settings.sft_coef)
                 norms.append(self.optimiser.step(update + len(norms), share))
@@ -207,7 +211,7 @@ class Learner:
             share = policy_loss(tokens, loss, step.whole)
             (share.value * piece.weight).backward()
             self.beat()
-            own = {**share.sums, "loss": share.value.detach() * step.whole.tokens}
+            own = {**share.sums, "loss": share.value.detach()}
             found.append({key: value.float() * piece.weight for key, value in own.items()})
         for key in found[0]:
             sums[key] += float(torch.stack([each[key] for each in found]).sum())
@@ -221,28 +225,45 @@ class Learner:
             return *self.scorer(batch, self.settings.temperature, entropy), torch.isin(batch.owner, found.watched)
 
     @torch.no_grad()
-    def _prepare(self, pieces: Sequence[Piece], several: bool, update: int) -> None:
-        """Log-probabilities before the first step: of the policy where more steps follow, and of fixed models."""
-        temperature = self.settings.temperature
+    def _prepare(self, pieces: Sequence[Piece], steps: int, update: int) -> None:
+        """Log-probabilities before the first step: what ratios compare with, and those of fixed models.
+
+        The only step of a round compares with itself, so the policy's are computed where more follow.
+        """
+        temperature, stale = self.settings.temperature, self.settings.compares_with == "generator"
         for piece in pieces:
             self.beat()
-            if several:
+            if stale:
+                piece.old = piece.generator
+            elif steps > 1:
                 piece.old = self._scored(piece.batch, update)[0]
             if self.reference is not None:
                 piece.reference = self.reference(piece.batch, temperature)[0]
             if self.teacher is not None:
                 piece.teacher = self.teacher(piece.batch, temperature)[0]
 
-    def _step(self, lessons: Sequence[Lesson]) -> Step:
-        """A minibatch, with each token's advantage and the generator's log-probability."""
+    def _steps(self, dealt: Sequence[Sequence[Lesson]], loss: LossSettings) -> list[Step]:
+        """The minibatches of a round, each of which divides by the same share of the whole round."""
+        every = [lesson for lessons in dealt for lesson in lessons]
+        tokens = sum(len(lesson.sample.places) for lesson in every)
+        whole = Normaliser(tokens / len(dealt), len(every) / len(dealt))
+        return [Step(self._pieces(self._computed(lessons, loss)), whole) for lessons in dealt]
+
+    def _computed(self, lessons: Sequence[Lesson], loss: LossSettings) -> Sequence[Lesson]:
+        """The lessons that have a gradient, or one of them if none has: a step is taken all the same."""
+        if self.computes_all or loss.has_beside:
+            return lessons
+        return [lesson for lesson in lessons if lesson.advantage] or lessons[:1]
+
+    def _pieces(self, lessons: Sequence[Lesson]) -> list[Piece]:
+        """Micro-batches, with each token's advantage and the generator's log-probability."""
         advantages = torch.tensor([lesson.advantage for lesson in lessons], device=self.device)
         pieces = []
         for batch, weight in self._batches([lesson.sample for lesson in lessons]):
             drawn = [value for index in batch.samples for value in lessons[index].logprobs]
             generator = torch.from_numpy(np.array(drawn, dtype=np.float32)).to(self.device)
             pieces.append(Piece(batch, weight, advantages[batch.owner], generator))
-        tokens = sum(len(lesson.sample.places) for lesson in lessons)
-        return Step(pieces, Normaliser(tokens, len(lessons)))
+        return pieces
 
     def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:
         """This process's micro-batches, each with the weight it counts with."""
@@ -256,7 +277,7 @@ class Learner:
         tokens = max(sums["tokens"], 1)
         means = {name: sums[key] / tokens for key, name in MEANS.items() if key in sums}
         return {
-            "loss/policy": sums["loss"] / tokens,
+            "loss/policy": sums["loss"] / len(norms),
             **means,
             **({"loss/sft": sums["sft"] / len(norms)} if "sft" in sums else {}),
             "mismatch/kl": sums["mismatch_kl"] / tokens,

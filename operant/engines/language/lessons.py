@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -30,12 +31,23 @@ def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[lis
         return []
     rewards = np.array([answer.reward for answer in answers])
     numbers = np.repeat(np.arange(len(chosen)), [len(group.answers) for group in chosen])
-    advantages = credit(settings.credit, rewards, numbers, settings.scale)
+    lengths = np.array([answer.length for answer in answers])
+    advantages = credit(settings.credit, rewards, numbers, settings.scale, lengths)
     return [
         [Lesson(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
         for answer, advantage in zip(answers, advantages, strict=True)
         if _is_learnt(answer, settings)
     ]
+
+
+def minibatches(answers: Sequence[list[Lesson]], size: int) -> list[list[Lesson]]:
+    """The lessons of a round's gradient steps: as many steps as bring them closest to `size` answers, all alike.
+
+    Two of them differ by one answer at most.
+    """
+    steps = max(1, (2 * len(answers) + size) // (2 * size))
+    bounds = [len(answers) * step // steps for step in range(steps + 1)]
+    return [list(chain(*answers[start:end])) for start, end in pairwise(bounds)]
 
 
 def samples_of(answer: Answer) -> list[tuple[Sample, tuple[float, ...]]]:

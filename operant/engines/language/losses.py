@@ -2,8 +2,8 @@
 
 A micro-batch never knows how large its batch is, so what a sum is divided by is always passed in (`Normaliser`,
 from all completions of the step, on all ranks). Sums of micro-batches then add up to the loss of the batch exactly.
-Notation: pi the model in training, old the model at the beginning of the update, mu the generator that wrote the
-tokens, ref a fixed model; r = pi/old; A the advantage.
+Notation: pi the model in training, mu the generator that wrote the tokens, old what ratios compare with (the model at
+the beginning of the update, or mu), ref a fixed model; r = pi/old; A the advantage.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 Surrogate = Literal["clip", "cispo", "reinforce"]
 Level = Literal["token", "sequence"]
-Mean = Literal["token", "sequence", "constant"]
+Mean = Literal["token", "sequence", "sum", "constant"]
 Divergence = Literal["k1", "k2", "k3"]
 Mask = Literal["none", "icepop", "dppo"]
 Correction = Literal["none", "token", "sequence"]
@@ -27,7 +27,8 @@ class LossSettings:
     """Which loss. Ratios are clipped to [1 - clip_low, 1 + clip_high], one of a whole sequence where `level` says so.
 
     `cap` bounds the unclipped ratio of tokens with a negative advantage. `mean` says what is divided by: the
-    tokens of the batch, each sequence's own length and then their number, or `length` and the number of sequences.
+    tokens of the batch, each sequence's own length and then their number, their number alone (`sum`), or `length` and
+    their number.
     `mask` leaves tokens out on which generator and trainer disagree: IcePop where pi/mu is outside
     [mask_low, mask_high], DPPO where pi - mu exceeds `mask_difference` in the advantage's direction.
     `correction` weighs by old/mu, truncated at `correction_cap`.
@@ -52,6 +53,11 @@ class LossSettings:
     teacher_kl: Divergence = "k2"
     teacher_coef: float = 0.0
     entropy_coef: float = 0.0
+
+    @property
+    def has_beside(self) -> bool:
+        """Whether tokens have a gradient beside that of their advantage."""
+        return any((self.kl_coef, self.square_coef, self.teacher_coef, self.entropy_coef))
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,12 @@ def reinforce_terms(log_ratio: Tensor, advantages: Tensor) -> Tensor:
 
 
 def divergence(logprobs: Tensor, reference: Tensor, kind: Divergence) -> Tensor:
-    """KL(pi || ref) as estimated at each token (Schulman 2020): -d, d^2/2 or e^d - d - 1, with d = log ref - log pi."""
+    """KL(pi || ref) as estimated at each token (Schulman 2020): -d, d^2/2 or e^d - d - 1, with d = log ref - log pi.
+
+    As values k1 and k3 are right on average over pi's own tokens. As losses, whose gradient leaves out that other
+    tokens become likely, only k2 has the gradient of KL(pi || ref); that of k3 is the gradient of KL(ref || pi), and
+    that of k1 is zero, for which reason specs refuse it.
+    """
     d = reference - logprobs
     if kind == "k1":
         return -d
@@ -181,6 +192,8 @@ def aggregate(terms: Tensor, owner: Tensor, count: int, settings: LossSettings, 
         return sequence_mean(terms, owner, count).sum() / whole.sequences
     if settings.mean == "token":
         return terms.sum() / whole.tokens
+    if settings.mean == "sum":
+        return terms.sum() / whole.sequences
     if settings.length is None:
         raise ValueError("a loss over a constant length needs that length")
     return terms.sum() / (settings.length * whole.sequences)

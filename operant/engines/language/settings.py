@@ -6,7 +6,7 @@ from operant.engines.language.losses import LossSettings
 from operant.spec.fields import value_at
 from operant.spec.rlvr import VerifiedAlgorithm
 
-MEANS = {"sequence_mean": "sequence", "token_mean": "token", "constant": "constant"}
+MEANS = {"sequence_mean": "sequence", "sequence_sum": "sum", "token_mean": "token", "constant": "constant"}
 CORRECTIONS = {"truncate": "token", "truncate_sequence": "sequence"}
 
 

@@ -31,13 +31,18 @@ class Tracker:
             total[0] += value * weight
             total[1] += weight
 
-    def add_groups(self, groups: Sequence[Group]) -> None:
-        """Count a round's answers, and average what they were worth."""
+    def add_groups(self, groups: Sequence[Group], one_baseline: bool = False) -> None:
+        """Count a round's answers, and average what they were worth.
+
+        With `one_baseline` for all groups of a round there is something to learn wherever two answers of it differ.
+        """
         for group in groups:
             self._add_answers(group)
             self.add({"rollout/zero_variance": float(not group.teaches)})
         self.rounds += 1
-        self.silent_rounds = 0 if any(group.teaches for group in groups) else self.silent_rounds + 1
+        rewards = {reward for group in groups for reward in group.rewards}
+        teaches = len(rewards) > 1 if one_baseline else any(group.teaches for group in groups)
+        self.silent_rounds = 0 if teaches else self.silent_rounds + 1
 
     def _add_answers(self, group: Group) -> None:
         count = len(group.answers) + len(group.errors)

@@ -80,7 +80,7 @@ def _masked(loss: Section) -> None:
     loss.lacks({"adv_tau": "has no counterpart: advantages have weight 1"}, (1,))
     sequences = ("sequence_mask_low", "sequence_mask_high", "geo_mask_low", "geo_mask_high", "sequence_clip_high")
     loss.lacks(dict.fromkeys(sequences, "has no counterpart: the mask is of tokens"))
-    ledger.remark(loss.path, "masked by the ratio to the generator; weights are ratios to the trainer's first pass")
+    ledger.remark(loss.path, "masked and weighed by the ratio to the generator")
 
 
 def _proximal(loss: Section) -> None:

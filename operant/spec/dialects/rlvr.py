@@ -111,7 +111,7 @@ def _loss(loss: Section) -> None:
     ledger = loss.ledger
     name = loss.only("name", LOSSES, f"is none of {', '.join(LOSSES)}", "drgrpo") or "dr_grpo"
     ledger.set("agent.algorithm.name", name, loss.at("name"))
-    ledger.remark(loss.at("name"), "ratios compare with the trainer's own log-probabilities, not the generator's")
+    ledger.set("agent.algorithm.old_logprobs", "generator", loss.at("name"))
     ledger.set("agent.algorithm.zero_variance", "resample", loss.at("name"))
     ledger.remark(loss.at("name"), REPLACED)
     if name == "dapo":

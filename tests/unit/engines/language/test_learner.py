@@ -67,7 +67,7 @@ def test_micro_batches_do_not_change_the_step(name: str):
 
 
 def test_groups_of_equal_rewards_are_dropped_or_worth_nothing():
-    with build_lab(spec_of(), Seeds(3)) as lab:
+    with build_lab(spec_of({"zero_variance": "drop"}), Seeds(3)) as lab:
         groups = graded(lab.gather())
         assert [group.teaches for group in groups] == [True, True, True, False]
         lessons = lessons_of(groups, lab.settings)
@@ -77,9 +77,10 @@ def test_groups_of_equal_rewards_are_dropped_or_worth_nothing():
     assert [lesson.advantage for (lesson,) in kept[12:]] == [0, 0, 0, 0]
 
 
-def test_no_step_without_a_lesson(lab: Any):
-    equal = [group for group in lab.gather() if not group.teaches]
-    assert lab.learner.learn(equal, Progress(), 1000).steps == 0
+def test_no_step_without_a_lesson():
+    with build_lab(spec_of({"zero_variance": "drop"}), Seeds(3)) as lab:
+        equal = [group for group in lab.gather() if not group.teaches]
+        assert lab.learner.learn(equal, Progress(), 1000).steps == 0
 
 
 def test_divergence_from_the_reference_is_reported_and_zero_at_first():
