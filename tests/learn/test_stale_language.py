@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from operant.engines.language.losses import LossSettings
 from operant.engines.language.settings import loss_settings

@@ -36,6 +36,22 @@ GRU: dict[str, Any] = {"agent": {"algorithm": {"name": "ppo"}, "net": {"type": "
 
 CASES = [
     (
+        {"agent": {"algorithm": {"name": "grpo"}}},
+        {"agent.algorithm.kl": "k1", "agent.algorithm.kl_coef": 0.1},
+        "agent.algorithm.kl",
+        "has no effect: the gradient of k1 in a loss is zero on average, so that it only adds noise",
+        "k2, whose gradient is that of KL(policy || first policy); or k3, of KL(first policy || policy)",
+        "k2",
+    ),
+    (
+        {"agent": {"algorithm": {"name": "reinforce_pp"}}},
+        {"agent.algorithm.zero_variance": "drop"},
+        "agent.algorithm.zero_variance",
+        "does not fit credit reinforce_pp, whose baseline is the batch's: groups of equal rewards teach too",
+        "keep; or agent.algorithm.credit grpo",
+        "keep",
+    ),
+    (
         {"agent": {"algorithm": {"name": "ppo_sil"}, "net": {"type": "gru"}}},
         {},
         "agent.net.type",
