@@ -11,6 +11,7 @@ from typing import Any
 INTERVAL = ("low", "high")
 STEPPED = ("low", "high", "q")
 BELL = ("mean", "sd")
+MAX_CHOICES = 1000
 
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "uniform": INTERVAL,
@@ -85,6 +86,8 @@ class Distribution:
 
 def fault_in(kind: str, parameters: Sequence[Any]) -> str | None:
     """What is wrong with a distribution's parameters, if anything."""
+    if kind == "choice" and len(parameters) > MAX_CHOICES:
+        return f"lists {len(parameters):,} values, and can list at most {MAX_CHOICES:,}"
     if kind == "choice":
         return None if parameters else "lists no values"
     names = PARAMETERS[kind]

@@ -6,8 +6,10 @@ error found later, in the plain data, can still point at the character that caus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 KeyPath = tuple[str | int, ...]
@@ -20,13 +22,23 @@ class Source:
     text: str
     label: str | None = None
 
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        """The offset of each line, and one past the end of the last: found once, for thousands of spans may ask."""
+        starts = [0]
+        while found := self.text.find("\n", starts[-1]) + 1:
+            starts.append(found)
+        return [*starts, len(self.text) + 1]
+
     def span(self, start: int, end: int) -> Span:
         """The span between two offsets of the text, cut at the end of its first line."""
-        line_start = self.text.rfind("\n", 0, start) + 1
-        line_end = self.text.find("\n", start)
-        stop = min(end, line_end if line_end >= 0 else len(self.text))
-        line = self.text.count("\n", 0, start) + 1
-        return Span(self, line, start - line_start + 1, max(stop - start, 1))
+        line = bisect_right(self._line_starts, start, hi=len(self._line_starts) - 1)
+        stop = min(end, self._line_starts[line] - 1)
+        return Span(self, line, start - self._line_starts[line - 1] + 1, max(stop - start, 1))
+
+    def line(self, number: int) -> str:
+        """One line of the text, counted from 1, without its end."""
+        return self.text[self._line_starts[number - 1] : self._line_starts[number] - 1].rstrip("\r")
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class Span:
     @property
     def text(self) -> str:
         """The whole line that the span lies on."""
-        return self.source.text.split("\n")[self.line - 1].rstrip("\r")
+        return self.source.line(self.line)
 
 
 @dataclass(frozen=True)
@@ -74,16 +86,36 @@ class Document:
             path = path[:-1]
         return None
 
-    def below(self, key: str) -> Document:
-        """The part of the document under one of its keys, as a document of its own."""
-        marks = {path[1:]: mark for path, mark in self.marks.items() if path[:1] == (key,)}
-        return replace(self, data=self.data[key], marks=marks)
+    def parts(self) -> dict[str, Document]:
+        """What lies under each key of the document, as documents of their own."""
+        marks: dict[str | int, dict[KeyPath, Mark]] = {key: {} for key in self.data}
+        for path, mark in self.marks.items():
+            if path and path[0] in marks:
+                marks[path[0]][path[1:]] = mark
+        return {key: replace(self, data=value, marks=marks[key]) for key, value in self.data.items()}
 
     def placed(self, path: KeyPath, other: Document) -> Document:
         """A copy with `other` put at `path`, marks and all; mappings on the way are made as needed."""
-        kept = {at: mark for at, mark in self.marks.items() if at[: len(path)] != path}
+        kept = dict(self.marks)
+        kept.pop(path, None)
+        if isinstance(lookup(self.data, path), dict | list):
+            kept = {at: mark for at, mark in kept.items() if at[: len(path)] != path}
         moved = {path + at: mark for at, mark in other.marks.items()}
         return replace(self, data=put(self.data, path, other.data), marks={**kept, **moved})
+
+    def refilled(self, pieces: Mapping[KeyPath, Document]) -> Document:
+        """A copy with each of the scalars at these paths replaced, marks and all."""
+        kept = {at: mark for at, mark in self.marks.items() if at not in pieces}
+        moved = {path + at: mark for path, piece in pieces.items() for at, mark in piece.marks.items()}
+        return replace(self, data=_refilled(self.data, (), pieces), marks={**kept, **moved})
+
+
+def _refilled(data: Any, path: KeyPath, pieces: Mapping[KeyPath, Document]) -> Any:
+    if isinstance(data, dict):
+        return {key: _refilled(value, (*path, key), pieces) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_refilled(value, (*path, index), pieces) for index, value in enumerate(data)]
+    return pieces[path].data if path in pieces else data
 
 
 def put(data: Any, path: KeyPath, value: Any) -> Any:

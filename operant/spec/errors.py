@@ -15,7 +15,7 @@ from operant.spec.fields import Closed, Linear
 from operant.spec.kinds import Kind, number
 from operant.spec.misfit import Misfit
 from operant.spec.paths import REGISTRIES, find, help_command, known_paths, owner_of, title
-from operant.spec.problems import Problem, did_you_mean, nearest, report, shown
+from operant.spec.problems import MAX_SHOWN, Problem, did_you_mean, nearest, order, report, shown
 from operant.spec.schema import Spec
 
 TRUE_WORDS, FALSE_WORDS = {"yes", "on", "y", "true"}, {"no", "off", "n", "false"}
@@ -23,16 +23,19 @@ TRUE_WORDS, FALSE_WORDS = {"yes", "on", "y", "true"}, {"no", "off", "n", "false"
 
 def spec_error(fault: ValidationError, document: Document) -> SpecError:
     """All that pydantic found wrong with the data of a document, as one report."""
-    return report(problems_in(fault, document), document.source.label)
+    problems = problems_in(fault, document, MAX_SHOWN)
+    return report(problems, document.source.label, fault.error_count() - len(problems))
 
 
-def problems_in(fault: ValidationError, document: Document) -> list[Problem]:
-    """One problem per fault."""
-    problems = []
-    for detail in fault.errors(include_url=False):
-        path = written_path(detail["loc"], document.data)
-        problems.append(TELLERS.get(detail["type"], _wrong_type)(path, detail, document))
-    return problems
+def problems_in(fault: ValidationError, document: Document, most: int | None = None) -> list[Problem]:
+    """One problem per fault; at most so many, those that were written first.
+
+    What was perhaps meant is a search among all settings, and the data may have thousands that are none.
+    """
+    faults = [(written_path(each["loc"], document.data), each) for each in fault.errors(include_url=False)]
+    if most is not None and len(faults) > most:
+        faults = sorted(faults, key=lambda each: order(key_span(each[0], document)))[:most]
+    return [TELLERS.get(detail["type"], _wrong_type)(path, detail, document) for path, detail in faults]
 
 
 def is_only_misfit(fault: ValidationError) -> bool:

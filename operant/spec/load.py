@@ -23,8 +23,9 @@ from operant.spec.dialects.ledger import Remark
 from operant.spec.dialects.slm.commas import holds_slm, without_last_commas
 from operant.spec.document import Document, Mark, Reader, Source
 from operant.spec.errors import span_of, spec_error
+from operant.spec.limits import MAX_BYTES
 from operant.spec.overrides import apply, fill
-from operant.spec.problems import Problem, nearest, report, shown
+from operant.spec.problems import Problem, cut, listed, nearest, report, shown
 from operant.spec.read_json import read_json
 from operant.spec.read_toml import read_toml
 from operant.spec.read_yaml import read_yaml
@@ -138,6 +139,8 @@ def _open(path: Path) -> _Origin:
     if suffix not in READERS:
         raise UsageError(f"a spec file ends in {', '.join(READERS)}", place=str(path), remedy="rename the file")
     try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _too_long(path)
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise _not_found(str(path)) from None
@@ -148,6 +151,11 @@ def _open(path: Path) -> _Origin:
         cause = f"the file is not UTF-8 text: byte {fault.start + 1} is {hex(fault.object[fault.start])}"
         raise UsageError(cause, place=str(path), remedy="save it as UTF-8") from None
     return _Origin(Source(text, str(path)), suffix, path.stem, path)
+
+
+def _too_long(path: Path) -> UsageError:
+    cause = f"the file has {path.stat().st_size:,} bytes, and a spec at most {MAX_BYTES:,}"
+    return UsageError(cause, place=str(path), remedy="is this the right file? A spec is a page of settings")
 
 
 def _not_found(target: str) -> UsageError:
@@ -200,7 +208,7 @@ def _split(document: Document, stem: str) -> dict[str, Document]:
         return {_as_name(lab.name_in(body) or stem): replace(document, data=body)}
     if _is_one_spec(body):
         return {str(body.get("name", stem)): replace(document, data=body)}
-    specs = {key: document.below(key) for key in body if not key.startswith("_")}
+    specs = {key: part for key, part in replace(document, data=body).parts().items() if not key.startswith("_")}
     if not specs:
         raise SpecError("the file holds no spec", place=label, remedy=REMEDY)
     return specs
@@ -223,11 +231,11 @@ def _named(document: Document, name: str) -> Document:
     root = document.marks.get(())
     at = (root.key or root.value) if root else None
     if not isinstance(document.data, dict):
-        cause = f"{name} = {shown(document.data)} is not a spec"
+        cause = f"{cut(name)} = {shown(document.data)} is not a spec"
         raise report([Problem(cause, at, "a spec has the sections env, agent, meta", REMEDY)])
     said = document.data.get("name", name)
     if str(said) != name:
-        cause = f"name = {shown(said)} differs from {name}, which the spec is filed under"
+        cause = f"name = {shown(said)} differs from {cut(name)}, which the spec is filed under"
         raise report([Problem(cause, span_of(("name",), document), "leave it out")], document.source.label)
     marks = document.marks if at is None else {("name",): Mark(at), **document.marks}
     return replace(document, data={"name": name, **document.data}, marks=marks)
@@ -245,12 +253,12 @@ def _pick(names: list[str], name: str | None, file: str) -> str:
     if name is None and len(names) == 1:
         return names[0]
     if name is None:
-        cause = f"the file holds {len(names)} specs: {', '.join(names)}"
-        raise UsageError(cause, place=file, remedy=f"operant check {file} {names[0]}")
+        cause = f"the file holds {len(names)} specs: {listed(names)}"
+        raise UsageError(cause, place=file, remedy=f"operant check {file} {cut(names[0])}")
     found = nearest(name, names)
-    hint = f"did you mean {found}?" if found else f"it holds {', '.join(names)}"
+    hint = f"did you mean {found}?" if found else f"it holds {listed(names)}"
     raise UsageError(
-        f"no spec is called {name}; {hint}", place=file, remedy=f"operant check {file} {found or names[0]}"
+        f"no spec is called {cut(name)}; {hint}", place=file, remedy=f"operant check {file} {cut(found or names[0])}"
     )
 
 

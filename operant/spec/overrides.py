@@ -15,8 +15,9 @@ from operant.errors import SpecError
 from operant.spec.document import Document, KeyPath, Mark, Source, Span, leaves, lookup
 from operant.spec.errors import dotted, suggestion
 from operant.spec.fields import Linear
+from operant.spec.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES, too_deep, too_large
 from operant.spec.paths import find, help_command
-from operant.spec.problems import Problem, did_you_mean, report
+from operant.spec.problems import MAX_LISTED, MAX_SHOWN, Problem, did_you_mean, report
 from operant.spec.read_yaml import read_yaml
 from operant.spec.schema import Spec
 
@@ -55,12 +56,13 @@ def apply(document: Document, texts: Sequence[str]) -> Document:
 def fill(document: Document, texts: Sequence[str]) -> tuple[Document, list[str]]:
     """The document with every placeholder filled, and the overrides that name none of them."""
     open_names = placeholders(document)
-    values = {each.key: each.value for each in map(parse, texts) if each.key in open_names}
+    overrides = [parse(text) for text in texts]
+    values = {each.key: each.value for each in overrides if each.key in open_names}
     filled = _defaulted(_filled(_called_after(document, values), values))
     problems = list(_leftovers(filled))
     if problems:
         raise report(problems, document.source.label)
-    return filled, [text for text in texts if parse(text).key not in values]
+    return filled, [text for text, each in zip(texts, overrides, strict=True) if each.key not in values]
 
 
 def parse(text: str) -> Override:
@@ -69,10 +71,13 @@ def parse(text: str) -> Override:
     source, start, key = Source(text), len(text) - len(raw), key.strip()
     if not key or "" in key.split("."):
         raise _bad(source, max(key.find(".."), 0), "the override has an empty name", "NAME=VALUE")
+    if key.count(".") >= MAX_DEPTH:
+        raise too_deep(source, 0)
     try:
         value = read_yaml(Source(" " * start + raw))
-    except SpecError:
-        raise _bad(source, start, "the value cannot be read as YAML", "put the text in quotes") from None
+    except SpecError as fault:
+        why = fault.cause.partition("\n")[0]
+        raise _bad(source, start, f"the value cannot be read as YAML: {why}", "put the text in quotes") from None
     if () not in value.marks:
         raise _bad(source, start, "the override has no value", "write null if that is meant")
     marks = {path: _moved(mark, source) for path, mark in value.marks.items()}
@@ -99,41 +104,50 @@ def placeholders(document: Document) -> dict[str, list[KeyPath]]:
 
 def _filled(document: Document, values: dict[str, Document]) -> Document:
     """A value that is nothing but a placeholder takes the type of what fills it; others stay text."""
-    for path, text in list(leaves(document.data)):
+    pieces: dict[KeyPath, Document] = {}
+    size = len(document.marks)
+    for path, text in leaves(document.data) if values else ():
         names = [found["name"] for found in PLACEHOLDER.finditer(text)] if isinstance(text, str) else []
         given = [values[name] for name in names if name in values]
         if not given:
             continue
-        piece = given[0] if PLACEHOLDER.fullmatch(text) else _interpolated(text, values, given[0])
+        piece = given[0] if PLACEHOLDER.fullmatch(text) else _interpolated(text, values, given[0], document)
         mark = document.marks.get(path, piece.marks[()])
         is_open = isinstance(piece.data, str) and PLACEHOLDER.search(piece.data)
         own = mark if is_open else replace(piece.marks[()], key=mark.key)
-        document = document.placed(path, replace(piece, marks={**piece.marks, (): own}))
-    return document
+        pieces[path] = replace(piece, marks={**piece.marks, (): own})
+        size += len(piece.marks)
+        if size > MAX_NODES:
+            raise too_large(document.source, 0)
+    return document.refilled(pieces)
 
 
-def _interpolated(text: str, values: dict[str, Document], first: Document) -> Document:
+def _interpolated(text: str, values: dict[str, Document], first: Document, document: Document) -> Document:
     """The text with the placeholders that have a value replaced, to be blamed on the first of them."""
+    words = {name: str(value.data) for name, value in values.items()}
 
     def inserted(found: re.Match[str]) -> str:
-        return str(values[found["name"]].data) if found["name"] in values else found[0]
+        return words.get(found["name"], found[0])
 
+    if sum(len(inserted(found)) for found in PLACEHOLDER.finditer(text)) > MAX_BYTES:
+        raise too_large(document.source, 0)
     return replace(first, data=PLACEHOLDER.sub(inserted, text))
 
 
 def _defaulted(document: Document) -> Document:
     """The document with every placeholder that still waits, but has a default, filled by it."""
-    for path, text in list(leaves(document.data)):
+    pieces: dict[KeyPath, Document] = {}
+    for path, text in leaves(document.data):
         found = list(PLACEHOLDER.finditer(text)) if isinstance(text, str) else []
         values = {each["name"]: parse(f"{each['name']}={each['default']}").value for each in found if each["default"]}
         if not values:
             continue
         whole = len(values) == 1 and PLACEHOLDER.fullmatch(text)
         first = next(iter(values.values()))
-        data = first.data if whole else _interpolated(text, values, first).data
+        data = first.data if whole else _interpolated(text, values, first, document).data
         mark = document.marks.get(path)
-        document = document.placed(path, Document(document.source, data, {} if mark is None else {(): mark}))
-    return document
+        pieces[path] = Document(document.source, data, {} if mark is None else {(): mark})
+    return document.refilled(pieces)
 
 
 def _called_after(document: Document, values: dict[str, Document]) -> Document:
@@ -184,17 +198,18 @@ def _with_default_schedule(document: Document, path: KeyPath) -> Document:
 
 def _matching_nothing(overrides: Sequence[Override], names: list[str], document: Document) -> Iterator[Problem]:
     """A single word is a placeholder or a top setting; anything else was a slip."""
-    for override in overrides:
-        key = override.key
-        if "." not in key and key not in Spec.model_fields:
+    slips = [each for each in overrides if "." not in each.key and each.key not in Spec.model_fields]
+    for index, override in enumerate(slips):
+        key, hint = override.key, ""
+        if index < MAX_SHOWN:
             hint = did_you_mean(key, names) or suggestion(key, Spec, document.data)
-            cause = f"{key} is neither a setting nor a placeholder of this spec"
-            yield Problem(cause, override.part_span(0), hint, help_command(Spec))
+        cause = f"{key} is neither a setting nor a placeholder of this spec"
+        yield Problem(cause, override.part_span(0), hint, help_command(Spec))
 
 
 def _leftovers(document: Document) -> Iterator[Problem]:
     left = placeholders(document)
-    remedy = "add " + " ".join(f"-s {name}=VALUE" for name in left)
+    remedy = "add " + " ".join(f"-s {name}=VALUE" for name in list(left)[:MAX_LISTED])
     for name, paths in left.items():
         for path in paths:
             found = document.mark_of(path)

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from operant.errors import SpecError
@@ -16,7 +17,10 @@ from operant.spec.document import Span
 MAX_SHOWN = 8
 LINE_WIDTH = 100
 VALUE_WIDTH = 40
-TOO_DEEP = "the text is nested too deeply to be a spec"
+MAX_WORDS = 1000
+MAX_LISTED = 40
+LONGEST_WORD = 200
+MOST_WORDS = 1000
 
 
 @dataclass(frozen=True)
@@ -29,27 +33,27 @@ class Problem:
     remedy: str | None = None
 
 
-def report(problems: Sequence[Problem], label: str | None = None) -> SpecError:
+def report(problems: Sequence[Problem], label: str | None = None, unseen: int = 0) -> SpecError:
     """One error for all the problems, in the order of the text, of which the first few are shown.
 
-    `label` names the file for a problem that has no place of its own.
+    `label` names the file for a problem that has no place of its own; `unseen` are problems that were only counted.
     """
-    ordered = sorted(problems, key=_order)
-    shown, more = ordered[:MAX_SHOWN], len(ordered) - MAX_SHOWN
+    ordered = sorted(problems, key=lambda problem: order(problem.at))
+    shown, more = ordered[:MAX_SHOWN], len(ordered) - MAX_SHOWN + unseen
     first, *rest = shown
     parts = [_body(first)]
     for before, problem in zip(shown, rest, strict=False):
         parts.append(_next_step(before, problem))
         parts.append(f"{_place(problem, label)}: {_body(problem)}")
     if more > 0:
-        parts.append(f"and {more} more")
+        parts.append(f"and {more:,} more")
     cause = "\n".join(part for part in parts if part)
-    return SpecError(cause, place=_place(first, label), remedy=shown[-1].remedy)
+    remedy = shown[-1].remedy
+    return SpecError(cause, place=_place(first, label), remedy=remedy and cut(remedy))
 
 
-def _order(problem: Problem) -> tuple[bool, int, int]:
+def order(at: Span | None) -> tuple[bool, int, int]:
     """Overrides first, as they were given, for they are the newest words; then by position in the file."""
-    at = problem.at
     return (False, 0, 0) if at is None or at.source.label is None else (True, at.line, at.column)
 
 
@@ -59,13 +63,14 @@ def _place(problem: Problem, label: str | None) -> str:
 
 def _next_step(problem: Problem, following: Problem) -> str:
     """A problem's own remedy, unless the one after it says the same."""
-    return f"  try: {problem.remedy}" if problem.remedy and problem.remedy != following.remedy else ""
+    return f"  try: {cut(problem.remedy)}" if problem.remedy and problem.remedy != following.remedy else ""
 
 
 def _body(problem: Problem) -> str:
+    cause, hint = cut(problem.cause), cut(problem.hint)
     if problem.at is None:
-        return f"{problem.cause}\n  {problem.hint}" if problem.hint else problem.cause
-    return f"{problem.cause}\n{_excerpt(problem.at, problem.hint)}"
+        return f"{cause}\n  {hint}" if hint else cause
+    return f"{cause}\n{_excerpt(problem.at, hint)}"
 
 
 def _excerpt(at: Span, hint: str) -> str:
@@ -96,7 +101,9 @@ def _columns(text: str) -> int:
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The known word most like `word`, or None when none is like it; first of all one that is a single slip away."""
-    known = {each.lower(): each for each in words}
+    if len(word) > LONGEST_WORD:
+        return None
+    known = {each.lower(): each for each in islice(words, MOST_WORDS) if len(each) <= LONGEST_WORD}
     typed = word.lower()
     slips = [each for each in known if _is_one_slip(typed, each)]
     found = difflib.get_close_matches(typed, slips or known, n=1, cutoff=0.0 if slips else 0.6)
@@ -119,6 +126,18 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     """ "did you mean gamma?", or nothing when no known word is near."""
     found = nearest(word, words)
     return f"did you mean {found}?" if found else ""
+
+
+def cut(text: str, width: int = MAX_WORDS) -> str:
+    """A text that fits on a screen, whatever was typed into it; what is left out is in the middle."""
+    half = (width - 5) // 2
+    return text if len(text) <= width else f"{text[:half]} ... {text[-half:]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a sentence, as many as can be read."""
+    more = len(names) - MAX_LISTED
+    return ", ".join((cut(each, VALUE_WIDTH) for each in names[:MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shown(value: Any) -> str:

@@ -6,10 +6,13 @@ import json
 import re
 
 from operant.spec.document import Document, KeyPath, Mark, Source
-from operant.spec.problems import TOO_DEEP, Problem, report
+from operant.spec.limits import check_depth, check_size, check_values, whole_number
+from operant.spec.problems import Problem, report
 
 SPACE = re.compile(r"[ \t\n\r]*")
-STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# For a text that may not be JSON at all: a quote that is never closed goes on to the end, so that none is tried twice.
+TEXT_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 SCALAR = re.compile(r"[^\s,\]}]+")
 WORD = re.compile(r"[^\s,:\]}]+")
 CLOSING = {"}": "object", "]": "list"}
@@ -35,17 +38,17 @@ def read_json(source: Source) -> Document:
     """Parse a text of one JSON value; the data of an empty text is None."""
     if not source.text.strip():
         return Document(source, None, {})
-    scan = _Scan(source)
+    check_depth(source, TEXT_OR_BRACKET)
     try:
-        data = json.loads(source.text)
-        scan.value(scan.skip(0), (), None)
+        data = json.loads(source.text, parse_int=whole_number)
     except json.JSONDecodeError as fault:
         raise report([_syntax_problem(source, fault)]) from None
-    except RecursionError:
-        raise report([Problem(TOO_DEEP, source.span(0, 1))]) from None
+    check_size(source, data)
+    scan = _Scan(source)
+    scan.value(scan.skip(0), (), None)
     if scan.problems:
         raise report(scan.problems)
-    return Document(source, data, scan.marks)
+    return check_values(Document(source, data, scan.marks))
 
 
 class _Scan:

@@ -6,12 +6,19 @@ import re
 import tomllib
 
 from operant.spec.document import Document, KeyPath, Mark, Source
-from operant.spec.problems import TOO_DEEP, Problem, report
+from operant.spec.limits import MAX_DEPTH, check_depth, check_size, check_values, long_number, too_deep
+from operant.spec.problems import Problem, report
 
 BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 BARE_VALUE = re.compile(r"[^,\]}#\n]*[^,\]}#\s]")
 STRING = re.compile(r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'', re.DOTALL)
+# For a text that may not be TOML at all: a quote that is never closed goes on to the end, so that none is tried twice.
+TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|\'\'\'.*?(?:\'{3,5}|\Z)|"(?:\\.|[^"\\\n])*+"?|\'[^\'\n]*+\'?'
+    r"|#[^\n]*|[A-Za-z0-9_-]+|[\[\]{}.]|\n",
+    re.DOTALL,
+)
 TWICE = re.compile(r"Cannot overwrite|Cannot declare .* twice|Duplicate inline table key")
 KEY_OF_LINE = re.compile(r"[ \t\[]*(?P<key>[^=\]\n]*[^=\]\s])")
 FAULT = re.compile(r"(?P<said>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
@@ -19,12 +26,27 @@ FAULT = re.compile(r"(?P<said>.*) \(at (?:line (?P<line>\d+), column (?P<column>
 
 def read_toml(source: Source) -> Document:
     """Parse a TOML text; the data of an empty one is None."""
+    check_depth(source, TOKEN)
+    _check_keys(source)
     try:
-        return Document(source, tomllib.loads(source.text) or None, _Scan(source).marks_of_all())
+        data = tomllib.loads(source.text) or None
     except tomllib.TOMLDecodeError as fault:
         raise report([_syntax_problem(source, fault)]) from None
-    except RecursionError:
-        raise report([Problem(TOO_DEEP, source.span(0, 1))]) from None
+    except ValueError:  # of int(), which takes no more digits than a safe number of them
+        raise long_number(source) from None
+    check_size(source, data)
+    return check_values(Document(source, data, _Scan(source).marks_of_all()))
+
+
+def _check_keys(source: Source) -> None:
+    """`SpecError` for a dotted key of too many parts, each of which is a level."""
+    dots, after_dot = 0, False
+    for found in TOKEN.finditer(source.text):
+        is_dot = found[0] == "."
+        dots = dots + 1 if is_dot else dots if after_dot else 0
+        after_dot = is_dot
+        if dots >= MAX_DEPTH:
+            raise too_deep(source, found.start())
 
 
 class _Scan:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from operant.errors import SpecError
 from operant.spec.document import Document, KeyPath, Mark, Source, Span
-from operant.spec.problems import TOO_DEEP, Problem, report
+from operant.spec.limits import MAX_DEPTH, MAX_NODES, check_values, too_deep, too_large, whole_number
+from operant.spec.problems import VALUE_WIDTH, Problem, cut, report
 
 if TYPE_CHECKING:
+    from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
-MAX_NODES = 50_000
 PLAIN_WORDS = (
     (r"found character '\\t'", "a tab cannot indent YAML", "use spaces"),
     (r"found character '(.)'", "a bare value cannot start with {}", "put the text in quotes"),
@@ -31,9 +34,9 @@ PLAIN_WORDS = (
 )
 
 
-def _whole(text: str) -> int:
+def _whole(text: str) -> Any:
     digits = text.replace("_", "")
-    return int(digits, 0) if digits.lstrip("+-")[:2].lower() in {"0x", "0o", "0b"} else int(digits)
+    return int(digits, 0) if digits.lstrip("+-")[:2].lower() in {"0x", "0o", "0b"} else whole_number(digits)
 
 
 SCALARS: dict[str, Callable[[str], Any]] = {
@@ -48,21 +51,62 @@ SCALARS: dict[str, Callable[[str], Any]] = {
 
 def read_yaml(source: Source) -> Document:
     """Parse a text of one YAML document; the data of an empty one is None."""
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.reader import ReaderError
 
-    parser = YAML(typ="safe", pure=True)
-    parser.composer.warn_double_anchors = False  # YAML lets an anchor be moved, as anchors of several specs may be
     try:
-        return _Walk(source).document(parser.compose(source.text))
+        return check_values(_Walk(source).document(_parser().compose(source.text)))
+    except _Limit as limit:
+        raise limit.refuse(source, limit.at) from None
     except MarkedYAMLError as fault:
         raise report([_syntax_problem(source, fault)]) from None
     except ReaderError as fault:
         at = source.span(fault.position, fault.position + 1)
         raise report([Problem("a character that YAML does not allow", at, "remove it")]) from None
-    except RecursionError:
-        raise report([Problem(TOO_DEEP, Span(source, 1, 1))]) from None
+
+
+class _Limit(Exception):
+    """A text has gone beyond a limit, at an offset."""
+
+    def __init__(self, refuse: Callable[[Source, int], SpecError], at: int) -> None:
+        super().__init__()
+        self.refuse = refuse
+        self.at = at
+
+
+def _parser() -> YAML:
+    """A parser of YAML 1.2 that keeps to the limits."""
+    from ruamel.yaml import YAML
+
+    parser = YAML(typ="safe", pure=True)
+    parser.Scanner, parser.Composer = _limited()
+    parser.composer.warn_double_anchors = False  # YAML lets an anchor be moved, as anchors of several specs may be
+    return parser
+
+
+@cache
+def _limited() -> tuple[type, type]:
+    """A scanner that stops at a level too many, before what it keeps of every level is gone through for every token,
+    and a composer that stops at a node too many."""
+    from ruamel.yaml.composer import Composer
+    from ruamel.yaml.scanner import Scanner
+
+    class LimitedScanner(Scanner):
+        def fetch_more_tokens(self) -> Any:
+            if len(self.flow_context) + len(self.indents) > MAX_DEPTH:
+                raise _Limit(too_deep, self.reader.index)
+            return super().fetch_more_tokens()
+
+    class LimitedComposer(Composer):
+        nodes = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.nodes += 1
+            if self.nodes > MAX_NODES:
+                raise _Limit(too_large, self.parser.peek_event().start_mark.index)
+            return super().compose_node(parent, index)
+
+    return LimitedScanner, LimitedComposer
 
 
 class _Walk:
@@ -84,10 +128,7 @@ class _Walk:
     def value(self, node: Node, path: KeyPath, key: Node | None = None) -> Any:
         from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-        self.left -= 1
-        if id(node) in self.open or self.left < 0:
-            cause = "aliases make the document endless or too large"
-            raise report([Problem(cause, self.span(node), "write the values out")])
+        self.count(node)
         self.marks[path] = Mark(self.span(node), None if key is None else self.span(key))
         if isinstance(node, ScalarNode):
             return self.scalar(node)
@@ -98,6 +139,15 @@ class _Walk:
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         finally:
             self.open.pop()
+
+    def count(self, node: Node) -> None:
+        """An alias is written once and read as often as it is named, perhaps inside of itself."""
+        self.left -= 1
+        if id(node) in self.open or self.left < 0:
+            cause = "aliases make the document endless or too large"
+            raise report([Problem(cause, self.span(node), "write the values out")])
+        if len(self.open) > MAX_DEPTH:
+            raise _Limit(too_deep, node.start_mark.index)
 
     def mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -119,21 +169,30 @@ class _Walk:
         return data
 
     def merge(self, node: Node, data: dict[str, Any], path: KeyPath) -> None:
-        """`<<: *base` gives the keys of `base` that the mapping does not give itself."""
+        """`<<: *base` gives the keys of `base`, and of what that merges, which the mapping does not give itself."""
         for base in node.value if _tag(node) == "seq" else [node]:
+            self.count(base)
             if _tag(base) != "map":
                 self.problems.append(Problem("<< takes a mapping, or a list of mappings", self.span(base)))
                 continue
-            for key, value in base.value:
+            self.open.append(id(base))
+            own = [(key, value) for key, value in base.value if _tag(key) != "merge"]
+            for key, value in own:
+                self.left -= 1
                 if isinstance(key.value, str) and key.value not in data:
                     data[key.value] = self.value(value, (*path, key.value), key)
+            for key, value in base.value:
+                if _tag(key) == "merge":
+                    self.merge(value, data, path)
+            self.open.pop()
 
     def scalar(self, node: ScalarNode) -> Any:
         try:
             return SCALARS[_tag(node)](node.value)
         except (KeyError, ValueError):
             tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
-            self.problems.append(Problem(f"{node.value} cannot be read as {tag}", self.span(node), "leave the tag out"))
+            cause = f"{cut(node.value, VALUE_WIDTH)} cannot be read as {tag}"
+            self.problems.append(Problem(cause, self.span(node), "leave the tag out"))
             return None
 
     def span(self, node: Node) -> Span:

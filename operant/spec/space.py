@@ -26,6 +26,7 @@ from operant.spec.problems import Problem, did_you_mean, nearest, report
 from operant.spec.schema import Spec
 
 TRIES = 200
+MAX_DIMENSIONS = 200
 REMEDY = "operant help search"
 FIXED = ("name", "search")
 
@@ -134,17 +135,21 @@ def search_problems(document: Document) -> list[Problem]:
     if search is None:
         return []
     base = replace(document, data={key: value for key, value in document.data.items() if key != "search"})
+    entries = list(_entries(search))
+    if len(entries) > MAX_DIMENSIONS:
+        cause = f"search varies {len(entries):,} settings, and can vary at most {MAX_DIMENSIONS}"
+        return [Problem(cause, key_span(("search",), document), "leave some out", REMEDY)]
     problems: list[Problem] = []
-    space: list[Dimension] = []
-    for entry in _entries(search):
+    space: dict[str, Dimension] = {}
+    for entry in entries:
         if isinstance(entry, _Fault):
             problems.append(Problem(entry.cause, key_span(("search", *entry.at), document), entry.hint, REMEDY))
-        elif any(entry.path == other.path for other in space):
+        elif entry.path in space:
             problems.append(Problem(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
         else:
-            space.append(entry)
+            space[entry.path] = entry
             problems += _misplaced(entry, base, document)
-    return problems or _unfitting(tuple(space), base, document)
+    return problems or _unfitting(tuple(space.values()), base, document)
 
 
 def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iterable[Problem]:
@@ -158,7 +163,7 @@ def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iter
     for value in dimension.distribution.probes():
         tried, fault = _attempt(base, {dimension.path: value})
         if fault is not None and not is_only_misfit(fault):
-            problem = problems_in(fault, tried)[0]
+            problem = problems_in(fault, tried, 1)[0]
             is_between = slot.kind.words == "whole number" and isinstance(value, float)
             hint = "draw whole numbers with randint, lograndint or quniform" if is_between else problem.hint
             return [replace(problem, at=at, hint=hint)]
@@ -173,7 +178,7 @@ def _unfitting(space: Space, base: Document, document: Document) -> list[Problem
         tried, fault = _attempt(base, sample(space, rng))
         if fault is None:
             return []
-        problem = problems_in(fault, tried)[0]
+        problem = problems_in(fault, tried, 1)[0]
     at = key_span(("search", *space[0].at), document)
     return [Problem(f"none of {TRIES} draws fits: {problem.cause}", at, problem.hint, REMEDY)]
 

@@ -6,13 +6,15 @@ depend on one another are worked out together, from its defaults where a flag is
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from operant.errors import UsageError
-from operant.spec.problems import nearest
+from operant.spec.limits import MAX_DIGITS
+from operant.spec.problems import VALUE_WIDTH, cut, nearest
 
 SAME = {
     "num-envs": "env.num_envs",
@@ -38,6 +40,8 @@ DEFAULTS = {"num-envs": 256, "num-steps": 128, "num-minibatches": 4, "hidden-dim
 UNSCALED = 4
 """The number of minibatches with which the trainer scales a larger batch by itself."""
 LEAST_UPDATES = 3
+MOST_LAYERS = 16
+MAX_CHARACTERS = 10_000
 UNNEEDED = {
     "no-wandb": "nothing is uploaded unless a command names it",
     "no-artifact": "nothing is uploaded unless a command names it",
@@ -81,20 +85,24 @@ def read_flags(text: str) -> Flags:
 
 def _parsed(text: str) -> dict[str, str]:
     """The flags by name, those without a value as an empty text."""
+    if len(text) > MAX_CHARACTERS:
+        cause = f"--flags: {len(text):,} characters, and flags have at most {MAX_CHARACTERS:,}"
+        raise UsageError(cause, remedy="give the flags of one command line")
     try:
-        words = shlex.split(text)
+        words = iter(shlex.split(text))
     except ValueError as broken:
         raise UsageError(f"--flags: {broken}", remedy="close the quotation") from None
     known, given = [*NUMBERS, *UNNEEDED, *WORDS, *REFUSED], {}
-    while words:
-        flag, equals, value = words.pop(0).partition("=")
+    for word in words:
+        flag, equals, value = word.partition("=")
         name = flag.removeprefix("--")
         if not flag.startswith("--") or name not in known:
-            raise UsageError(f"--flags: there is no flag {flag}", remedy=_suggestion(name, known))
+            raise UsageError(f"--flags: there is no flag {cut(flag, VALUE_WIDTH)}", remedy=_suggestion(name, known))
         if name not in SWITCHES and not equals:
-            if not words:
+            following = next(words, None)
+            if following is None:
                 raise UsageError(f"--flags: {flag} lacks its value", remedy=f"{flag} VALUE")
-            value = words.pop(0)
+            value = following
         given[name] = value
     return given
 
@@ -105,11 +113,14 @@ def _suggestion(name: str, known: list[str]) -> str:
 
 
 def _number(flag: str, value: str) -> float:
+    kind = "whole number" if NUMBERS[flag] is int else "number"
     try:
-        return NUMBERS[flag](value.replace("_", ""))
+        number = NUMBERS[flag](value.replace("_", "")) if len(value) <= MAX_DIGITS else math.nan
     except ValueError:
-        kind = "whole number" if NUMBERS[flag] is int else "number"
-        raise UsageError(f"--flags: --{flag} takes a {kind}, not {value!r}", remedy=f"--{flag} N") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"--flags: --{flag} takes a {kind}, not {cut(value, VALUE_WIDTH)!r}", remedy=f"--{flag} N")
+    return number
 
 
 def _worked_out(numbers: dict[str, float]) -> dict[str, Any]:
@@ -124,6 +135,9 @@ def _worked_out(numbers: dict[str, float]) -> dict[str, Any]:
         settings["agent.algorithm.minibatch_size"] = samples // parts
         settings["agent.algorithm.auto_scale"] = parts == UNSCALED
     if numbers.keys() & {"hidden-dim", "num-layers"}:
+        if all_of["num-layers"] > MOST_LAYERS:
+            cause = f"--flags: --num-layers takes at most {MOST_LAYERS}, not {all_of['num-layers']:,}"
+            raise UsageError(cause, remedy=f"--num-layers {MOST_LAYERS}")
         settings["agent.net.hidden"] = [int(all_of["hidden-dim"])] * int(all_of["num-layers"])
     if "total-timesteps" in numbers:
         settings["env.max_frame"] = samples * max(LEAST_UPDATES, int(numbers["total-timesteps"]) // samples)

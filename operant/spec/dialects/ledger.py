@@ -51,6 +51,7 @@ class Ledger:
         marks = {path: found[1]} if found else {}
         if value == lookup(self.theirs.data, origin):
             self.homes[origin] = path
+        if value == lookup(self.theirs.data, origin) and isinstance(value, dict | list):
             inside = {at[len(origin) :]: mark for at, mark in self.theirs.marks.items() if at[: len(origin)] == origin}
             marks |= {path + at: mark for at, mark in inside.items()}
         data = put(self.native.data, path, value)

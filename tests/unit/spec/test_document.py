@@ -35,7 +35,7 @@ def test_what_was_never_written_is_marked_by_its_nearest_ancestor() -> None:
 
 
 def test_a_part_is_a_document_of_its_own() -> None:
-    part = document().below("env")
+    part = document().parts()["env"]
     assert part.data == {"name": "X"}
     assert part.marks == {(): ENV, ("name",): NAME}
 

@@ -117,8 +117,16 @@ def test_a_bad_value_for_a_placeholder_is_blamed_on_the_override(complaint: Comp
         ("gamma=#0.9", "command line: the override has no value | write null if that is meant"),
         ("=3", "command line: the override has an empty name | NAME=VALUE"),
         ("agent..gamma=3", "command line: the override has an empty name | NAME=VALUE"),
-        ("env.num_envs=[3", "command line: the value cannot be read as YAML | put the text in quotes"),
-        ("env.num_envs=3: 4: 5", "command line: the value cannot be read as YAML | put the text in quotes"),
+        (
+            "env.num_envs=[3",
+            "command line: the value cannot be read as YAML: the text ends inside a bracket or brace"
+            " | put the text in quotes",
+        ),
+        (
+            "env.num_envs=3: 4: 5",
+            "command line: the value cannot be read as YAML: a second ': ' where a value should end"
+            " | put the text in quotes",
+        ),
     ],
 )
 def test_a_malformed_override_is_refused(text: str, told: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from operant.spec.dialects.slm.shape import is_slm
 from operant.spec.document import Source
 
-TEXT_OR_LAST_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[}\]])')
+TEXT_OR_LAST_COMMA = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|,(?=\s*[}\]])', re.DOTALL)
 
 
 def without_last_commas(source: Source) -> Source:
