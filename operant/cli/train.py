@@ -168,10 +168,14 @@ def _child(parents: list[Run], overrides: list[str], root: Path, tell: Callable[
     from operant.cli.plan import validate
     from operant.launch.child import create_child, experiment_of
     from operant.run.layout import RESOLVED_FILE, shown
+    from operant.spec.child import check_child
     from operant.spec.load import load
+    from operant.spec.stored import stored
 
     parent = experiment_of(parents)
-    loaded = load(str(parent.path / RESOLVED_FILE), None, overrides)
+    source = parent.path / RESOLVED_FILE
+    loaded = load(str(source), None, overrides)
+    check_child(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
     validate(loaded.spec, shown(parent.path))
     child, runs = create_child(
         parents,

@@ -10,32 +10,9 @@ from typing import Any
 
 from operant.errors import RunError, UsageError
 from operant.run.checkpoint import Checkpoint, adopt, newest_good
-from operant.run.layout import ANCHORS_FILE, RESOLVED_FILE, session_path, shown, trial_path
+from operant.run.layout import ANCHORS_FILE, session_path, shown, trial_path
 from operant.run.run import Experiment, Run, create_experiment
 from operant.run.seeding import reserved_seeds
-
-# What a checkpoint holds was built from these settings; with others it could not be loaded, or would lie.
-FIXED = (
-    "engine",
-    "env.name",
-    "env.num_envs",
-    "env.max_t",
-    "env.kwargs",
-    "env.normalize_obs",
-    "env.normalize_reward",
-    "agent.algorithm.name",
-    "agent.net.type",
-    "agent.net.hidden",
-    "agent.net.activation",
-    "agent.net.layer_norm",
-    "agent.net.shared",
-    "agent.net.duelling",
-    "agent.net.optimizer.name",
-    "agent.memory.name",
-    "agent.memory.max_size",
-    "meta.max_session",
-    "meta.seed",
-)
 
 
 @dataclass(frozen=True)
@@ -63,10 +40,10 @@ def create_child(
 ) -> tuple[Experiment, list[Run]]:
     """A new experiment in which every session of `parents` goes on under `spec`.
 
-    Everything that could be wrong is checked before the first directory is made.
+    Everything that could be wrong is checked before the first directory is made; whether the settings that differ may
+    do so is the spec's own question, which the caller has asked.
     """
     experiment = experiment_of(parents)
-    _refuse_unfit(experiment, parents[0].spec, spec)
     _refuse_trained_seeds(experiment, parents[0].spec, spec)
     starts = [_Start(run, _start_of(run)) for run in parents]
     _refuse_without_budget(experiment, starts, int(spec["env"]["max_frame"]))
@@ -115,18 +92,6 @@ def _start_of(run: Run) -> Checkpoint:
     return good
 
 
-def _refuse_unfit(experiment: Experiment, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    for path in FIXED:
-        old, new = _at(before, path), _at(after, path)
-        # A run from before there were engines has no word for the only one.
-        if old != new and not (path == "engine" and old is None):
-            raise UsageError(
-                f"{path} cannot change in a child run: the parent's checkpoint was made with {old!r}",
-                place=shown(experiment.path),
-                remedy=f"start afresh: operant train {shown(experiment.path / RESOLVED_FILE)} -s {path}={new}",
-            )
-
-
 def _refuse_trained_seeds(experiment: Experiment, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """The parent kept its own evaluation seeds out of training, and not others."""
     old, new = (_evaluation_seeds(spec["meta"]) for spec in (before, after))
@@ -154,11 +119,3 @@ def _refuse_without_budget(experiment: Experiment, starts: Sequence[_Start], max
             place=shown(experiment.path),
             remedy=f"give the child more: -s env.max_frame={2 * reached}",
         )
-
-
-def _at(spec: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path; None where a section is absent."""
-    value: Any = spec
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from operant.spec.algorithm import Algorithm
+from operant.spec.child_marks import free
 from operant.spec.fields import Linear, Schedule, Scheduled
 
 
 class ExploringAlgorithm(Algorithm):
     """The base of algorithms that play action values and must explore beside them (abstract)."""
 
-    exploration: Literal["epsilon_greedy", "boltzmann"] = Field(
+    exploration: Literal["epsilon_greedy", "boltzmann"] = free(
         default="epsilon_greedy",
         description="Mostly the best action, sometimes any; or each with probability exp(Q / temperature), scaled.",
     )
-    epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = Field(
+    epsilon: Annotated[Schedule, Scheduled(ge=0, le=1)] = free(
         default=Linear(start=1.0, end=0.05, frames=10_000),
         description="Probability of a random action, per environment.",
     )
-    temperature: Annotated[Schedule, Scheduled(ge=0, le=1e6)] = Field(
+    temperature: Annotated[Schedule, Scheduled(ge=0, le=1e6)] = free(
         default=Linear(start=1.0, end=0.08, frames=10_000),
         description="How evenly `boltzmann` plays, in units of value; 0 is greedy.",
     )

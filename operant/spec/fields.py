@@ -10,13 +10,14 @@ from typing import Any, get_args, get_origin
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ValidationInfo,
     field_validator,
 )
 from pydantic_core import CoreSchema, InitErrorDetails, ValidationError, core_schema
+
+from operant.spec.child_marks import free
 
 
 class Closed(BaseModel):
@@ -27,6 +28,10 @@ class Closed(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
+
+    def fixed_here(self) -> Mapping[str, str]:
+        """The settings that a child run may not change as these others stand, each with the reason."""
+        return {}
 
     @field_validator("*", mode="before")
     @classmethod
@@ -54,10 +59,10 @@ def takes(annotation: Any, kind: type) -> bool:
 class Linear(Closed):
     """A value that moves in a straight line between two frames and then stays."""
 
-    start: float = Field(description="Value until frame `begin`.")
-    end: float = Field(description="Value from frame `begin + frames` on; may be above or below `start`.")
-    begin: int = Field(default=0, ge=0, le=10**12, description="Frame at which the change begins.")
-    frames: int = Field(ge=1, le=10**12, description="How many frames the change takes.")
+    start: float = free(description="Value until frame `begin`.")
+    end: float = free(description="Value from frame `begin + frames` on; may be above or below `start`.")
+    begin: int = free(default=0, ge=0, le=10**12, description="Frame at which the change begins.")
+    frames: int = free(ge=1, le=10**12, description="How many frames the change takes.")
 
     def at(self, frame: int) -> float:
         """The value at `frame`."""

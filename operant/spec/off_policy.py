@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
-
 from operant.spec.algorithm import Algorithm
 from operant.spec.algorithm_misfits import replay_misfits, round_misfits, temperature_misfits
+from operant.spec.child_marks import fixed, free
 from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit
 from operant.spec.nets import Units
@@ -24,16 +23,19 @@ class TwinAlgorithm(Algorithm):
     RESUME = "exact"
     USES_MEMORY = True
 
-    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    training_start: int = Field(
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    training_start: int = free(
         default=1000, ge=1, le=10**12, description="Frames of uniformly random play before the first gradient step."
     )
-    training_frequency: int = Field(
+    training_frequency: int = free(
         default=4, ge=1, le=10**12, description="Frames between rounds of gradient steps; a multiple of num_envs."
     )
-    training_iter: int = Field(default=4, ge=1, le=10_000, description="Gradient steps in one round.")
-    critic_hidden: tuple[Units, ...] | None = Field(
-        default=None, max_length=16, description="Units of the critics' hidden layers; null for those of `net.hidden`."
+    training_iter: int = free(default=4, ge=1, le=10_000, description="Gradient steps in one round.")
+    critic_hidden: tuple[Units, ...] | None = fixed(
+        "the weights have the shape of the network",
+        default=None,
+        max_length=16,
+        description="Units of the critics' hidden layers; null for those of `net.hidden`.",
     )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
@@ -51,25 +53,29 @@ class TwinAlgorithm(Algorithm):
 class SoftAlgorithm(TwinAlgorithm):
     """The base of algorithms whose policy is rewarded for its entropy (abstract)."""
 
-    learn_temperature: bool = Field(
+    learn_temperature: bool = free(
         default=True, description="Learn the temperature so that the policy's entropy meets its target."
     )
-    temperature: float = Field(
-        default=1.0, gt=0, le=1e6, description="Weight of the entropy: at the start, or always when it is not learnt."
+    temperature: float = fixed(
+        "it is kept with the weights",
+        default=1.0,
+        gt=0,
+        le=1e6,
+        description="Weight of the entropy: at the start, or always when it is not learnt.",
     )
-    temperature_min: float | None = Field(
+    temperature_min: float | None = free(
         default=None, gt=0, le=1e6, description="Least temperature that is learnt; null for any."
     )
-    temperature_max: float | None = Field(
+    temperature_max: float | None = free(
         default=None, gt=0, le=1e6, description="Largest temperature that is learnt; null for any."
     )
-    entropy_scale: float = Field(
+    entropy_scale: float = free(
         default=1.0,
         ge=0,
         le=100,
         description="Scales the target entropy: -(action dimensions), or `discrete_entropy` x log(actions).",
     )
-    discrete_entropy: float = Field(
+    discrete_entropy: float = free(
         default=0.98, gt=0, le=1, description="Target entropy of discrete actions, as a part of the largest there is."
     )
 
@@ -89,11 +95,11 @@ class SoftAlgorithm(TwinAlgorithm):
 class SacSpec(SoftAlgorithm):
     """Soft actor-critic (Haarnoja et al., 2018), for bounded continuous and for discrete actions."""
 
-    name: Literal["sac"] = Field(default="sac", description="Algorithm.")
-    polyak: float = Field(
+    name: Literal["sac"] = fixed("each algorithm keeps what it needs itself", default="sac", description="Algorithm.")
+    polyak: float = free(
         default=0.005, gt=0, le=1, description="Share of the critics that their targets take at every gradient step."
     )
-    policy_delay: int = Field(
+    policy_delay: int = free(
         default=1, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
     )
 
@@ -101,14 +107,16 @@ class SacSpec(SoftAlgorithm):
 class CrossQSpec(SoftAlgorithm):
     """Soft actor-critic without target networks, by batch-renormalised critics (Bhatt et al., 2024)."""
 
-    name: Literal["crossq"] = Field(default="crossq", description="Algorithm.")
-    policy_delay: int = Field(
+    name: Literal["crossq"] = fixed(
+        "each algorithm keeps what it needs itself", default="crossq", description="Algorithm."
+    )
+    policy_delay: int = free(
         default=3, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
     )
-    renorm_momentum: float = Field(
+    renorm_momentum: float = free(
         default=0.01, gt=0, le=1, description="Share of a batch's statistics that the critics' running ones take."
     )
-    renorm_warm_up: int = Field(
+    renorm_warm_up: int = free(
         default=100_000,
         ge=1,
         le=10**9,
@@ -119,20 +127,18 @@ class CrossQSpec(SoftAlgorithm):
 class Td3Spec(TwinAlgorithm):
     """Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions."""
 
-    name: Literal["td3"] = Field(default="td3", description="Algorithm.")
-    polyak: float = Field(
+    name: Literal["td3"] = fixed("each algorithm keeps what it needs itself", default="td3", description="Algorithm.")
+    polyak: float = free(
         default=0.005, gt=0, le=1, description="Share of the nets that their targets take at every policy update."
     )
-    policy_delay: int = Field(
-        default=2, ge=1, le=10_000, description="Gradient steps of the critics per policy update."
-    )
-    exploration_noise: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+    policy_delay: int = free(default=2, ge=1, le=10_000, description="Gradient steps of the critics per policy update.")
+    exploration_noise: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
         default=0.1, description="Deviation of the noise added to actions in play, of a range from -1 to 1."
     )
-    target_noise: float = Field(
+    target_noise: float = free(
         default=0.2, ge=0, le=10, description="Deviation of the noise that smooths the target policy's actions."
     )
-    target_noise_clip: float = Field(default=0.5, ge=0, le=10, description="Limit of that noise.")
+    target_noise_clip: float = free(default=0.5, ge=0, le=10, description="Limit of that noise.")
 
     def inert(self) -> Mapping[str, str]:
         unsmoothed = {"agent.algorithm.target_noise_clip": "target_noise is 0"}

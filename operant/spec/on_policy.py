@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from operant.spec.algorithm import Algorithm
 from operant.spec.algorithm_misfits import episode_misfits, rollout_misfits, step_return_misfits
+from operant.spec.child_marks import fixed, free
 from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit, unused_net_misfits
@@ -35,19 +36,21 @@ class AdvantageAlgorithm(Algorithm):
     TAKES_MASKS = True
     TAKES_SEQUENCES = True
 
-    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
-    num_step_returns: int | None = Field(
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    lam: float = free(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
+    num_step_returns: int | None = free(
         default=None, ge=1, le=1_000_000, description="Rewards summed before the bootstrap, instead of `lam`."
     )
-    training_frequency: int = Field(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
-    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+    training_frequency: int = free(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
         default=0.01, description="Weight of the entropy bonus."
     )
-    val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
-    normalize_advantages: bool = Field(default=False, description="Standardise advantages within each update.")
-    normalize_v_targets: bool = Field(
-        default=False, description="The critic learns returns standardised by their running mean and deviation."
+    val_loss_coef: float = free(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    normalize_advantages: bool = free(default=False, description="Standardise advantages within each update.")
+    normalize_v_targets: bool = fixed(
+        "the critic's outputs are on this scale",
+        default=False,
+        description="The critic learns returns standardised by their running mean and deviation.",
     )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
@@ -62,7 +65,7 @@ class AdvantageAlgorithm(Algorithm):
 class A2cSpec(AdvantageAlgorithm):
     """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
 
-    name: Literal["a2c"] = Field(default="a2c", description="Algorithm.")
+    name: Literal["a2c"] = fixed("each algorithm keeps what it needs itself", default="a2c", description="Algorithm.")
 
 
 class ReinforceSpec(Algorithm):
@@ -73,15 +76,17 @@ class ReinforceSpec(Algorithm):
     USES_MEMORY = False
     TAKES_MASKS = True
 
-    name: Literal["reinforce"] = Field(default="reinforce", description="Algorithm.")
-    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    training_frequency: int = Field(
+    name: Literal["reinforce"] = fixed(
+        "each algorithm keeps what it needs itself", default="reinforce", description="Algorithm."
+    )
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    training_frequency: int = free(
         default=4, ge=1, le=1_000_000, description="Whole episodes per update; a multiple of num_envs."
     )
-    normalize_returns: Literal["none", "centre", "standardise"] = Field(
+    normalize_returns: Literal["none", "centre", "standardise"] = free(
         default="standardise", description="Returns of an update less their mean, also over their deviation, or as is."
     )
-    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
         default=0.01, description="Weight of the entropy bonus."
     )
 
@@ -107,10 +112,12 @@ class SarsaSpec(ExploringAlgorithm):
     USES_MEMORY = False
     TAKES_MASKS = True
 
-    name: Literal["sarsa"] = Field(default="sarsa", description="Algorithm.")
-    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    loss: Literal["huber", "mse"] = Field(default="huber", description="Loss of the temporal-difference error.")
-    training_frequency: int = Field(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    name: Literal["sarsa"] = fixed(
+        "each algorithm keeps what it needs itself", default="sarsa", description="Algorithm."
+    )
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    loss: Literal["huber", "mse"] = free(default="huber", description="Loss of the temporal-difference error.")
+    training_frequency: int = free(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return rollout_misfits(spec, self.training_frequency)
@@ -134,7 +141,9 @@ class RandomSpec(Algorithm):
     USES_MEMORY = False
     TAKES_MASKS = True
 
-    name: Literal["random"] = Field(default="random", description="Algorithm.")
+    name: Literal["random"] = fixed(
+        "each algorithm keeps what it needs itself", default="random", description="Algorithm."
+    )
 
     def misfits(self, spec: Spec) -> Iterable[Misfit]:
         return unused_net_misfits(spec)

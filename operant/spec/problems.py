@@ -137,7 +137,9 @@ def cut(text: str, width: int = MAX_WORDS) -> str:
 def listed(names: Sequence[str]) -> str:
     """Names for a sentence, as many as can be read."""
     more = len(names) - MAX_LISTED
-    return ", ".join((cut(each, VALUE_WIDTH) for each in names[:MAX_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(cut(each, VALUE_WIDTH) for each in names[:MAX_LISTED]) + (
+        f" and {more:,} more" if more > 0 else ""
+    )
 
 
 def shown(value: Any) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
-
 from operant.spec.algorithm import Algorithm
 from operant.spec.algorithm_misfits import minibatch_misfits
+from operant.spec.child_marks import fixed, free
 from operant.spec.fields import Schedule, Scheduled
 from operant.spec.misfit import Misfit
 from operant.spec.on_policy import AdvantageScale
@@ -31,42 +30,52 @@ class ProximalAlgorithm(Algorithm):
     TAKES_MASKS = True
     TAKES_SEQUENCES = True
 
-    gamma: float = Field(default=0.99, ge=0, le=1, description="Discount of future reward.")
-    lam: float = Field(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
-    time_horizon: int = Field(default=128, ge=1, le=1_000_000, description="Steps of each environment per update.")
-    minibatch_size: int = Field(
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    lam: float = free(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
+    time_horizon: int = free(default=128, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    minibatch_size: int = free(
         default=128, ge=1, le=100_000_000, description="Samples per gradient step; must divide num_envs x time_horizon."
     )
-    training_epoch: int = Field(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
-    auto_scale: bool = Field(
+    training_epoch: int = free(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
+    auto_scale: bool = free(
         default=False,
         description="Above 32,768 samples an update, more minibatches and fewer epochs in proportion; fused engine.",
     )
-    clip_eps: Annotated[Schedule, Scheduled(gt=0, le=1)] = Field(
+    clip_eps: Annotated[Schedule, Scheduled(gt=0, le=1)] = free(
         default=0.2, description="Clip range of the probability ratio."
     )
-    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = Field(
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
         default=0.01, description="Weight of the entropy bonus."
     )
-    val_loss_coef: float = Field(default=0.5, ge=0, le=100, description="Weight of the value loss.")
-    clip_vloss: float | None = Field(
+    val_loss_coef: float = free(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    clip_vloss: float | None = free(
         default=None,
         gt=0,
         le=1e6,
         description="Clip range of the value change; null for none. The loss is a mean squared error either way.",
     )
-    normalize_advantages: AdvantageScale = Field(
+    normalize_advantages: AdvantageScale = free(
         default="standardise",
         description="Advantages standardised within each minibatch (or `true`), divided by the running 5th-to-95th"
         " percentile range of returns, or left as they are (or `false`).",
     )
-    symlog: bool = Field(default=False, description="The critic learns sign(R) log(1 + |R|) of returns R.")
-    normalize_v_targets: bool = Field(
-        default=False, description="The critic learns returns standardised by their running mean and deviation."
+    symlog: bool = fixed(
+        "the critic's outputs are on this scale",
+        default=False,
+        description="The critic learns sign(R) log(1 + |R|) of returns R.",
     )
-    target_kl: float | None = Field(
+    normalize_v_targets: bool = fixed(
+        "the critic's outputs are on this scale",
+        default=False,
+        description="The critic learns returns standardised by their running mean and deviation.",
+    )
+    target_kl: float | None = free(
         default=None, gt=0, le=100, description="Stop an update's epochs above this KL; null for never."
     )
+
+    def fixed_here(self) -> Mapping[str, str]:
+        spread = {"normalize_advantages": "the running spread of returns is kept with percentile only"}
+        return spread if self.normalize_advantages == "percentile" else {}
 
     def scaled(self, num_envs: int) -> tuple[int, int]:
         """Minibatch size and epochs of an update, as they are or as `auto_scale` makes them.
@@ -93,4 +102,4 @@ class ProximalAlgorithm(Algorithm):
 class PpoSpec(ProximalAlgorithm):
     """Proximal policy optimisation with a clipped objective (Schulman et al., 2017)."""
 
-    name: Literal["ppo"] = Field(default="ppo", description="Algorithm.")
+    name: Literal["ppo"] = fixed("each algorithm keeps what it needs itself", default="ppo", description="Algorithm.")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
+VERSION = re.compile(r"^%YAML[ \t]+(?P<version>\S+)", re.MULTILINE)
 PLAIN_WORDS = (
     (r"found character '\\t'", "a tab cannot indent YAML", "use spaces"),
     (r"found character '(.)'", "a bare value cannot start with {}", "put the text in quotes"),
@@ -60,6 +61,12 @@ def read_yaml(source: Source) -> Document:
         raise limit.refuse(source, limit.at) from None
     except MarkedYAMLError as fault:
         raise report([_syntax_problem(source, fault)]) from None
+    except KeyError:
+        found = VERSION.search(source.text)
+        if found is None:
+            raise
+        cause = f"there is no YAML {cut(found['version'], VALUE_WIDTH)}"
+        raise report([Problem(cause, source.span(*found.span("version")), "leave the line out")]) from None
     except ReaderError as fault:
         at = source.span(fault.position, fault.position + 1)
         raise report([Problem("a character that YAML does not allow", at, "remove it")]) from None

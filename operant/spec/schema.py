@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
+from operant.spec.child_marks import fixed, free, section
 from operant.spec.fields import Closed, OneOf
 from operant.spec.language import ModelSpec, PlainData, RaySpec, TextSpec
 from operant.spec.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
@@ -30,49 +31,81 @@ OF_A_RUN = "of_a_run"
 class EnvSpec(Closed):
     """The problem and how much of it to play."""
 
-    name: str = Field(
+    name: str = fixed(
+        "weights, statistics and environments are those of the problem",
         default="CartPole-v1",
         min_length=1,
         max_length=200,
         description="Gymnasium id, `module:id`, or the import path of a class.",
     )
-    num_envs: int = Field(default=4, ge=1, le=65_536, description="Environments stepped together.")
-    max_frame: int = Field(
+    num_envs: int = fixed(
+        "the state of each environment is kept",
+        default=4,
+        ge=1,
+        le=65_536,
+        description="Environments stepped together.",
+    )
+    max_frame: int = free(
         default=100_000, ge=1, le=10**12, description="Budget: environment steps summed over all environments."
     )
-    max_t: int | None = Field(
-        default=None, ge=1, le=10**9, description="Time limit of an episode in steps; null for the environment's own."
+    max_t: int | None = fixed(
+        "the problem would be another one",
+        default=None,
+        ge=1,
+        le=10**9,
+        description="Time limit of an episode in steps; null for the environment's own.",
     )
-    normalize_obs: bool = Field(
-        default=False, description="Standardise observations by running statistics, saved with the policy."
+    normalize_obs: bool = fixed(
+        "the network reads observations on this scale",
+        default=False,
+        description="Standardise observations by running statistics, saved with the policy.",
     )
-    normalize_reward: bool = Field(
-        default=False, description="Scale rewards by the running deviation of the discounted return."
+    normalize_reward: bool = fixed(
+        "values are of rewards on this scale",
+        default=False,
+        description="Scale rewards by the running deviation of the discounted return.",
     )
-    clip_obs: float = Field(default=10.0, gt=0, le=1e6, description="Limit of normalised observations.")
-    clip_reward: float | None = Field(
+    clip_obs: float = fixed(
+        "the network reads observations within this limit",
+        default=10.0,
+        gt=0,
+        le=1e6,
+        description="Limit of normalised observations.",
+    )
+    clip_reward: float | None = fixed(
+        "values, and the rewards in a replay, are of rewards within this limit",
         default=None,
         gt=0,
         le=1e6,
         description="Limit of the rewards learnt from; null for none, or for 10 with normalize_reward.",
     )
-    vectorization: Literal["auto", "serial", "processes"] = Field(
+    vectorization: Literal["auto", "serial", "processes"] = free(
         default="auto",
         description="How environments are stepped: one after another or in worker processes, to the same bits.",
     )
-    kwargs: PlainData = Field(default_factory=dict, description="Arguments for the environment's constructor.")
-    text: TextSpec | None = Field(default=None, description="The task in words, of language algorithms.")
+    kwargs: PlainData = fixed(
+        "the problem would be another one",
+        default_factory=dict,
+        description="Arguments for the environment's constructor.",
+    )
+    text: TextSpec | None = fixed(
+        "the problem would be another one", default=None, description="The task in words, of language algorithms."
+    )
 
 
 class AgentSpec(Closed):
     """The learner: algorithm, network or language model and, for off-policy algorithms, memory."""
 
-    algorithm: AlgorithmSpec = Field(default_factory=PpoSpec, description="Algorithm and its settings.")
-    net: NetSpec = Field(default_factory=MlpSpec, description="Network and optimiser.")
-    memory: MemorySpec | None = Field(
-        default=None, description="Replay memory; off-policy algorithms have `replay` by default."
+    algorithm: AlgorithmSpec = section(default_factory=PpoSpec, description="Algorithm and its settings.")
+    net: NetSpec = section(default_factory=MlpSpec, description="Network and optimiser.")
+    memory: MemorySpec | None = fixed(
+        "what a run remembers is kept as this memory",
+        default=None,
+        description="Replay memory; off-policy algorithms have `replay` by default.",
     )
-    model: ModelSpec | None = Field(default=None, description="The language model, of language algorithms.")
+    model: ModelSpec | None = fixed(
+        "the weights are those of the model", default=None, description="The language model, of language algorithms."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -83,53 +116,68 @@ class AgentSpec(Closed):
 class MetaSpec(Closed):
     """Seeds, records and resources."""
 
-    max_session: int = Field(default=4, ge=1, le=1024, description="Sessions of a trial, one seed each.")
-    seed: int = Field(default=0, ge=0, le=MAX_SEED, description="Seed of session 0; session k uses seed + k.")
-    log_frequency: int = Field(default=1000, ge=1, le=10**12, description="Frames between metric rows.")
-    eval_frequency: int = Field(default=10_000, ge=1, le=10**12, description="Frames between evaluations.")
-    save_frequency: int = Field(default=10_000, ge=1, le=10**12, description="Frames between checkpoints.")
-    save_minutes: float | None = Field(
+    max_session: int = fixed(
+        "a child has the sessions of its parent",
+        default=4,
+        ge=1,
+        le=1024,
+        description="Sessions of a trial, one seed each.",
+    )
+    seed: int = fixed(
+        "a child goes on with the random streams of its parent",
+        default=0,
+        ge=0,
+        le=MAX_SEED,
+        description="Seed of session 0; session k uses seed + k.",
+    )
+    log_frequency: int = free(default=1000, ge=1, le=10**12, description="Frames between metric rows.")
+    eval_frequency: int = free(default=10_000, ge=1, le=10**12, description="Frames between evaluations.")
+    save_frequency: int = free(default=10_000, ge=1, le=10**12, description="Frames between checkpoints.")
+    save_minutes: float | None = free(
         default=None, gt=0, le=1e6, description="Save also when so many minutes have passed since the last checkpoint."
     )
-    eval_episodes: int = Field(
+    eval_episodes: int = free(
         default=10, ge=1, le=100_000, description="Greedy episodes of one evaluation during training."
     )
-    final_episodes: int = Field(default=100, ge=1, le=100_000, description="Greedy episodes of the final evaluation.")
-    eval_seed: int = Field(
+    final_episodes: int = free(default=100, ge=1, le=100_000, description="Greedy episodes of the final evaluation.")
+    eval_seed: int = fixed(
+        "its parent kept these seeds, and no others, out of training",
         default=1_000_000,
         ge=0,
         le=MAX_SEED,
         description="First seed of the fixed evaluation seeds, which no training episode has.",
     )
-    keep_checkpoints: int = Field(
+    keep_checkpoints: int = free(
         default=2, ge=1, le=100_000, description="Newest checkpoints kept, beside the best one."
     )
-    threads: int | None = Field(
+    threads: int | None = free(
         default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
-    processes: int = Field(
+    processes: int = free(
         default=1,
         ge=1,
         le=64,
         description="Processes of a session that share every minibatch: of PPO and A2C, which share environments too, "
         "and of language models, whose weights are spread over them.",
     )
-    device: Literal["auto", "cpu", "cuda"] = Field(default="cpu", description="Where the networks live.")
-    precision: Literal["float32", "bfloat16"] = Field(
+    device: Literal["auto", "cpu", "cuda"] = free(default="cpu", description="Where the networks live.")
+    precision: Literal["float32", "bfloat16"] = free(
         default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
     )
-    compile: bool = Field(default=False, description="Compile the networks for updates; needs a C++ compiler.")
-    devices: int = Field(
+    compile: bool = free(default=False, description="Compile the networks for updates; needs a C++ compiler.")
+    devices: int = free(
         default=1, ge=1, le=1024, description="Devices that share environments and minibatches; fused engine."
     )
-    storage: Literal["float32", "bfloat16"] = Field(
-        default="float32", description="Of observations as they are kept to learn from; fused engine."
+    storage: Literal["float32", "bfloat16"] = fixed(
+        "observations in a replay are kept in this precision",
+        default="float32",
+        description="Of observations as they are kept to learn from; fused engine.",
     )
-    cluster: Literal["none", "ray"] = Field(
+    cluster: Literal["none", "ray"] = free(
         default="none", description="Where completions are written and judged: here, or by actors of Ray."
     )
-    ray: RaySpec = Field(default_factory=RaySpec, description="Who runs there and with what, under Ray.")
-    stall_seconds: float = Field(
+    ray: RaySpec = section(default_factory=RaySpec, description="Who runs there and with what, under Ray.")
+    stall_seconds: float = free(
         default=120.0,
         gt=0,
         le=86_400,
@@ -140,21 +188,22 @@ class MetaSpec(Closed):
 class Spec(Closed):
     """One experiment."""
 
-    name: str = Field(
+    name: str = free(
         default="unnamed",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         max_length=100,
         description="Names the run directory; letters, digits, dots, dashes and underscores.",
     )
-    engine: Literal["auto", "deep", "fused", "language"] = Field(
+    engine: Literal["auto", "deep", "fused", "language"] = fixed(
+        "each engine has checkpoints of its own",
         default="auto",
         description="PyTorch on Gymnasium (deep), one compiled program of JAX (fused), or language models (language); "
         "`auto` goes by the problem and the algorithm.",
     )
-    env: EnvSpec = Field(default_factory=EnvSpec, description="The problem and how much of it to play.")
-    agent: AgentSpec = Field(default_factory=AgentSpec, description="The learner.")
-    meta: MetaSpec = Field(default_factory=MetaSpec, description="Seeds, records and resources.")
-    search: dict[str, Any] | None = Field(default=None, description="Distributions to search over, by dotted path.")
+    env: EnvSpec = section(default_factory=EnvSpec, description="The problem and how much of it to play.")
+    agent: AgentSpec = section(default_factory=AgentSpec, description="The learner.")
+    meta: MetaSpec = section(default_factory=MetaSpec, description="Seeds, records and resources.")
+    search: dict[str, Any] | None = free(default=None, description="Distributions to search over, by dotted path.")
 
     @property
     def engine_name(self) -> str:

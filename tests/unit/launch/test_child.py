@@ -79,22 +79,6 @@ def test_the_parent_is_untouched(parents: list[Run], tmp_path: Path) -> None:
     assert {path: path.read_bytes() for run in parents for path in run.path.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize(
-    ("change", "value", "named"),
-    [
-        ("agent__net__hidden", [9], "agent.net.hidden"),
-        ("env__name", "Other-v0", "env.name"),
-        ("meta__seed", 1, "meta.seed"),
-    ],
-)
-def test_what_the_checkpoint_was_built_from_cannot_change(
-    parents: list[Run], tmp_path: Path, change: str, value: Any, named: str
-) -> None:
-    with pytest.raises(UsageError, match=f"{named} cannot change in a child run"):
-        make_child(parents, tmp_path / "elsewhere", env__max_frame=200, **{change: value})
-    assert not (tmp_path / "elsewhere").exists()
-
-
 def test_a_child_without_frames_to_go_is_refused(parents: list[Run], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has trained for 40 frames already") as refused:
         make_child(parents, tmp_path / "elsewhere", env__max_frame=40)
