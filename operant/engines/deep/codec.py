@@ -18,6 +18,7 @@ from torch import nn
 
 from operant.engines.deep.tracker import Tracker
 from operant.errors import RunError
+from operant.run.restoring import Saved, restoring
 from operant.run.seeding import rng_state
 
 POLICY_FILE = "policy.safetensors"
@@ -106,16 +107,18 @@ class Snapshot:
     def read(self, folder: Path) -> None:
         """Continue from what `write` saved."""
         read_policy(folder, self._policy)
-        _scatter(load_file(folder / LEARNER_FILE), self._learner)
-        facts = json.loads((folder / FACTS_FILE).read_text())
-        self._tracker.restore(facts["tracker"])
+        _scatter(folder / LEARNER_FILE, self._learner)
+        file = folder / FACTS_FILE
+        facts = Saved(json.loads(file.read_text()), file)
+        self._tracker.restore(Saved(facts["tracker"], file, "tracker/"))
+        streams = Saved(facts["streams"], file, "streams/")
         for name, generator in self._streams.items():
-            generator.bit_generator.state = facts["streams"][name]
+            generator.bit_generator.state = streams[name]
 
 
 def read_policy(folder: Path, parts: Mapping[str, Stateful]) -> None:
     """Restore only what is needed to act."""
-    _scatter(load_file(folder / POLICY_FILE), parts)
+    _scatter(folder / POLICY_FILE, parts)
 
 
 def _gather(parts: Mapping[str, Stateful]) -> Arrays:
@@ -123,7 +126,10 @@ def _gather(parts: Mapping[str, Stateful]) -> Arrays:
     return {name: np.asarray(array, order="C") for name, array in sorted(named.items())}
 
 
-def _scatter(arrays: Arrays, parts: Mapping[str, Stateful]) -> None:
+def _scatter(file: Path, parts: Mapping[str, Stateful]) -> None:
+    arrays = load_file(file)
     for part, owner in parts.items():
         prefix = f"{part}/"
-        owner.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+        mine = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+        with restoring(file, part):
+            owner.restore(Saved(mine, file, prefix))

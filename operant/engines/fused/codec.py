@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 from operant.engines.fused.learner import Policy, State
 from operant.errors import RunError
+from operant.run.restoring import Saved
 
 POLICY_FILE = "policy.safetensors"
 LEARNER_FILE = "learner.safetensors"
@@ -35,7 +36,8 @@ def write(folder: Path, state: State, facts: dict[str, Any]) -> None:
 def read(folder: Path, like: State) -> tuple[State, dict[str, Any]]:
     """What `write` saved; `like` has the same shapes."""
     mind, worlds = _filled((like.mind, like.worlds), load_file(folder / LEARNER_FILE))
-    return State(read_policy(folder, like.policy), mind, worlds), json.loads((folder / FACTS_FILE).read_text())
+    facts = Saved(json.loads((folder / FACTS_FILE).read_text()), folder / FACTS_FILE)
+    return State(read_policy(folder, like.policy), mind, worlds), facts
 
 
 def read_policy(folder: Path, like: Policy) -> Policy:

@@ -18,6 +18,7 @@ from operant.engines.language.model import Policy, write_folder
 from operant.engines.language.optimise import Optimiser
 from operant.engines.language.shard import like
 from operant.errors import RunError
+from operant.run.restoring import Saved, restoring
 
 LEARNER_FILE = "learner.safetensors"
 FACTS_FILE = "learner.json"
@@ -39,9 +40,11 @@ def write(folder: Path, policy: Policy, optimiser: Optimiser, facts: dict[str, A
 
 def read(folder: Path, policy: Policy, optimiser: Optimiser) -> dict[str, Any]:
     """Put what `write` saved into a policy and an optimiser made from the same spec; returns the facts."""
-    tensors = load_file(folder / LEARNER_FILE)
+    file = folder / LEARNER_FILE
+    tensors = Saved(load_file(file), file)
     read_weights(folder, policy, tensors)
-    optimiser.restore(tensors)
+    with restoring(file, "the optimiser"):
+        optimiser.restore(tensors)
     return json.loads((folder / FACTS_FILE).read_text())
 
 
