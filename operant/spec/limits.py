@@ -15,7 +15,7 @@ from operant.spec.problems import Problem, report
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 100
-MAX_NODES = 50_000
+MAX_NODES = 20_000
 MAX_DIGITS = 100
 
 NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
@@ -76,11 +76,11 @@ def _impossible(path: KeyPath, value: Any, document: Document) -> Iterator[Probl
     mark = document.marks.get(path)
     at = mark.value if mark else None
     if isinstance(value, LongNumber):
-        yield _long_number(len(value), at)
+        yield _long_number(f"{len(value):,}", at)
     elif isinstance(value, str) and (found := NO_CHARACTER.search(value)):
         yield _no_character(found[0], at)
     elif isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
-        yield _long_number(len(hex(value)) - 2, at)
+        yield _long_number(f"more than {MAX_DIGITS}", at)
 
 
 def _no_character(found: str, at: Span | None) -> Problem:
@@ -88,15 +88,15 @@ def _no_character(found: str, at: Span | None) -> Problem:
     return Problem(f"this text holds {what}", at, "remove it")
 
 
-def _long_number(digits: int, at: Span | None) -> Problem:
-    return Problem(f"a whole number of {digits:,} digits", at, f"no setting takes more than {MAX_DIGITS}")
+def _long_number(digits: str, at: Span | None) -> Problem:
+    return Problem(f"a whole number of {digits} digits", at, f"no setting takes more than {MAX_DIGITS}")
 
 
 def long_number(source: Source) -> SpecError:
     """The refusal of a text in which a parser met a whole number that is too long for it."""
     found = LONG_NUMBER.search(source.text)
     start, end = found.span() if found else (0, 1)
-    return report([_long_number(end - start, source.span(start, end))], source.label)
+    return report([_long_number(f"{end - start:,}", source.span(start, end))], source.label)
 
 
 def too_deep(source: Source, at: int) -> SpecError:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
+VERSIONS = ("1.1", "1.2")
 VERSION = re.compile(r"^%YAML[ \t]+(?P<version>\S+)", re.MULTILINE)
 PLAIN_WORDS = (
     (r"found character '\\t'", "a tab cannot indent YAML", "use spaces"),
@@ -55,21 +56,24 @@ def read_yaml(source: Source) -> Document:
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.reader import ReaderError
 
+    _check_version(source)
     try:
         return check_values(_Walk(source).document(_parser().compose(source.text)))
     except _Limit as limit:
         raise limit.refuse(source, limit.at) from None
     except MarkedYAMLError as fault:
         raise report([_syntax_problem(source, fault)]) from None
-    except KeyError:
-        found = VERSION.search(source.text)
-        if found is None:
-            raise
-        cause = f"there is no YAML {cut(found['version'], VALUE_WIDTH)}"
-        raise report([Problem(cause, source.span(*found.span("version")), "leave the line out")]) from None
     except ReaderError as fault:
         at = source.span(fault.position, fault.position + 1)
         raise report([Problem("a character that YAML does not allow", at, "remove it")]) from None
+
+
+def _check_version(source: Source) -> None:
+    """The parser would answer a version that it does not know in ways of its own."""
+    found = VERSION.search(source.text)
+    if found and found["version"] not in VERSIONS:
+        cause = f"YAML {cut(found['version'], VALUE_WIDTH)} is not known here, only {' and '.join(VERSIONS)}"
+        raise report([Problem(cause, source.span(*found.span("version")), "leave the line out")])
 
 
 class _Limit(Exception):

@@ -186,7 +186,7 @@ def test_a_changed_setting_is_refused_or_the_child_trains_on(name: str, path: st
     assert outcomes, f"{path} was not changed"
     free = ("agent.net.optimizer.lr", "agent.memory.batch_size")
     for outcome in outcomes.values():
-        assert (outcome == "done") == (path in free or "percentile" not in outcome and path.endswith("advantages"))
+        assert (outcome == "done") == (path in free or ("percentile" not in outcome and path.endswith("advantages")))
         assert outcome == "done" or f"{path} cannot change in a child run, from " in outcome
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.unit.spec.mutations import Case, corpus, mutated
 
 from operant.errors import UsageError
 from operant.spec.dialects.hackmatrix import read_flags
 from operant.spec.dialects.write import native_yaml
 from operant.spec.load import load_all
+from tests.unit.spec.mutations import Case, corpus, mutated
 
 SECONDS, SECONDS_PER_MB = 5.0, 60.0
 LONGEST_REPORT = 30_000
