@@ -5,6 +5,8 @@ Those of the compiled game share what they compile.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,15 @@ import pytest
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _given_secret(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Hidden seeds are the same in every run of the tests, and nobody's own secret is used or made."""
+    file: Path = tmp_path_factory.mktemp("secret") / "grading"
+    file.write_text("a secret for tests, the same every time")
+    file.chmod(0o600)
+    os.environ["OPERANT_SECRET_FILE"] = str(file)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -221,6 +221,7 @@ def _evaluate_session(
 ) -> dict[str, Any]:
     """Play one session's policy, keep the episodes, and return its row of the table."""
     from operant.report.parts import over_episodes
+    from operant.run.episode import counted_scores
     from operant.run.layout import EVALUATIONS_FILE, shown
     from operant.run.metrics import JsonLines
 
@@ -234,7 +235,7 @@ def _evaluate_session(
         log.append(episode.as_dict())
     log.sync()
     log.close()
-    scores = [episode.score for episode in played if episode.score is not None]
+    scores = counted_scores(episode.score for episode in played)
     return {
         "session": shown(run.path),
         "frames": checkpoint.at.frames,
@@ -242,7 +243,7 @@ def _evaluate_session(
         "low": min(scores, default=None),
         "high": max(scores, default=None),
         "episodes": len(scores),
-        "errors": len(played) - len(scores),
+        "errors": sum(episode.score is None for episode in played),
         "parts": {name: each.as_dict() for name, each in over_episodes(e.parts for e in played).items()},
         "first_seed": first,
     }
@@ -265,7 +266,7 @@ def _row_line(row: dict[str, Any]) -> str:
 
     parts = line({name: Estimate(**each) for name, each in row["parts"].items()})
     means = f"\n  means over episodes: {parts}" if parts else ""
-    errors = f", {plural(row['errors'], 'error')} left out" if row["errors"] else ""
+    errors = f", {plural(row['errors'], 'answer')} without a score counted as 0" if row["errors"] else ""
     return (
         f"{Path(row['session']).name} at frame {row['frames']:,}: {score(row['score'])}  "
         f"over episodes [{score(row['low'])}, {score(row['high'])}]{errors}{means}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from operant.report.stats import Estimate, episode_interval
 from operant.report.words import columns, compact
-from operant.run.episode import Episode
+from operant.run.episode import Episode, counted_scores
 
 RIGHT = 1.0
 
@@ -20,7 +20,8 @@ class TaskScore:
     """How a policy did in one task.
 
     `score` is the mean over items of the mean over their samples; `passes` maps k to pass@k, for every k that the
-    samples allow. Answers whose judging failed are counted in `errors` and left out of everything else.
+    samples allow. Answers without a score are counted in `errors` and count as failed ones in every mean; where not
+    one answer of the task has a score, there is no mean.
     """
 
     task: str
@@ -54,10 +55,11 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
 def task_score(task: str, episodes: Sequence[Episode], seconds: float) -> TaskScore:
     """What the episodes of one task add up to; several episodes of one item are its samples."""
     items: dict[str | None, list[float]] = defaultdict(list)
-    for episode in episodes:
+    counted = counted_scores(episode.score for episode in episodes)
+    for place, episode in enumerate(episodes):
         scores = items[episode.item]
-        if episode.score is not None:
-            scores.append(episode.score)
+        if counted:
+            scores.append(counted[place])
     judged = [scores for scores in items.values() if scores]
     samples = max(map(len, judged), default=0)
     return TaskScore(
@@ -100,7 +102,9 @@ def exam_table(scores: Sequence[TaskScore]) -> list[str]:
         ]
         for each in scores
     ]
-    return columns([head, *rows], right={1, *range(3 + len(ks), len(head))})
+    lines = columns([head, *rows], right={1, *range(3 + len(ks), len(head))})
+    unscored = sum(each.errors for each in scores if each.score)
+    return [*lines, *([f"{unscored:,} answers without a score: they count as 0"] if unscored else [])]
 
 
 def _shown(estimate: Estimate | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from operant.report.episodes import Entry
 from operant.report.stats import Estimate, mean_interval, quick_interval
+from operant.run.episode import counted_scores
 
 Axis = Literal["frames", "updates", "version"]
 AXES: dict[Axis, Callable[[Entry], float | None]] = {
@@ -22,7 +23,7 @@ MOST_POINTS = 30
 
 @dataclass(frozen=True)
 class Point:
-    """The mean score about one moment of training; `episodes` were scored, `errors` were not."""
+    """The mean score about one moment of training; `episodes` were scored, `errors` were not and count as failed."""
 
     x: float
     estimate: Estimate
@@ -82,14 +83,14 @@ def _bins(moments: np.ndarray, most: int) -> np.ndarray:
 
 def _point(moments: np.ndarray, entries: Sequence[Entry], several: bool) -> Point | None:
     by_seed: dict[str, list[float]] = {}
-    for entry in entries:
-        if entry.score is not None:
-            by_seed.setdefault(entry.session, []).append(entry.score)
-    scores = [score for found in by_seed.values() for score in found]
+    scores = counted_scores(entry.score for entry in entries)
     if not scores:
         return None
+    for entry, score in zip(entries, scores, strict=True):
+        by_seed.setdefault(entry.session, []).append(score)
+    scored = sum(entry.score is not None for entry in entries)
     estimate = mean_interval(_means(by_seed)) if several else quick_interval(scores)
-    return Point(float(moments.mean()), estimate, len(scores), len(entries) - len(scores))
+    return Point(float(moments.mean()), estimate, scored, len(entries) - scored)
 
 
 def _means(by_seed: Mapping[str, Sequence[float]]) -> list[float]:

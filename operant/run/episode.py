@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -129,3 +129,16 @@ class Episode:
             item=row.get("item"),
             **{key: row.get(key) for key in DETAILS},
         )
+
+
+NO_SCORE = 0.0
+"""What an answer without a score counts as in a mean: as much as a failed one."""
+
+
+def counted_scores(scores: Iterable[float | None]) -> list[float]:
+    """Scores as a mean over answers counts them: one without a score counts as a failed answer, and none is dropped.
+
+    Where not one answer has a score nothing is known of the policy, and there is nothing to count.
+    """
+    found = list(scores)
+    return [NO_SCORE if score is None else score for score in found] if any(s is not None for s in found) else []

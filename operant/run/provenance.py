@@ -7,6 +7,7 @@ harmless ones, and secret values are blotted out of commands and diffs.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import shutil
@@ -52,6 +53,15 @@ def capture(session: Path, attempt: int, command: Sequence[str], seeds: Mapping[
     }
     write_json(file, document)
     return file
+
+
+def add_fact(session: Path, attempt: int, name: str, value: str) -> str | None:
+    """Add a fact to an attempt's provenance; the same fact of the attempt before it, where that had one."""
+    file = provenance_path(session, attempt)
+    if file.is_file():
+        write_json(file, {**json.loads(file.read_text(encoding="utf-8")), name: value})
+    before = provenance_path(session, attempt - 1)
+    return json.loads(before.read_text(encoding="utf-8")).get(name) if before.is_file() else None
 
 
 @cache

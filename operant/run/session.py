@@ -43,7 +43,7 @@ from operant.run.layout import (
 from operant.run.lock import RunLock
 from operant.run.metrics import JsonLines
 from operant.run.progress import Progress
-from operant.run.provenance import capture
+from operant.run.provenance import add_fact, capture
 from operant.run.recovery import recover
 from operant.run.redaction import redact
 from operant.run.seeding import Seeds
@@ -222,6 +222,14 @@ class Session:
             if is_full(error):
                 raise
             self.event("provenance", f"what ran could not be recorded in full: {error}")
+
+    def record_fact(self, name: str, value: str) -> str | None:
+        """Add a fact to this attempt's provenance; what the attempt before it had said of that, if anything."""
+        try:
+            return add_fact(self.run.path, self.run.attempts, name, value)
+        except (OSError, ValueError) as error:
+            self.event("provenance", f"{name} could not be recorded: {error}")
+            return None
 
     def _end(self, error: BaseException | None) -> None:
         """Say in run.json how it ended; a full disk is raised as what it is."""

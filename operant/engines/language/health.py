@@ -35,8 +35,8 @@ class Health:
             )
         notes = [note for group in groups for note in group.errors]
         lost = len(notes) / (len(notes) + len(answers))
-        if lost > MANY:
-            self.once("errors", f"{lost:.0%} of the completions came to no verdict; one of them: {notes[0]}")
+        if notes:
+            self.once("errors", f"{lost:.0%} of the completions have no score; one of them: {notes[0]}")
         group, answer = answers[0]
         text = answer.completion.text[:SHOWN]
         unread = sum(each.verdict.outcome == "unparsed" for _, each in answers) / len(answers)

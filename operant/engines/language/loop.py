@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from operant.engines.language.health import Health
 from operant.engines.language.pulse import TRAINER
 from operant.engines.language.rollout import as_episodes
 from operant.engines.language.warm import gold_samples, warm_up
-from operant.run.episode import Episode
+from operant.run.episode import Episode, counted_scores
 from operant.run.progress import Progress
 from operant.run.session import Session
 
+GRADING_SECRET = "grading_secret"
 WORDY_GROUPS = 2
 """Groups of each round whose words are kept; of the others the scores."""
 
@@ -54,6 +55,7 @@ class Course:
         A warm-up is done again at every attempt that needs the policy it ends with to compare with.
         """
         lab, latest, warmup = self.lab, self.session.latest, self.lab.settings.warmup
+        self._record_secret()
         warmed = warm_up(lab, warmup) if warmup and (latest is None or lab.settings.kl != "none") else {}
         lab.learner.remember_reference()
         if latest is not None:
@@ -67,6 +69,16 @@ class Course:
         self.session.anchor("start", score)
         self.session.log(self.at, {**warmed, "eval/score": score})
         self.save(score)
+
+    def _record_secret(self) -> None:
+        """Record which secret hidden seeds are drawn from, and say so if an earlier attempt had another."""
+        now = next((mark for task in self.lab.course.tasks if (mark := getattr(task, "fingerprint", None))), None)
+        if now is None:
+            return
+        before = self.session.record_fact(GRADING_SECRET, now)
+        if before is not None and before != now:
+            told = f"hidden seeds now come from another secret ({now}, before {before}): scores before and after differ"
+            self.session.event("secret", f"{told} in their cases. OPERANT_SECRET_FILE names the file of the first one")
 
     def one_round(self) -> None:
         """Generate, judge and learn once."""
@@ -117,7 +129,17 @@ class Course:
         for episode in episodes:
             self.session.episode(episode)
         self._asked = time.perf_counter()
-        return float(np.mean([each.score for each in episodes if each.score is not None] or [np.nan]))
+        self._tell_of_unscored(episodes, split)
+        return float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
+
+    def _tell_of_unscored(self, episodes: Sequence[Episode], split: str) -> None:
+        """Count the answers without a score, and say what that means; nothing is said where there are none."""
+        unscored = [each for each in episodes if each.score is None]
+        self.session.log(self.at, {f"{split}/without_score": float(len(unscored))})
+        if unscored:
+            means = "count as 0" if len(unscored) < len(episodes) else "are all there are, so that there is no mean"
+            words = f"answers without a score: {len(unscored)} of {len(episodes)} ({split}); they {means}"
+            self.session.event("errors", f"{words}; one of them: {unscored[0].error}")
 
     def final_examination(self) -> None:
         """The score of the run: the final policy, greedily, on held-out problems."""
@@ -125,7 +147,8 @@ class Course:
         episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
         for episode in episodes:
             self.session.episode(episode)
-        scores = [each.score for each in episodes if each.score is not None]
+        self._tell_of_unscored(episodes, "final")
+        scores = counted_scores(each.score for each in episodes)
         if scores:
             row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
             self.session.log(self.at, row | {"final/episodes": len(scores)})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operant.engines.language.rollout import Group
+from operant.run.episode import NO_SCORE
 
 OUTCOMES = ("unparsed", "timeout")
 
@@ -22,6 +23,7 @@ class Tracker:
         self.owed: list[int] = []
         self.rounds = 0
         self.silent_rounds = 0
+        self.without_score = 0
         self._sums: dict[str, list[float]] = {}
 
     def add(self, values: Mapping[str, float], weight: float = 1.0) -> None:
@@ -49,6 +51,10 @@ class Tracker:
         self.frames += count
         self.episodes += count
         self.add({"rollout/errors": len(group.errors) / max(count, 1)}, count)
+        if group.errors:  # no lesson can be drawn from them, but the mean counts them, as failed
+            self.without_score += len(group.errors)
+            failed = {"train/return": NO_SCORE, f"reward/{group.problem.task}": NO_SCORE}
+            self.add(failed, len(group.errors))
         for answer in group.answers:
             completion, verdict = answer.completion, answer.verdict
             self.tokens += answer.length
@@ -68,6 +74,7 @@ class Tracker:
     def flush(self) -> dict[str, float]:
         """The averages since the last row."""
         row = {key: total / weight for key, (total, weight) in self._sums.items() if weight}
+        row["rollout/without_score"] = float(self.without_score)
         self._sums.clear()
         return row
 

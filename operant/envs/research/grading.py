@@ -11,18 +11,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 from operant.envs.research.packages import Packages
 from operant.envs.research.player import PRELUDE, Player, Unfit
-from operant.envs.sandbox import Kind, Limits, Sandbox, SandboxDied, open_sandbox
-from operant.errors import RunError
+from operant.envs.sandbox import Kind, Limits, Sandbox, SandboxDied, SandboxKilled, open_sandbox, retried, sandbox_works
+from operant.errors import UsageError
 
-__all__ = ["Player", "Split", "Unfit", "Work", "finite", "graded", "seed_of"]
+__all__ = ["GraderFailed", "Player", "Split", "Unfit", "Work", "finite", "graded"]
 
-TRIES = 3
+LONGEST = 500
 
 Split = Literal["validation", "hidden"]
 
@@ -33,8 +32,9 @@ class Work:
 
     `artefacts` are the declared files as they were read out of the agent's sandbox: regular files of limited size;
     a missing one is absent. `seed` decides all that is random in this grading; no two validations share one, and
-    none shares the hidden one. `problem` is the number that `files(data, seed)` of the grader was given, for splits
-    that must be the same every time. `hidden` is the task's folder of that name, `data` the files by their names.
+    none shares the hidden one. `problem` is the seed that `files(data, seed)` of the grader was given, for splits that
+    must be the same every time. Both are drawn from a secret (operant.envs.secret).
+    `hidden` is the task's folder of that name, `data` the files by their names.
     """
 
     artefacts: Mapping[str, bytes]
@@ -80,19 +80,33 @@ class Work:
                 running.close()
 
 
+class GraderFailed(Unfit):
+    """The grader itself broke down over an artefact, or gave no number: it is scored as unfit, and told as a fault."""
+
+    kind = "grader"
+
+
+# What the machine or the installation is at fault for, whatever was delivered.
+MACHINE_FAULTS = (SandboxDied, UsageError, OSError, MemoryError)
+
+
 def graded(grade: Callable[[Work], float], work: Work) -> float:
-    """What the grader says; a sandbox of its own that dies is nobody's fault, so that it is asked again."""
-    for left in reversed(range(TRIES)):
-        try:
-            raw = float(grade(work))
-        except SandboxDied:
-            if not left:
-                raise
-            continue
-        if not math.isfinite(raw):
-            raise RunError(f"the grader gave {raw}, which is no score")
-        return raw
-    raise AssertionError("the last try returns or raises")
+    """What the grader says of an artefact; `Unfit` for all that an artefact can bring about instead of a score.
+
+    A sandbox that dies, where others live, died of the artefact, and a grader that fails, of what it was given to read.
+    Only faults of the machine are raised as what they are.
+    """
+    try:
+        raw = float(retried(lambda: grade(work), lambda: sandbox_works(work.kind)))
+    except SandboxKilled as killed:
+        raise Unfit(killed.cause) from killed
+    except (Unfit, *MACHINE_FAULTS):
+        raise
+    except Exception as problem:
+        raise GraderFailed(f"the grader failed on this: {type(problem).__name__}: {problem}"[:LONGEST]) from problem
+    if not math.isfinite(raw):
+        raise GraderFailed(f"the grader gave {raw} for this, which is no score")
+    return raw
 
 
 def finite(value: object, what: str = "an answer") -> float:
@@ -106,9 +120,3 @@ def finite(value: object, what: str = "an answer") -> float:
     if not math.isfinite(number):
         raise Unfit(f"{what} is not finite")
     return number
-
-
-def seed_of(*parts: object) -> int:
-    """A seed of 63 bits from what it stands for; other words, other seed."""
-    digest = blake2b("/".join(map(str, parts)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1

@@ -152,7 +152,7 @@ class Imported(Source):
             metric=Metric(name=self._measure, direction=self._direction),
             baseline=baseline,
             ceiling=self._ceiling,
-            limits=limits.model_copy(update={"memory_mb": 4096, "processes": 64}),
+            limits=limits.model_copy(update={"memory_mb": 4096 + 2 * limits.disk_mb, "processes": 64}),
         )
 
     def _marks(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from operant.envs.research import tools, wording
 from operant.envs.research.commands import Misspoken, parse
-from operant.envs.research.grading import Unfit, seed_of
+from operant.envs.research.grading import GraderFailed, Unfit
 from operant.envs.research.rewards import improvement, penalty, schemes
 from operant.envs.research.settings import Settings
 from operant.envs.research.workspace import Interrupted, Workspace
@@ -23,6 +23,7 @@ from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.task import Outcome, Verdict
 from operant.errors import OperantError, UsageError
 
+GRADER_FAILED = "grader_failed"  # the part of a verdict that counts graders which broke down over an artefact
 NOT_YOURS = "the validation itself failed; it was not counted"
 
 
@@ -79,7 +80,7 @@ class Rollout(Dialogue):
         self._problem, self._seed = problem, seed
         self._start = start
         self._tally = Tally(**asdict(start.tally))
-        files = settings.folder.files(settings.data, problem)
+        files = settings.files(problem)
         self._files = tuple(files)
         disk = settings.folder.task.limits.sandbox().disk
         self._workspace = Workspace(settings.opened, files if start.files is None else start.files, disk, start.base)
@@ -131,16 +132,17 @@ class Rollout(Dialogue):
             self._end()
         if self._broken:
             return Verdict(None, "error", self._counts(), self._broken)
+        broke = False
         try:
             raw, note = self._hidden_score(), ""
             score = self._settings.scale.normalised(raw)
         except Unfit as unfit:
             raw, score, note = self._settings.scale.baseline, 0.0, f"unfit: {self._why(unfit)}"
+            broke = isinstance(unfit, GraderFailed)
         except Exception as problem:
             return Verdict(None, "error", self._counts(), f"the grading failed: {type(problem).__name__}: {problem}")
-        return Verdict(
-            score, self._outcome(score, note), {"hidden": raw, **self._rewards(score), **self._counts()}, note
-        )
+        parts = {"hidden": raw, **self._rewards(score), **self._counts(), **({GRADER_FAILED: 1.0} if broke else {})}
+        return Verdict(score, self._outcome(score, note), parts, note)
 
     def snapshot(self) -> bytes:
         """The tally and the workspace, but none of the scores: who goes on from here earns their own."""
@@ -222,9 +224,8 @@ class Rollout(Dialogue):
             return self._faulty("no validations are left")
         self._workspace.save()
         artefacts = self._collected()
-        seed = seed_of(
-            self._settings.folder.task.name, self._problem, "validation", self._seed, self._tally.validations
-        )
+        which = self._seed, self._tally.validations
+        seed = self._settings.seed("validation", self._problem, *which)
         self._tally.validations += 1
         try:
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
@@ -235,7 +236,8 @@ class Rollout(Dialogue):
         except Exception:
             self._tally.validations -= 1
             return Answer(NOT_YOURS)
-        return self._scored(raw + self._settings.noise * Random(seed_of(seed, "noise")).gauss(0, 1), artefacts)
+        luck = Random(self._settings.seed("noise", self._problem, *which)).gauss(0, 1)
+        return self._scored(raw + self._settings.noise * luck, artefacts)
 
     def _scored(self, shown: float, artefacts: Mapping[str, bytes]) -> Answer:
         scale = self._settings.scale
@@ -264,14 +266,24 @@ class Rollout(Dialogue):
         return "; ".join(dict.fromkeys([unfit.cause, *self._refused.values()]))
 
     def _end(self) -> None:
-        """Take what is there to be graded, while it is there; work that died with its sandbox cannot be judged."""
+        """Take what is there to be graded; of work that died with its sandbox, what is known of it.
+
+        Who can kill their sandbox must not thereby escape a score. Without any sandbox nothing can be judged.
+        """
         self._ended = True
         try:
             if not self._broken and not (self._validated and self._settings.keep == "best"):
-                self._final = self._collected()
-        except (Interrupted, SandboxDied) as died:
+                self._final = self._collected_anew()
+        except SandboxDied as died:
             self._broken = f"at the end of the work {died.cause}"
         self._workspace.close()
+
+    def _collected_anew(self) -> dict[str, bytes]:
+        """The artefacts; where the sandbox dies meanwhile, those of the workspace as it is made anew."""
+        try:
+            return self._collected()
+        except Interrupted:
+            return self._collected()
 
     def _kept(self) -> Mapping[str, bytes]:
         """What is graded: what was best when it was validated, or what was there at the end."""
@@ -281,8 +293,7 @@ class Rollout(Dialogue):
         return next(each.artefacts for each in self._validated if each.shown == best)
 
     def _hidden_score(self) -> float:
-        seed = seed_of(self._settings.folder.task.name, self._problem, "hidden")
-        return self._settings.grade(self._kept(), "hidden", seed, self._problem)
+        return self._settings.grade(self._kept(), "hidden", self._settings.seed("hidden", self._problem), self._problem)
 
     def _outcome(self, score: float, note: str) -> Outcome:
         slack = self._settings.folder.task.noise / self._settings.scale.span

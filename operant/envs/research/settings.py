@@ -12,9 +12,11 @@ from operant.envs.research.rewards import Scale
 from operant.envs.research.schema import MEBIBYTE
 from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind, Sandbox, open_sandbox
+from operant.envs.secret import Secret
 
 Style = Literal["words", "bare"]
 Keep = Literal["best", "last"]
+Purpose = Literal["files", "validation", "hidden", "noise"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Settings:
     """Where a task was written down, and the arguments that change its rollouts.
 
     Of what a rollout validated, `keep` says which artefacts are graded at its end. `noise` is added to the scores
-    that are shown, as a standard deviation in the metric's unit, and `fault_penalty` is what a fault costs.
+    that are shown, as a standard deviation in the metric's unit, and `fault_penalty` is what a fault costs. From
+    `secret` come all seeds: those of a problem's files, of validations and of the end are drawn apart.
     """
 
     folder: Source
@@ -35,6 +38,15 @@ class Settings:
     keep: Keep
     fault_penalty: float
     kind: Kind
+    secret: Secret
+
+    def seed(self, purpose: Purpose, problem: int, *parts: object) -> int:
+        """The seed of a problem of this task for a purpose."""
+        return self.secret.seed(purpose, self.folder.task.name, problem, *parts)
+
+    def files(self, problem: int) -> dict[str, bytes]:
+        """What the workspace holds at the start of a problem."""
+        return self.folder.files(self.data, self.seed("files", problem))
 
     @property
     def scale(self) -> Scale:
@@ -53,14 +65,14 @@ class Settings:
         return open_sandbox(self.kind, limits, readable=self.folder.packages.folders)
 
     def grade(self, artefacts: Mapping[str, bytes], split: Split, seed: int, problem: int) -> float:
-        """The raw score of artefacts."""
+        """The raw score of artefacts; the problem's files are divided as they were at its start."""
         work = Work(
             artefacts,
             split,
             seed,
             self.folder.hidden,
             self.data,
-            problem,
+            self.seed("files", problem),
             self.folder.task.limits.sandbox(),
             self.folder.packages,
             self.kind,

@@ -15,6 +15,7 @@ from operant.envs.research.rollout import Rollout, Start, start_from
 from operant.envs.research.settings import Keep, Settings, Style
 from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind, require_sandbox
+from operant.envs.secret import load_secret
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
@@ -95,12 +96,17 @@ class ResearchTask(DialogueTask):
     @cached_property
     def settings(self) -> Settings:
         """What all rollouts have in common; data files must be there from here on."""
-        return Settings(folder=self.folder, data=self.folder.data(self._data), **self._arguments)
+        return Settings(folder=self.folder, data=self.folder.data(self._data), secret=load_secret(), **self._arguments)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells which secret the hidden seeds are drawn from."""
+        return self.settings.secret.fingerprint
 
     def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
         """The problems of a split: one prompt, many seeds."""
         first = EVAL_FROM if split == "eval" else 0
-        prompt = wording.assignment(self.settings, tuple(self.folder.files(self.settings.data, first)))
+        prompt = wording.assignment(self.settings, tuple(self.settings.files(first)))
         bare = self.settings.style == "bare"
         system = None if bare else wording.manners(self.settings)
         return [
@@ -142,7 +148,8 @@ class ResearchTask(DialogueTask):
             "ceiling": f"{task.ceiling:g}",
             "noise": f"{task.noise:g}",
             "graded": ", ".join(task.artefacts),
-            "files": ", ".join(sorted(self.folder.files(settings.data, first))) or "none",
+            "files": ", ".join(sorted(settings.files(first))) or "none",
+            "secret": f"fingerprint {self.fingerprint}",
             "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
             **({"MARKED": "; ".join(self.folder.marks)} if self.folder.marks else {}),
             **super().facts(),

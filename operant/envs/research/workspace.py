@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from operant.envs.sandbox import Ran, Sandbox, SandboxDied
+from operant.envs.sandbox import Ran, Sandbox, SandboxDied, SandboxKilled
 from operant.envs.sandbox.base import archive
 from operant.errors import OperantError
 
 TRIES = 3
+CONTROL_SECONDS = 30.0
 LONGEST_PATH = 200
 
 Result = TypeVar("Result")
@@ -122,9 +123,19 @@ class Workspace:
                 lost, self.unsaved = self.unsaved, False
                 if lost:
                     raise Interrupted("the sandbox died and was made anew") from died
+                if not left and self._opens():
+                    raise SandboxKilled(f"the sandbox died {TRIES} times of this") from died
                 if not left:
                     raise
         raise AssertionError("the last try returns or raises")
+
+    def _opens(self) -> bool:
+        """Whether a harmless program runs in a fresh sandbox, without the files of this workspace."""
+        try:
+            with self._opened() as sandbox:
+                return sandbox.run(["true"], seconds=CONTROL_SECONDS).code == 0
+        except SandboxDied:
+            return False
 
     def _filled(self) -> Sandbox:
         sandbox = self._opened()

@@ -10,7 +10,20 @@ program that was run. Whoever scores must compare values outside.
 from __future__ import annotations
 
 from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
+from operant.envs.sandbox.fault import SandboxKilled, retried, sandbox_works
 from operant.envs.sandbox.limits import Limits, Ran
 from operant.envs.sandbox.opening import Kind, open_sandbox, require_sandbox
 
-__all__ = ["Kind", "Limits", "Ran", "Running", "Sandbox", "SandboxDied", "open_sandbox", "require_sandbox"]
+__all__ = [
+    "Kind",
+    "Limits",
+    "Ran",
+    "Running",
+    "Sandbox",
+    "SandboxDied",
+    "SandboxKilled",
+    "open_sandbox",
+    "require_sandbox",
+    "retried",
+    "sandbox_works",
+]

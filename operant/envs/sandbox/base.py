@@ -28,8 +28,10 @@ FETCH = """
 [ "$(stat -c %s -- "$1")" -le "$2" ] || { echo "it is larger than $2 bytes" >&2; exit 5; }
 exec head -c "$2" -- "$1"
 """
-SNAPSHOT = "chmod -R u+rwX . && tar -cf - ."  # files that were locked are kept too
-RESTORE = "find . -mindepth 1 -delete && tar -xf -"
+# By its full name a work area can be opened again whose owner has shut it to themselves.
+UNLOCK = 'chmod u+rwx -- "$(pwd -P)"; '
+SNAPSHOT = f"{UNLOCK}chmod -R u+rwX . && tar -cf - ."  # files that were locked are kept too
+RESTORE = f"{UNLOCK}find . -mindepth 1 -delete && tar -xf -"
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:

@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from operant.envs.sandbox import cgroup
 from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
 from operant.envs.sandbox.keeper import Keeper
 from operant.envs.sandbox.limits import Limits
 from operant.envs.sandbox.seccomp import filter_program
+from operant.envs.secret import secret_file
 
 NOBODY = 65534
 PACKAGE = str(Path(__file__).resolve().parents[2])
+GRADERS = "envs/research/tasks"
 WORK = "/work"
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 NAME_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
@@ -29,12 +32,12 @@ ENVIRONMENT = {"PATH": f"{PROGRAMS}:/usr/local/bin:/usr/bin:/bin", "HOME": WORK,
 class Bubblewrap(Sandbox):
     """Everything unshared, the system read-only, a work area in memory with a cap, as nobody."""
 
-    def __init__(self, limits: Limits, readable: Sequence[str] = ()) -> None:
+    def __init__(self, limits: Limits, readable: Sequence[str] = (), shows_operant: bool = False) -> None:
         self.limits = limits
         self.python, prefix = interpreter()
         places = [*readable, *([prefix] if prefix else [])]
         with seccomp_file() as filter_fd:
-            wrapper = command(limits, places, filter_fd)
+            wrapper = command(limits, places, filter_fd, shows_operant)
             self._keeper = Keeper(self.python, limits, wrapper, pass_fds=(filter_fd,), **as_nobody())
 
     def start(
@@ -55,14 +58,14 @@ def seccomp_file() -> Iterator[int]:
     """The filter in an unnamed file, open while bubblewrap is started."""
     fd = os.memfd_create("seccomp")
     try:
-        os.write(fd, filter_program())
+        os.write(fd, filter_program(counted=bool(cgroup.parents())))
         os.lseek(fd, 0, os.SEEK_SET)
         yield fd
     finally:
         os.close(fd)
 
 
-def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str]:
+def command(limits: Limits, readable: Sequence[str], filter_fd: int, shows_operant: bool = False) -> list[str]:
     """The command line before the program. The root and /dev are memory too, so they are shut after they are filled."""
     line = ["bwrap", "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session"]
     line += ["--as-pid-1", "--cap-drop", "ALL", "--clearenv", "--hostname", "sandbox"]
@@ -77,22 +80,34 @@ def command(limits: Limits, readable: Sequence[str], filter_fd: int) -> list[str
     for name in ("python", "python3"):
         line += ["--symlink", interpreter()[0], f"{PROGRAMS}/{name}"]
     line += ["--proc", "/proc", "--dev", "/dev"]
+    if not cgroup.parents():  # it reads alike, but cannot be mapped as pages that no process is counted for
+        line += ["--dev-bind", "/dev/full", "/dev/zero"]
     for area in (WORK, "/tmp"):
         line += ["--size", str(limits.disk), "--tmpfs", area]
     for place in readable:
         line += ["--ro-bind", place, place]
-    for place in concealed(["/usr", *SYSTEM_FOLDERS, *readable]):
+    for place in concealed(["/usr", *SYSTEM_FOLDERS, *readable], shows_operant):
         line += ["--tmpfs", place, "--remount-ro", place]
+    secret = os.path.realpath(secret_file())
+    if os.path.exists(secret) and _is_below(secret, ["/usr", *SYSTEM_FOLDERS, *readable]):
+        line += ["--ro-bind", "/dev/null", secret]
     line += [*(network_options() if limits.network else ()), *(gpu_options() if limits.gpu else ())]
-    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
+    # Through /proc a program could take back that its sandbox is the first to go when memory is short.
+    line += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
     return [*line, "--seccomp", str(filter_fd)] if filter_program() else line
 
 
-def concealed(shown: Sequence[str]) -> list[str]:
-    """What must not be seen of the places that are shown: Operant itself, with its graders, and the datasets."""
-    private = [PACKAGE, *map(os.path.realpath, filter(None, [os.environ.get("OPERANT_DATA")]))]
-    inside = [os.path.join(os.path.realpath(place), "") for place in shown]
-    return [place for place in private if any(place.startswith(folder) for folder in inside) and os.path.isdir(place)]
+def concealed(shown: Sequence[str], shows_operant: bool = False) -> list[str]:
+    """What must not be seen of the places that are shown: Operant itself, or at least its graders, and the datasets."""
+    private = [
+        f"{PACKAGE}/{GRADERS}" if shows_operant else PACKAGE,
+        *map(os.path.realpath, filter(None, [os.environ.get("OPERANT_DATA")])),
+    ]
+    return [place for place in private if _is_below(place, shown) and os.path.isdir(place)]
+
+
+def _is_below(place: str, folders: Sequence[str]) -> bool:
+    return any(place.startswith(os.path.join(os.path.realpath(folder), "")) for folder in folders)
 
 
 def network_options() -> list[str]:

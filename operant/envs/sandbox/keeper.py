@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from operant.envs.sandbox.base import Running, SandboxDied
+from operant.envs.sandbox.cgroup import TCP_SHARE, Group, make_group, read
 from operant.envs.sandbox.limits import Cause, Limits, Ran
 
 OPEN_SECONDS = 10.0
 KILL_SECONDS = 10.0
 WORDS_SECONDS = 0.1
 REQUEST_MOST = 1 << 17
+DEFAULT_BUFFER = 212_992
 CREDENTIALS = struct.Struct("iii")
 CAUSES = ("", "memory", "processes", "files")
 AGENT = Path(__file__).with_name("agent.py").read_text()
+# In a shortage of memory the kernel takes a sandbox first. Set here, for in a sandbox /proc cannot be written.
+YIELDING = ("sh", "-c", 'echo 1000 > /proc/self/oom_score_adj; exec "$@"', "sh")
 
 
 class Keeper:
@@ -35,29 +39,45 @@ class Keeper:
     """
 
     def __init__(self, python: str, limits: Limits, wrapper: Sequence[str], **popen: Any) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        numbers = (limits.memory, limits.cpu_seconds, limits.file_size)
-        numbers += (limits.open_files, limits.processes, limits.files, limits.address_space)
-        argv = [*wrapper, python, "-I", "-S", "-c", AGENT, *map(str, numbers)]
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._group: Group | None = None
+        self._ended: dict[int, Ran] = {}
+        self._started = 0
         try:
-            self._agent = subprocess.Popen(
-                argv,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                **popen,
-            )
+            self._group = make_group(limits)
+            self._agent = self._popen([*wrapper, python], limits, theirs.fileno(), popen)
         except OSError as problem:
-            ours.close()
+            self._control.close()
+            self._drop_group()
             raise SandboxDied(f"the sandbox did not open: {problem}") from problem
         finally:
             theirs.close()
-        self._control = ours
-        self._ended: dict[int, Ran] = {}
-        self._started = 0
         self._first = self._await_ready()
+
+    def _popen(self, line: list[str], limits: Limits, control: int, popen: dict[str, Any]) -> subprocess.Popen[bytes]:
+        """Start the agent, with its limits and its group in its arguments."""
+        fds = self._group.fds if self._group else (-1, -1)
+        numbers = (limits.memory, limits.cpu_seconds, limits.file_size, limits.open_files, limits.processes)
+        numbers += (limits.files, limits.address_space, *((0, 0) if limits.network else buffer_bytes()))
+        numbers += (limits.memory // TCP_SHARE, *fds)
+        try:
+            return subprocess.Popen(
+                [*YIELDING, *line, "-I", "-S", "-c", AGENT, *map(str, numbers)],
+                stdin=control,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                **{**popen, "pass_fds": (*popen.get("pass_fds", ()), *(fd for fd in fds if fd >= 0))},
+            )
+        finally:
+            if self._group:
+                self._group.close_fds()
+
+    def _drop_group(self) -> None:
+        group, self._group = self._group, None
+        if group is not None:
+            group.close()
 
     def _await_ready(self) -> int:
         """Wait for the agent's first word, which the kernel signs with its process number as it is out here."""
@@ -139,9 +159,12 @@ class Keeper:
         if not word:
             self.kill()
             raise SandboxDied("the sandbox ended while a program ran in it")
-        number, code, cause = word.decode("ascii", errors="replace").split(" ")
-        killed = cast(Cause, cause if cause in CAUSES else "")
-        self._ended[int(number)] = Ran(int(code), b"", b"", 0.0, killed)
+        try:
+            number, code, cause = word.decode("ascii", errors="replace").split(" ")
+            self._ended[int(number)] = Ran(int(code), b"", b"", 0.0, cast(Cause, cause if cause in CAUSES else ""))
+        except ValueError:
+            self.kill()
+            raise SandboxDied("the sandbox says what it cannot mean") from None
 
     def kill(self) -> None:
         """End the agent, and with it everything in the sandbox, and return when all of it is dead.
@@ -155,6 +178,7 @@ class Keeper:
             self._end()
         assert self._agent.stderr
         self._agent.stderr.close()
+        self._drop_group()
 
     def _end(self) -> None:
         if self.alive:
@@ -189,3 +213,10 @@ class KeptProgram(Running):
 
     def kill(self) -> None:
         self._keeper.end(self._number)
+
+
+def buffer_bytes() -> tuple[int, int]:
+    """The most bytes that the queues of a socket can hold on this machine, and how many more if it speaks TCP."""
+    plain = 2 * max(int(read(f"/proc/sys/net/core/{way}mem_max") or DEFAULT_BUFFER) for way in "rw")
+    tcp = sum(int((read(f"/proc/sys/net/ipv4/tcp_{way}mem").split() or [0])[-1]) for way in "rw")
+    return plain, tcp

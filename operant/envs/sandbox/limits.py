@@ -14,11 +14,13 @@ Cause = Literal["", "time", "memory", "processes", "files"]
 class Limits:
     """The most that a sandbox may use; nothing in it reaches a network, unless `network` says so.
 
-    `memory` holds for each process by the kernel and for all of them together by a watch that looks every
-    twentieth of a second. `processes` counts threads too. `disk` caps the work area and /tmp, each, and `files`
-    how many files they hold. `output` is what is kept of each stream of a run; the rest is read and dropped.
-    `gpu` shows the machine's accelerators; as their drivers map far more than they use, `memory` then holds for what
-    processes really hold, by the watch alone.
+    `memory` is for everything together: pages of processes, files of the work area and of /tmp, which lie in memory,
+    socket buffers and the kernel's own tables. A control group counts them where one can be made (cgroup.py); elsewhere
+    a watch that looks every twentieth of a second counts what can be seen, and calls that would hide memory from it are
+    refused. No process may map more than `memory` either, unless `maps_freely` or `gpu` say so: drivers and large
+    libraries map far more than they hold. `processes` counts threads too. `disk` caps the work area and /tmp, each,
+    and `files` how many files they hold. `output` is what is kept of each stream of a run, the rest is dropped.
+    `gpu` shows the machine's accelerators.
     """
 
     cpu_seconds: int = 30
@@ -31,11 +33,12 @@ class Limits:
     output: int = MEBIBYTE
     network: bool = False
     gpu: bool = False
+    maps_freely: bool = False
 
     @property
     def address_space(self) -> int:
         """What a process may map, for the kernel; -1 for no limit."""
-        return -1 if self.gpu else self.memory
+        return -1 if self.gpu or self.maps_freely else self.memory
 
 
 @dataclass(frozen=True)

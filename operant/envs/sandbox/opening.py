@@ -22,14 +22,16 @@ def open_sandbox(
     *,
     readable: Sequence[str] = (),
     allow_unsafe: bool = False,
+    shows_operant: bool = False,
 ) -> Sandbox:
     """A fresh sandbox with these files in its work area; close it, best by `with`.
 
     `auto` takes bubblewrap, else docker or podman, else, only with `allow_unsafe`, a limited process. `docker` takes
     podman where docker does not answer; `podman` takes nothing else.
     Folders of `readable` are shown inside at their own paths, read-only; a limited process sees everything anyway.
+    Operant itself is hidden in them, unless `shows_operant` says that it is to run inside; its graders are always.
     """
-    sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable)
+    sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable, shows_operant)
     try:
         sandbox.fill(files or {})
     except BaseException:
@@ -62,9 +64,9 @@ def chosen(kind: Kind, allow_unsafe: bool) -> Kind:
     raise UsageError(f"no safe place to run code: {trouble}, and no container engine answers", remedy=REMEDY)
 
 
-def _open(kind: Kind, limits: Limits, readable: Sequence[str]) -> Sandbox:
+def _open(kind: Kind, limits: Limits, readable: Sequence[str], shows_operant: bool) -> Sandbox:
     if kind == "bubblewrap":
-        return bubblewrap.Bubblewrap(limits, readable)
+        return bubblewrap.Bubblewrap(limits, readable, shows_operant)
     if kind == "process":
         return LimitedProcess(limits)
     return docker.Container(limits, kind, readable)

@@ -6,8 +6,11 @@ import platform
 import struct
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 1  # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO with EPERM
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-NUMBER_AT, MACHINE_AT = 0, 4
+LOAD, EQUAL, AT_LEAST, RETURN, AND = 0x20, 0x15, 0x35, 0x06, 0x54
+NUMBER_AT, MACHINE_AT, ARGUMENTS_AT, ARGUMENT_BYTES = 0, 4, 16, 8
+WHOLE = 0xFFFFFFFF
+F_SETPIPE_SZ = 1031
+SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS: pages that stay when no process maps them
 # Calls with this bit belong to x86-64's second table, which would bypass a list by number.
 X32 = 0x40000000
 
@@ -32,6 +35,8 @@ REFUSED = {
         "open_by_handle_at": 304,
         "memfd_create": 319,
         "shmget": 29,
+        "semget": 64,
+        "msgget": 68,
     },
     "aarch64": {
         "ptrace": 117,
@@ -52,8 +57,18 @@ REFUSED = {
         "open_by_handle_at": 265,
         "memfd_create": 279,
         "shmget": 194,
+        "semget": 190,
+        "msgget": 186,
     },
 }
+# Refused as well where no control group counts the memory that they take from the kernel.
+UNCOUNTED = {
+    "x86_64": {"vmsplice": 278, "inotify_init": 253, "inotify_init1": 294, "fanotify_init": 300, "mq_open": 240},
+    "aarch64": {"vmsplice": 75, "inotify_init1": 26, "fanotify_init": 262, "mq_open": 180},
+}
+PRLIMIT = {"x86_64": 302, "aarch64": 261}
+FCNTL = {"x86_64": 72, "aarch64": 25}
+MMAP = {"x86_64": 9, "aarch64": 222}
 # Newer calls have one number everywhere: io_uring, the new mount calls, files of other processes.
 REFUSED_EVERYWHERE = {
     "io_uring_setup": 425,
@@ -70,15 +85,38 @@ REFUSED_EVERYWHERE = {
 }
 
 
-def filter_program(machine: str | None = None) -> bytes:
-    """The filter as the kernel reads it (an array of `struct sock_filter`); empty for a machine not listed."""
+def filter_program(machine: str | None = None, counted: bool = True) -> bytes:
+    """The filter as the kernel reads it (an array of `struct sock_filter`); empty for a machine not listed.
+
+    `counted` says that a control group counts the memory which the kernel keeps for programs.
+    """
     machine = machine or platform.machine()
     if machine not in MACHINES:
         return b""
     refused = [*REFUSED[machine].values(), *REFUSED_EVERYWHERE.values()]
+    # Limits may be changed of the process itself only: its user is also that of the sandbox's first process.
+    judged = _judged(PRLIMIT[machine], argument=0, value=0, refuse_equal=False)
+    if not counted:
+        refused += UNCOUNTED[machine].values()
+        judged += _judged(FCNTL[machine], argument=1, value=F_SETPIPE_SZ)
+        judged += _judged(MMAP[machine], argument=3, value=SHARED_ANONYMOUS, mask=SHARED_ANONYMOUS)
     lines = [(LOAD, 0, 0, MACHINE_AT), (EQUAL, 1, 0, MACHINES[machine]), (RETURN, 0, 0, REFUSE)]
-    lines += [(LOAD, 0, 0, NUMBER_AT), (AT_LEAST, len(refused) + 1, 0, X32)]
+    lines += [(LOAD, 0, 0, NUMBER_AT), (AT_LEAST, len(refused) + len(judged) + 1, 0, X32)]
     for left, number in zip(range(len(refused), 0, -1), refused, strict=True):
-        lines.append((EQUAL, left, 0, number))
-    lines += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
+        lines.append((EQUAL, left + len(judged), 0, number))
+    lines += [*judged, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     return b"".join(struct.pack("<HBBI", *line) for line in lines)
+
+
+def _judged(
+    number: int, argument: int, value: int, mask: int = WHOLE, refuse_equal: bool = True
+) -> list[tuple[int, int, int, int]]:
+    """A call that is decided by the lower half of one of its arguments; other calls go on after these lines."""
+    verdicts = [(RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
+    return [
+        (EQUAL, 0, 5, number),
+        (LOAD, 0, 0, ARGUMENTS_AT + ARGUMENT_BYTES * argument),
+        (AND, 0, 0, mask),
+        (EQUAL, 0, 1, value),
+        *(verdicts if refuse_equal else reversed(verdicts)),
+    ]

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from operant.envs.sandbox import Limits, Running, SandboxDied, open_sandbox
+from operant.envs.sandbox import Limits, Running, SandboxDied, SandboxKilled, open_sandbox, retried
 from operant.envs.text.code_referee import ENDED
 from operant.envs.text.code_wire import encoded
 from operant.envs.text.task import RIGHT, Verdict, failed
@@ -48,19 +48,42 @@ RUNNER = bundle("code_wire", "code_runner")
 REFEREE = bundle("code_wire", "code_referee")
 
 
+# The simplest program that is right: where the judge says so of it, judging works.
+HONEST = "def same(value):\n    return value\n"
+HONEST_CHECKS = Checks(("same",), ("assert same(1) == 1",))
+
+
 def judge(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
-    """Right if the program passes all tests in its time; without a score where the judging itself failed."""
-    began = time.monotonic()
+    """Right if the program passes all tests in its time.
+
+    Nothing that the program does can leave it without a score: only where judging fails for other programs too, or the
+    tests themselves are at fault, is there none.
+    """
+    deadline = time.monotonic() + seconds
     try:
-        with open_sandbox(limits=LIMITS) as sandbox:
-            running = sandbox.start([sandbox.python, "-I", "-S", "-c", RUNNER])
-            try:
-                verdict = refereed(running, program, tests, seconds - (time.monotonic() - began))
-                return explained(verdict, running) if verdict.note == ENDED else verdict
-            finally:
-                running.close()
+        return retried(lambda: _judged(program, tests, deadline), _judging_works)
+    except SandboxKilled as killed:
+        return Verdict(0.0, "wrong", note=killed.cause)
     except SandboxDied as died:
         return failed(died.cause)
+
+
+def _judged(program: str, tests: Checks, deadline: float) -> Verdict:
+    """One try; `SandboxDied` where the sandbox or the referee came to an end instead of a verdict."""
+    with open_sandbox(limits=LIMITS) as sandbox:
+        running = sandbox.start([sandbox.python, "-I", "-S", "-c", RUNNER])
+        try:
+            verdict = refereed(running, program, tests, deadline - time.monotonic())
+            return explained(verdict, running) if verdict.note == ENDED else verdict
+        finally:
+            running.close()
+
+
+def _judging_works() -> bool:
+    try:
+        return _judged(HONEST, HONEST_CHECKS, time.monotonic() + SECONDS).score == 1.0
+    except SandboxDied:
+        return False
 
 
 def runs_through(program: str, tests: Checks) -> bool:
@@ -101,4 +124,6 @@ def verdict_of(report: str, code: int) -> Verdict:
         return RIGHT
     if outcome == "wrong":
         return Verdict(0.0, "wrong", note="".join(sign if sign.isprintable() else " " for sign in note))
-    return failed(note or f"the referee ended with {code} and said nothing")
+    if outcome == "error":
+        return failed(note)
+    raise SandboxDied(f"the referee ended with {code} and said nothing")

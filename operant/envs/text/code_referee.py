@@ -19,6 +19,7 @@ MEMORY, CPU_SECONDS = 1 << 30, 30
 
 
 ENDED = "the program ended before its tests"
+OWN_VALUES = ("call", "get", "truth")
 
 
 class Raised(Exception):
@@ -30,12 +31,16 @@ class Unsendable(Exception):
 
 
 class Link:
-    """The pipes to the judged program. `calls` counts the calls; `broken` is why there can be no more of them."""
+    """The pipes to the judged program.
+
+    `calls` counts the calls, and `values` what came back of the program's own making; `broken` is why there can be no
+    more of them.
+    """
 
     def __init__(self, requests: int, answers: int) -> None:
         self._requests, self._answers = requests, answers
         self._handles: dict[int, Handle] = {}
-        self.calls = 0
+        self.calls = self.values = 0
         self.broken = ""
 
     def ask(self, verb: str, *rest: Any) -> Any:
@@ -46,6 +51,7 @@ class Link:
         except (End, Malformed) as error:
             self.broken = str(error) or ENDED
             raise
+        self.values += verb in OWN_VALUES
         match answer:
             case (True, value):
                 return value
@@ -118,7 +124,8 @@ def verdict(link: Link, program: str, names: list[str], prelude: str, tests: lis
         for test in compiled:
             exec(test, namespace)
     except Unsendable as error:
-        return "error", str(error)
+        # After a value of the program's own the tests hand over what they made of that.
+        return "wrong" if link.values else "error", str(error)
     except AssertionError as error:
         return "wrong", f"a test failed {error}".strip()
     except Exception as error:

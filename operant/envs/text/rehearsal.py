@@ -76,6 +76,8 @@ def _problem(kind: Kind, played: Sequence[Played], tolerance: float) -> str:
     for one in played:
         if one.verdict is None or one.verdict.score is None:
             return f"no score: {one.verdict.note if one.verdict else 'no verdict'}"
+        if one.verdict.parts.get("grader_failed"):
+            return one.verdict.note
         scores.append(one.verdict.score)
     if not scores:
         return "no problem to play"

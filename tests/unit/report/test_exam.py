@@ -36,12 +36,12 @@ def test_samples_of_an_item_are_one_value() -> None:
     assert (found.unparsed, found.tokens) == (6, 120)
 
 
-def test_errors_are_nobodys_wrong_answers() -> None:
+def test_answers_without_a_score_are_counted_and_never_dropped_from_a_mean() -> None:
     found = task_score("t", answers("a", 1, None) + answers("b", None, None) + answers("c", 0, 1), 1.0)
     assert found.score is not None
-    assert (found.items, found.errors, found.score.n, found.score.point) == (3, 3, 2, 0.75)
-    # Item a has one judged sample only, so it says nothing about pairs.
-    assert (found.passes[2].n, found.passes[2].point) == (1, 1.0)
+    assert (found.items, found.errors, found.score.n, found.score.point) == (3, 3, 3, pytest.approx(1 / 3))
+    assert (found.passes[2].n, found.passes[2].point) == (3, pytest.approx(2 / 3))
+    assert exam_table([found])[-1] == "3 answers without a score: they count as 0"
 
 
 def test_a_part_of_a_point_is_no_pass() -> None:

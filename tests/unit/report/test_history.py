@@ -27,7 +27,7 @@ def test_a_point_for_each_moment_with_its_interval_over_episodes(tmp_path: Path)
     (found,) = histories(opened(tmp_path, *rows).entries)
     assert (found.task, found.split, found.over) == ("blotto", "eval", "episodes")
     assert [(point.x, point.episodes, point.errors) for point in found.points] == [(0.0, 2, 0), (64.0, 2, 1)]
-    assert found.points[1].estimate == episode_interval([0.6, 1.0])
+    assert found.points[1].estimate == episode_interval([0.6, 1.0, 0.0]), "an answer without a score counts as 0"
 
 
 def test_several_seeds_count_once_each(tmp_path: Path) -> None:

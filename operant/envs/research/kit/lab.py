@@ -1,14 +1,15 @@
 """Grading a spec: it is checked field by field, trained by the lab's own command, and scored by the lab's own report.
 
 The agent hands over settings, never code: the problem, the budget, the seeds and the evaluation stay what they were,
-and nothing of the training is within its reach.
+and nothing of the training is within its reach. The training runs in a sandbox all the same, for settings decide how
+much memory and time it asks for.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+import site
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,12 +19,15 @@ from typing import Any
 
 import operant
 from operant.envs.research.grading import Unfit, Work
+from operant.envs.research.packages import ONE_THREAD
+from operant.envs.sandbox import Kind, Limits, Ran, open_sandbox
 from operant.errors import OperantError
 from operant.spec.document import leaves
 from operant.spec.load import load
 from operant.spec.schema import Spec
 
-ROOT = Path(operant.__file__).parents[1]
+PACKAGE = Path(operant.__file__).parent
+MEBIBYTE = 1 << 20
 SPEC = "spec.yaml"
 MOST_BYTES = 20_000
 FREE = ("agent", "env.num_envs", "env.normalize_obs", "env.normalize_reward", "env.clip_reward")
@@ -37,22 +41,27 @@ WHY_BYTES = 300
 class Lab:
     """What an agent starts from, and how many sessions are trained to grade it.
 
-    A session may use `cpu_seconds` of a processor, whatever else the machine does; `seconds` is how long all may take
-    before it is the machine's fault.
+    A process of it may use `cpu_seconds` of a processor, all of them together `memory_mb` and `seconds`; a spec that
+    asks for more is unfit.
     """
 
     start: Path
     sessions: int
     cpu_seconds: int = 60
     seconds: float = 480.0
+    memory_mb: int = 3072
+
+    @property
+    def limits(self) -> Limits:
+        """The same for the sandbox. Torch maps far more than it holds, and starts threads, which count."""
+        memory = self.memory_mb * MEBIBYTE
+        disk = 128 * MEBIBYTE
+        return Limits(self.cpu_seconds, memory, 256, disk, disk, open_files=1024, output=disk, maps_freely=True)
 
 
 def grade_lab(work: Work, lab: Lab) -> float:
     """The mean score of the final evaluations of sessions with hidden seeds."""
-    with tempfile.TemporaryDirectory(prefix="operant-lab-") as folder:
-        path = Path(folder) / SPEC
-        path.write_text(allowed_spec(work.text(SPEC), lab.start), encoding="utf-8")
-        return trained_score(path, work.seed, lab)
+    return trained_score(allowed_spec(work.text(SPEC), lab.start), work.seed, lab, work.kind)
 
 
 def allowed_spec(text: str, start: Path) -> str:
@@ -99,36 +108,34 @@ def too_large(spec: dict[str, Any]) -> Iterator[str]:
         yield f"agent.memory.max_size may be {MOST_MEMORY} at most"
 
 
-# Every process of the training inherits the limit, and each has it for itself.
-LIMITED = """
-import resource, runpy
-resource.setrlimit(resource.RLIMIT_CPU, ({cpu}, {cpu}))
-runpy.run_module("operant", run_name="__main__", alter_sys=True)
-"""
+def trained_score(spec: str, seed: int, lab: Lab, kind: Kind = "auto") -> float:
+    """The score that the lab reports of a spec; `Unfit` where its training fails, or asks for more than is granted."""
+    line = ["-m", "operant", "train", SPEC, "--json", "--plain", "--out", "run", "--sessions", str(lab.sessions)]
+    line += ["--seed", str(seed % SEEDS), "-s", f"meta.eval_seed={(seed // SEEDS) % SEEDS}"]
+    libraries = installed_folders()
+    environment = {**ONE_THREAD, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *libraries])}
+    with open_sandbox(
+        kind, lab.limits, {SPEC: spec.encode()}, readable=[*libraries, str(PACKAGE)], shows_operant=True
+    ) as sandbox:
+        return reported(sandbox.run([sandbox.python, "-B", *line], seconds=lab.seconds, environment=environment))
 
 
-def trained_score(spec: Path, seed: int, lab: Lab) -> float:
-    """The score that the lab reports of a spec; `Unfit` where its training fails or asks too much of a processor."""
-    command = [sys.executable, "-c", LIMITED.format(cpu=lab.cpu_seconds)]
-    command += ["train", SPEC, "--json", "--plain", "--out", "run", "--sessions", str(lab.sessions)]
-    command += ["--seed", str(seed % SEEDS), "-s", f"meta.eval_seed={(seed // SEEDS) % SEEDS}"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False}
+def installed_folders() -> list[str]:
+    """The folders of packages that this Python imports from."""
+    known = [*site.getsitepackages(), site.getusersitepackages()]
+    return list(dict.fromkeys(path for path in sys.path if path in known and os.path.isdir(path)))
+
+
+def reported(ran: Ran) -> float:
+    """The score in what the command printed; `Unfit` for everything else that may come of a spec."""
+    if ran.killed:
+        raise Unfit(f"the training took too much {ran.killed}")
     try:
-        ran = subprocess.run(command, cwd=spec.parent, env=environment, timeout=lab.seconds, **quiet)
-    except subprocess.TimeoutExpired:
-        raise OperantError(f"the machine had no time: a training took longer than {lab.seconds:g} s") from None
-    return reported(ran)
-
-
-def reported(ran: subprocess.CompletedProcess[bytes]) -> float:
-    """The score in what the command printed."""
-    try:
-        report = json.loads(ran.stdout)
+        report = json.loads(ran.out)
         outcomes, trial = report["outcomes"], report["trials"][0]
-    except (ValueError, LookupError, TypeError):
-        why = ran.stderr.decode(errors="replace").strip()[-WHY_BYTES:]
-        raise OperantError(f"the lab gave no report, exit {ran.returncode}: {why}") from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        why = ran.err.decode(errors="replace").strip()[-WHY_BYTES:]
+        raise Unfit(f"the training gave no report, exit {ran.code}: {why}") from None
     unfinished = [str(outcome["cause"] or outcome["verdict"]) for outcome in outcomes if outcome["state"] != "done"]
     if unfinished or trial["score"] is None:
         raise Unfit(f"the training failed: {', '.join(unfinished)[:WHY_BYTES] or 'no score'}")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from operant.envs.research import grading
 from operant.envs.research.folder import load_folder
-from operant.envs.research.grading import Unfit, Work, finite, graded, seed_of
-from operant.envs.sandbox import SandboxDied
-from operant.errors import RunError
+from operant.envs.research.grading import GraderFailed, Unfit, Work, finite, graded
+from operant.envs.sandbox import SandboxDied, fault
 from tests.unit.envs.research.conftest import GUESS
 
 
@@ -62,7 +60,7 @@ def test_a_missing_artefact_is_unfit() -> None:
         finite(float("inf"))
 
 
-def test_a_sandbox_that_dies_is_no_fault_of_the_program() -> None:
+def test_a_sandbox_that_dies_now_and_then_is_no_fault_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work({}, "hidden", 0, load_folder(GUESS).hidden)
     tries: list[int] = []
 
@@ -74,13 +72,24 @@ def test_a_sandbox_that_dies_is_no_fault_of_the_program() -> None:
 
     assert graded(lambda _: dies(2), work) == 0.5
     tries.clear()
-    with pytest.raises(SandboxDied):
+    with pytest.raises(Unfit, match="died 3 times"):
         graded(lambda _: dies(9), work)
-    assert len(tries) == grading.TRIES
-    with pytest.raises(RunError, match="no score"):
-        graded(lambda _: float("nan"), work)
+    assert len(tries) == fault.TRIES
+    monkeypatch.setattr("operant.envs.research.grading.sandbox_works", lambda kind: False)
+    with pytest.raises(SandboxDied):
+        graded(lambda _: dies(99), work)
 
 
-def test_seeds_differ_by_what_they_stand_for() -> None:
-    assert len({seed_of("blotto", 3, "validation", k) for k in range(100)} | {seed_of("blotto", 3, "hidden")}) == 101
-    assert seed_of("a") == seed_of("a") < 2**63
+@pytest.mark.parametrize("said", [float("nan"), float("inf"), "no number"])
+def test_a_grader_that_fails_on_an_artefact_scores_it_as_unfit(said: object) -> None:
+    work = Work({}, "hidden", 0, load_folder(GUESS).hidden)
+    with pytest.raises(GraderFailed):
+        graded(lambda _: said, work)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_fault_of_the_machine_is_raised_as_what_it_is() -> None:
+    def full(_: Work) -> float:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        graded(full, Work({}, "hidden", 0, load_folder(GUESS).hidden))

@@ -179,17 +179,29 @@ def test_what_cannot_be_scored_is_told_and_is_worth_the_baseline(rollout: Rollou
     assert "unfit" in verdict.note
 
 
-def test_a_grader_that_fails_is_nobodys_fault(rollout: Rollout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grader_that_fails_on_an_artefact_gives_the_baseline_and_says_so(
+    rollout: Rollout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(*_: object) -> float:
         raise ZeroDivisionError("a defect of ours")
 
     monkeypatch.setitem(vars(rollout._settings.folder), "grade", fails)
     response = say(rollout, RIGHT, "validate")
+    assert "the grader failed on this" in words(response)
+    verdict = rollout.verdict()
+    assert (verdict.score, verdict.outcome, verdict.parts["grader_failed"]) == (0.0, "wrong", 1.0)
+    assert "a defect of ours" in verdict.note
+
+
+def test_a_fault_of_the_machine_is_nobodys_fault(rollout: Rollout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> float:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(vars(rollout._settings.folder), "grade", fails)
+    response = say(rollout, RIGHT, "validate")
     assert "not counted" in words(response)
     assert "validations left 3" in words(response)
-    verdict = rollout.verdict()
-    assert (verdict.score, verdict.outcome) == (None, "error")
-    assert "a defect of ours" in verdict.note
+    assert (rollout.verdict().score, rollout.verdict().outcome) == (None, "error")
 
 
 def test_the_turns_end_a_rollout() -> None:
@@ -219,13 +231,12 @@ def test_after_a_validation_a_death_costs_nothing_of_before(rollout: Rollout) ->
     assert rollout.verdict().parts["reopened"] == 1.0
 
 
-def test_work_that_dies_at_the_end_is_an_error_and_no_score(rollout: Rollout) -> None:
+def test_work_that_dies_at_the_end_is_graded_by_what_is_known_of_it(rollout: Rollout) -> None:
     say(rollout, "bash echo 'def solve(n): return 2 * n' > solution.py")
     os.kill(started(rollout), signal.SIGKILL)
     rollout.hear("submit")
     verdict = rollout.verdict()
-    assert (verdict.score, verdict.outcome) == (None, "error")
-    assert "died" in verdict.note
+    assert (verdict.score, verdict.outcome, verdict.parts["reopened"]) == (0.0, "wrong", 1.0)
 
 
 def test_where_no_sandbox_opens_the_rollout_ends_without_a_score(

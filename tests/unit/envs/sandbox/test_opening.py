@@ -84,7 +84,8 @@ def test_a_limited_process_has_limits_and_leaves_nothing() -> None:
         assert b"MemoryError" in sandbox.run([sandbox.python, "-c", "bytearray(200 << 20)"], seconds=5).err
         assert sandbox.run(["sleep", "60"], seconds=0.2).timed_out
         bomb = "import os, time\nfor _ in range(12):\n    if not os.fork(): time.sleep(60)\ntime.sleep(60)"
-        assert sandbox.run([sandbox.python, "-c", bomb], seconds=10).killed == "processes"
+        ran = sandbox.run([sandbox.python, "-c", bomb], seconds=10)
+        assert ran.killed == "processes" or b"temporarily unavailable" in ran.err, "by the watch or by the kernel"
         left = sandbox.run(["sh", "-c", "setsid sleep 60 & echo $!"], seconds=5).out
         stays = sandbox.start(["sleep", "60"])
         assert wait_until(lambda: not lives(int(left)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,14 @@ import pytest
 from operant.envs.research.catalogue import SHIPPED
 from operant.envs.research.grading import Unfit
 from operant.envs.research.kit.lab import Lab, allowed_spec, reported, trained_score
-from operant.errors import OperantError
+from operant.envs.sandbox import Ran
 
 START = SHIPPED / "lab_cartpole" / "visible" / "spec.yaml"
 TEXT = START.read_text(encoding="utf-8")
 
 
-def ran(report: object, code: int = 0) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.CompletedProcess([], code, json.dumps(report).encode(), b"what went wrong")
+def ran(report: object, code: int = 0) -> Ran:
+    return Ran(code, json.dumps(report).encode(), b"what went wrong", 1.0)
 
 
 def test_settings_of_the_agent_may_be_changed_and_are_written_anew() -> None:
@@ -69,37 +68,39 @@ def test_the_score_is_the_reports() -> None:
     assert reported(ran({"trials": [{"score": {"point": 12.5}}], "outcomes": [outcome]})) == 12.5
 
 
-def test_a_failed_training_is_the_artefacts_fault_and_a_missing_report_is_ours() -> None:
+def test_whatever_comes_of_a_training_instead_of_a_score_is_the_artefacts_fault() -> None:
     outcome = {"state": "failed", "cause": "the loss is not finite", "verdict": "failed"}
     with pytest.raises(Unfit, match="not finite"):
         reported(ran({"trials": [{"score": None}], "outcomes": [outcome]}))
-    with pytest.raises(OperantError, match="what went wrong") as caught:
-        reported(subprocess.CompletedProcess([], 1, b"", b"what went wrong"))
-    assert not isinstance(caught.value, Unfit)
+    with pytest.raises(Unfit, match="what went wrong"):
+        reported(Ran(1, b"", b"what went wrong", 1.0))
+    with pytest.raises(Unfit, match="too much memory"):
+        reported(Ran(-9, b"", b"", 1.0, "memory"))
 
 
-def test_a_machine_without_time_is_no_fault_of_the_artefact(tmp_path: Path) -> None:
-    path = tmp_path / "spec.yaml"
-    path.write_text(TEXT)
-    with pytest.raises(OperantError, match=r"longer than 0\.2 s") as caught:
-        trained_score(path, 1, Lab(START, sessions=1, seconds=0.2))
-    assert not isinstance(caught.value, Unfit)
+@pytest.mark.usefixtures("sandboxes")
+def test_a_training_that_takes_too_long_is_unfit() -> None:
+    with pytest.raises(Unfit, match="too much time"):
+        trained_score(TEXT, 1, Lab(START, sessions=1, seconds=0.2))
 
 
-@pytest.mark.slow
-def test_a_training_that_asks_too_much_of_a_processor_is_unfit(tmp_path: Path) -> None:
-    path = tmp_path / "spec.yaml"
-    path.write_text(TEXT.replace("training_epoch: 1", "training_epoch: 1000"))
-    with pytest.raises(Unfit, match="training failed"):
-        trained_score(path, 1, Lab(START, sessions=1, cpu_seconds=15))
+@pytest.mark.usefixtures("sandboxes")
+def test_a_training_that_takes_too_much_memory_is_unfit() -> None:
+    with pytest.raises(Unfit, match="too much memory"):
+        trained_score(TEXT, 1, Lab(START, sessions=1, memory_mb=48))
 
 
 @pytest.mark.slow
-def test_a_spec_is_trained_with_seeds_of_the_grading(tmp_path: Path) -> None:
-    scores = []
-    for folder, seed in (("a", 1 << 40), ("b", 1 << 40), ("c", 5)):
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "spec.yaml"
-        path.write_text(allowed_spec(TEXT, START))
-        scores.append(trained_score(path, seed, Lab(START, sessions=1)))
+@pytest.mark.usefixtures("sandboxes")
+def test_a_training_that_asks_too_much_of_a_processor_is_unfit() -> None:
+    text = TEXT.replace("training_epoch: 1", "training_epoch: 1000")
+    with pytest.raises(Unfit, match="training"):
+        trained_score(text, 1, Lab(START, sessions=1, cpu_seconds=15))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandboxes")
+def test_a_spec_is_trained_with_seeds_of_the_grading() -> None:
+    spec = allowed_spec(TEXT, START)
+    scores = [trained_score(spec, seed, Lab(START, sessions=1)) for seed in (1 << 40, 1 << 40, 5)]
     assert scores[0] == scores[1] != scores[2]
