@@ -74,7 +74,8 @@ class Tracker:
     def flush(self) -> dict[str, float]:
         """The averages since the last row."""
         row = {key: total / weight for key, (total, weight) in self._sums.items() if weight}
-        row["rollout/without_score"] = float(self.without_score)
+        if row:
+            row["rollout/without_score"] = float(self.without_score)
         self._sums.clear()
         return row
 
