@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
@@ -92,6 +93,9 @@ def group_names() -> list[str]:
 
 def main() -> NoReturn:
     """The entry point of `operant` and of `python -m operant`."""
+    # What a policy has said may hold characters that this terminal has not, and is told all the same.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     code = run(sys.argv[1:])
     # All is said and done: a late Ctrl-C changes neither the exit code nor the last words.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

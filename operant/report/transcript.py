@@ -186,8 +186,13 @@ def _wrapped(lines: Iterable[str], page: Page) -> list[str]:
 
 
 def _visible(letter: str) -> str:
-    """A control character could drive the terminal: it is shown by its picture instead."""
-    return chr(0x2400 + ord(letter)) if ord(letter) < 0x20 else "\N{SYMBOL FOR DELETE}" if letter == "\x7f" else letter
+    """A control character could drive the terminal: it is shown by its picture, or as one that has none."""
+    code = ord(letter)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000:
+        return "\N{REPLACEMENT CHARACTER}"
+    return "\N{SYMBOL FOR DELETE}" if letter == "\x7f" else letter
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from operant.envs.text.well_formed import well_formed
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -55,6 +57,9 @@ class Completion:
     text: str
     finish: Finish
     version: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", well_formed(self.text))
 
 
 class Listener(Protocol):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from operant.engines.language.completion import Prompt
+from operant.envs.text.well_formed import well_formed
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def encode(text: str, policy: Policy) -> tuple[int, ...]:
 
 
 def bare_tokens(text: str, policy: Policy) -> tuple[int, ...]:
-    """Tokens of a text that stands after others."""
-    return tuple(int(token) for token in policy.tokenizer(text, add_special_tokens=False).input_ids)
+    """Tokens of a text that stands after others; a client of ours may send one that no tokenizer takes."""
+    return tuple(int(token) for token in policy.tokenizer(well_formed(text), add_special_tokens=False).input_ids)
 
 
 def _chat_text(problem: Problem, policy: Policy) -> str:

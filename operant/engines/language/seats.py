@@ -12,6 +12,8 @@ from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Verdict, failed
 from operant.errors import OperantError, UsageError
 
+LONGEST_NOTE = 600  # characters
+
 
 @dataclass
 class Seat:
@@ -111,6 +113,6 @@ def outcomes(futures: Sequence[Future[Any]], beat: Callable[[], object]) -> list
         except OperantError as problem:
             found.append(failed(problem.cause))
         except Exception as problem:  # a world of others may fail in any way, and its rollout is lost, not the run
-            found.append(failed(f"{type(problem).__name__}: {problem}"))
+            found.append(failed(f"{type(problem).__name__}: {problem}"[:LONGEST_NOTE]))
         beat()
     return found

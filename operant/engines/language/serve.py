@@ -116,7 +116,7 @@ class Handler(BaseHTTPRequestHandler):
             raise BadRequest(f"the request needs a Content-Length of at most {MOST_BYTES:,}", None, 411)
         try:
             body = json.loads(self.rfile.read(int(length)))
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise BadRequest(f"the body is no JSON: {problem}") from None
         if not isinstance(body, dict):
             raise BadRequest("the body must be a JSON object")

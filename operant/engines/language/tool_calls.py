@@ -7,25 +7,27 @@ One that is no JSON, or names nothing, stays words: the environment sees what th
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+OPENING, CLOSING = "<tool_call>", "</tool_call>"
 
 
 def message_of(text: str) -> dict[str, Any]:
     """A policy's words as an assistant's message, calls of tools apart from the rest."""
-    calls = [call for found in CALL.finditer(text) if (call := _call(found[1])) is not None]
+    calls: list[dict[str, str]] = []
+    words: list[str] = []
+    for part, marked in _parts(text):
+        call = _call(part) if marked else None
+        if call is not None:
+            calls.append(call)
+        else:
+            words.append(f"{OPENING}{part}{CLOSING}" if marked else part)
     if not calls:
         return {"role": "assistant", "content": text}
-    told = [
-        {"id": f"call_{number}", "type": "function", "function": {**call, "arguments": json.dumps(call["arguments"])}}
-        for number, call in enumerate(calls)
-    ]
-    words = CALL.sub(lambda found: "" if _call(found[1]) is not None else found[0], text).strip()
-    return {"role": "assistant", "content": words or None, "tool_calls": told}
+    told = [{"id": f"call_{number}", "type": "function", "function": call} for number, call in enumerate(calls)]
+    return {"role": "assistant", "content": "".join(words).strip() or None, "tool_calls": told}
 
 
 def calls_for_template(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -34,18 +36,35 @@ def calls_for_template(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     for call in message.get("tool_calls") or ():
         function = dict(call.get("function") or {})
         given = function.get("arguments")
-        with suppress(ValueError):  # arguments that are no JSON are shown as they were written
+        with suppress(ValueError, RecursionError):  # arguments that are no JSON are shown as they were written
             function["arguments"] = json.loads(given) if isinstance(given, str) else given
         calls.append({"type": "function", "function": function})
     return calls
 
 
-def _call(text: str) -> dict[str, Any] | None:
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """The text in parts: what stands between the marks of a call, and what does not.
+
+    Every character is looked at once, however many marks there are and whatever is missing of them.
+    """
+    parts: list[tuple[str, bool]] = []
+    at = 0
+    while (start := text.find(OPENING, at)) >= 0:
+        end = text.find(CLOSING, start)
+        if end < 0:
+            break
+        parts += [(text[at:start], False), (text[start + len(OPENING) : end], True)]
+        at = end + len(CLOSING)
+    return [*parts, (text[at:], False)]
+
+
+def _call(text: str) -> dict[str, str] | None:
+    """The name and the arguments, as JSON, of a call; None for what is none."""
     try:
         found = json.loads(text)
-    except ValueError:
+        if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+            return None
+        given = found.get("arguments", found.get("parameters", {}))
+        return {"name": found["name"], "arguments": json.dumps(given)} if isinstance(given, dict) else None
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
-        return None
-    given = found.get("arguments", found.get("parameters", {}))
-    return {"name": found["name"], "arguments": given} if isinstance(given, dict) else None

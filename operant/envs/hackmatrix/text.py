@@ -20,6 +20,8 @@ from operant.envs.hackmatrix.reference.game import Game
 from operant.envs.hackmatrix.set_state import ALIASES
 from operant.envs.hackmatrix.wire import observation
 
+LONGEST_NUMBER = 9  # digits: Python refuses to read thousands of them
+
 RULES = """\
 You are @ on a 6 x 6 board. Rows count upwards, so up is row + 1. Reach the EXIT of 8 stages; you die at 0 hp.
 up, down, left, right attack the first enemy or transmission in that line; if there is none before a block or
@@ -89,7 +91,8 @@ def find_action(text: str) -> int | None:
     word = re.sub(r"^(action|go|move|run|use|program)\s+", "", text.strip().strip("`'\"*.").lower())
     word = ALIASES.get(word, word)
     if word.isdecimal():
-        return int(word) if int(word) < len(ACTION_NAMES) else None
+        number = int(word[:LONGEST_NUMBER])
+        return number if len(word) <= LONGEST_NUMBER and number < len(ACTION_NAMES) else None
     return ACTION_NAMES.index(word) if word in ACTION_NAMES else None
 
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from operant.envs.text.well_formed import is_well_formed
+
 ARGUMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # those that are needed, and those that may be
     "bash": (("command",), ("stdin",)),
     "view": (("path",), ("from", "to")),
@@ -26,9 +28,11 @@ SHELLS = ("sh", "shell", "python")
 
 THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
-FENCE = re.compile(r"^(`{3,})(\w+)[ \t]*([^\n`]*)\n(.*?)(^\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+# Possessive, for a line such as ```aaa...` must not be tried at every length of its word.
+FENCE = re.compile(r"^(`{3,}+)(\w++)[ \t]*+([^\n`]*+)\n(.*?)(^\1[ \t]*+$|\Z)", re.DOTALL | re.MULTILINE)
 OLD, BETWEEN, NEW = "<" * 7, "=" * 7, ">" * 7
 LONGEST = 1 << 20
+LONGEST_PATH = 4_095  # bytes: what Linux takes
 
 HOW = "answer with one tool call or one fenced block, such as ```bash"
 
@@ -105,23 +109,23 @@ def _block(tool: str, rest: str, body: str) -> tuple[str, dict[str, Any]]:
 
 def _parts(body: str) -> dict[str, Any]:
     """What is replaced by what, part by part."""
-    olds: list[str] = []
-    news: list[str] = []
-    side: list[str] | None = None
+    olds: list[list[str]] = []
+    news: list[list[str]] = []
+    side: list[list[str]] | None = None
     for line in body.splitlines(keepends=True):
         if line.startswith(OLD):
-            olds.append("")
+            olds.append([])
             side = olds
         elif side is olds and line.startswith(BETWEEN):
-            news.append("")
+            news.append([])
             side = news
         elif side is news and line.startswith(NEW):
             side = None
         elif side is not None:
-            side[-1] += line
+            side[-1].append(line)
     if not olds or len(olds) != len(news) or side is not None:
         raise Misspoken("an edit needs lines `<<<<<<< old`, the old text, `=======`, the new text, `>>>>>>>`")
-    return {"old": olds, "new": news}
+    return {"old": ["".join(lines) for lines in olds], "new": ["".join(lines) for lines in news]}
 
 
 def _lines(text: str, cut: bool) -> Found:
@@ -165,17 +169,31 @@ def _checked(tool: str, arguments: dict[str, Any], more: bool) -> Action:
 
 
 def _typed(tool: str, name: str, value: Any) -> Any:
-    """An argument as its tool takes it: a line's number, a list of texts, or a text without a zero byte."""
+    """An argument as its tool takes it: the number of a line, a list of texts, or a text."""
     if name in ("from", "to"):
-        if not re.fullmatch(r"\d{1,9}", str(value)):
-            raise Misspoken(f"{tool}: {name} is the number of a line, not {str(value)[:40]!r}")
-        return int(value)
+        return _line_number(tool, name, value)
     if name in ("old", "new"):
-        value = [value] if isinstance(value, str) else value
-        if isinstance(value, list) and all(isinstance(part, str) for part in value):
-            return value
+        parts = value if isinstance(value, list) else [value]
+        return [_text(tool, name, part) for part in parts]
+    return _text(tool, name, value)
+
+
+def _line_number(tool: str, name: str, value: Any) -> int:
+    # Only of a text or a number is it known that it can be shown: a list may be nested too deeply for that.
+    plain = str(value) if isinstance(value, str | int) else f"a {type(value).__name__}"
+    if not re.fullmatch(r"[0-9]{1,9}", plain):
+        raise Misspoken(f"{tool}: {name} is the number of a line, not {plain[:40]!r}")
+    return int(plain)
+
+
+def _text(tool: str, name: str, value: Any) -> str:
+    """A text that programs and files can be given."""
     if not isinstance(value, str):
         raise Misspoken(f"{tool}: {name} must be text")
-    if "\0" in value and name != "content":
+    if not is_well_formed(value):
+        raise Misspoken(f"{tool}: {name} holds half of a surrogate pair, such as \\ud800, which is no character")
+    if "\0" in value and name in ("path", "command", "stdin"):
         raise Misspoken(f"{tool}: {name} holds a zero byte")
+    if name == "path" and len(value.encode()) > LONGEST_PATH:
+        raise Misspoken(f"{tool}: path is longer than {LONGEST_PATH} bytes")
     return value

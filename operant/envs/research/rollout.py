@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from random import Random
 from typing import Any
@@ -25,6 +26,9 @@ from operant.errors import OperantError, UsageError
 
 GRADER_FAILED = "grader_failed"  # the part of a verdict that counts graders which broke down over an artefact
 NOT_YOURS = "the validation itself failed; it was not counted"
+LONGEST_FAULT = 400  # characters
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -89,6 +93,7 @@ class Rollout(Dialogue):
         self._final: dict[str, bytes] | None = None
         self._ended = False
         self._broken = ""
+        self._tool_errors = 0
         self._tools: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
             "bash": self._bash,
             "view": self._view,
@@ -107,23 +112,17 @@ class Rollout(Dialogue):
         return (Message("system", wording.manners(self._settings)), Message("user", words))
 
     def hear(self, text: str, cut: bool = False) -> Response:
-        """Do the first action that the words ask for, and say what came of it and what is left."""
+        """Do the first action that the words ask for, and say what came of it and what is left.
+
+        Whatever a policy says is answered. Only what the user of Operant has to mend is raised.
+        """
         if self._ended:
             return Response(fault="the rollout has ended", done=True)
         self._tally.turns += 1
-        tool = None
-        try:
-            action = parse(text, cut)
-            tool = action.tool
-            answer = self._do(tool, action.arguments)
-            note = f"\n{wording.MORE}" if action.more and self._settings.style == "words" else ""
-        except Misspoken as problem:
-            answer, note = self._faulty(str(problem)), ""
-        except SandboxDied as died:
-            self._broken, answer, note = died.cause, Answer("[no sandbox could be opened]", done=True), ""
+        tool, answer = self._answered(text, cut)
         if answer.done or self._spent:
             self._end()
-        message = wording.answer(self._settings, f"{answer.text}{note}", self._left, tool)
+        message = wording.answer(self._settings, answer.text, self._left, tool)
         return Response((message,), tool, answer.reward, answer.score, answer.fault, self._ended)
 
     def verdict(self) -> Verdict:
@@ -167,17 +166,39 @@ class Rollout(Dialogue):
     def _spent(self) -> bool:
         return self._tally.turns >= self._settings.turns or self._left.seconds <= 0
 
-    def _do(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+    def _answered(self, text: str, cut: bool) -> tuple[str | None, Answer]:
+        """The tool that was asked for and its answer: the one place where what goes wrong becomes words.
+
+        What the policy did wrong is a fault of its own. A sandbox that died was opened anew, or there is none to go on
+        with. Anything else is a defect of ours, which costs the policy nothing, is counted, and is told in the log.
+        """
+        tool = None
         try:
-            return self._tools[tool](arguments)
+            action = parse(text, cut)
+            tool = action.tool
+            answer = self._tools[tool](action.arguments)
+            more = action.more and self._settings.style == "words"
+            return tool, replace(answer, text=f"{answer.text}\n{wording.MORE}") if more else answer
         except Interrupted:
-            return Answer("[interrupted]" if self._settings.style == "bare" else wording.INTERRUPTED)
-        except (SandboxDied, UsageError):
+            return tool, Answer("[interrupted]" if self._settings.style == "bare" else wording.INTERRUPTED)
+        except SandboxDied as died:
+            self._broken = died.cause
+            return tool, Answer("[no sandbox could be opened]", done=True)
+        except UsageError:
             raise
-        except OperantError as problem:
-            return self._faulty(problem.cause)
+        except (Misspoken, OperantError) as problem:
+            return tool, self._faulty(problem.cause if isinstance(problem, OperantError) else str(problem))
+        except Exception:
+            self._count_tool_error(tool)
+            return tool, Answer("[failed]" if self._settings.style == "bare" else wording.TOOL_ERROR)
+
+    def _count_tool_error(self, tool: str | None) -> None:
+        """Count and log the exception in hand, which is a defect of ours or of a grader."""
+        self._tool_errors += 1
+        log.exception("task %s: %s failed", self._settings.folder.task.name, tool or "reading a message")
 
     def _faulty(self, reason: str) -> Answer:
+        reason = tools.abridged(reason, LONGEST_FAULT)
         each, faults = self._settings.fault_penalty, self._tally.faults
         self._tally.faults += 1
         cost = penalty(faults + 1, each) - penalty(faults, each)
@@ -235,6 +256,7 @@ class Rollout(Dialogue):
             raise
         except Exception:
             self._tally.validations -= 1
+            self._count_tool_error("validate")
             return Answer(NOT_YOURS)
         luck = Random(self._settings.seed("noise", self._problem, *which)).gauss(0, 1)
         return self._scored(raw + self._settings.noise * luck, artefacts)
@@ -309,6 +331,7 @@ class Rollout(Dialogue):
     def _counts(self) -> dict[str, float]:
         tally = self._tally
         counts = {"faults": tally.faults, "validations": tally.validations, "reopened": self._workspace.reopened}
+        counts |= {"tool_errors": self._tool_errors}
         inherited = (
             self._start.artefacts is not None and not self._broken and _digest(self._kept()) == self._start.artefacts
         )

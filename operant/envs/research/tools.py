@@ -14,17 +14,21 @@ LAST_LINE = 10**9
 
 # Both outputs in the order in which they were printed.
 SHELL = 'exec 2>&1; eval "$1"'
-SHOW = 'if [ -d "$1" ]; then ls -lA -- "$1"; else sed -n "$2" -- "$1"; fi 2>&1'
+# A pipe or a device might never end.
+SHOW = """
+exec 2>&1
+if [ -d "$1" ]; then ls -lA -- "$1"
+elif [ -e "$1" ] && [ ! -f "$1" ]; then echo 'it is no plain file'; exit 4
+else sed -n "$2" -- "$1"
+fi
+"""
 
 
 def bash(workspace: Workspace, arguments: Mapping[str, Any], seconds: float, environment: Mapping[str, str]) -> Ran:
     """Run a command with a shell of its own; nothing of it lives on but files."""
     argv = ["bash", "-c", SHELL, "bash", arguments["command"]]
-    stdin = arguments.get("stdin", "").encode(errors="replace")
-    try:
-        return workspace.run(argv, stdin, seconds, environment)
-    except ValueError as problem:  # longer than a command line can be
-        raise Misspoken(str(problem)) from problem
+    stdin = arguments.get("stdin", "").encode()
+    return workspace.run(argv, stdin, seconds, environment)
 
 
 def view(workspace: Workspace, arguments: Mapping[str, Any], seconds: float) -> Ran:
@@ -39,11 +43,11 @@ def view(workspace: Workspace, arguments: Mapping[str, Any], seconds: float) -> 
 
 def write(workspace: Workspace, arguments: Mapping[str, Any]) -> str:
     """Write a file."""
-    path, data = arguments["path"], arguments["content"].encode(errors="replace")
+    path, data = arguments["path"], arguments["content"].encode()
     if not path:
         raise Misspoken("write needs path")
     workspace.write(path, data)
-    return f"wrote {len(data)} bytes to {path}"
+    return f"wrote {len(data)} bytes to {abridged(path)}"
 
 
 def edit(workspace: Workspace, arguments: Mapping[str, Any], most: int) -> str:
@@ -55,10 +59,18 @@ def edit(workspace: Workspace, arguments: Mapping[str, Any], most: int) -> str:
     for old, new in zip(olds, news, strict=True):
         times = text.count(old) if old else 0
         if times != 1:
-            raise Misspoken(f"the old text occurs {times} times in {path}; it must occur once, so nothing was done")
+            raise Misspoken(
+                f"the old text occurs {times} times in {abridged(path)}; it must occur once, so nothing was done"
+            )
         text = text.replace(old, new)
     workspace.write(path, text.encode(errors="surrogateescape"))
-    return f"edited {path}"
+    return f"edited {abridged(path)}"
+
+
+def abridged(words: str, most: int = 200) -> str:
+    """Words of at most `most` characters, without the middle of those that are longer."""
+    half = (most - 5) // 2
+    return words if len(words) <= most else f"{words[:half]} ... {words[-half:]}"
 
 
 def told(ran: Ran, most: int) -> str:

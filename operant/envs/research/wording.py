@@ -39,6 +39,7 @@ INTERRUPTED = (
     "[the sandbox died and was made anew, from the last validation and the files written since; "
     "what commands changed since then is lost]"
 )
+TOOL_ERROR = "[the tool itself failed, which is no fault of yours; look at what it has done before you go on]"
 MORE = "[only the first action of a message is done]"
 LONGEST_BRIEF = 40
 

@@ -16,7 +16,8 @@ from operant.errors import OperantError
 
 TRIES = 3
 CONTROL_SECONDS = 30.0
-LONGEST_PATH = 200
+LONGEST_PATH = 200  # bytes; so no part of it is longer than a file system takes
+PAGE = 4_096  # bytes: what a small file takes
 
 Result = TypeVar("Result")
 
@@ -108,8 +109,8 @@ class Workspace:
         """Whether a file can be written down without a sandbox to say what becomes of it."""
         others = [other for other in self._written if other != path]
         clash = any(other.startswith(f"{path}/") or path.startswith(f"{other}/") for other in others)
-        held = sum(len(self._written[other]) for other in others)
-        return _plain(path) and not clash and held + len(data) <= self._most
+        held = sum(_room(self._written[other]) for other in others)
+        return _plain(path) and not clash and held + _room(data) <= self._most
 
     def _do(self, work: Callable[[Sandbox], Result]) -> Result:
         """Do something in the sandbox; if it dies and nothing is lost by that, do it again in another."""
@@ -152,7 +153,12 @@ class Workspace:
 def _plain(path: str) -> bool:
     """A path that means the same file everywhere, with no link or folder to ask about."""
     parts = path.split("/")
-    return bool(path) and len(path) <= LONGEST_PATH and not any(part in ("", ".", "..") for part in parts)
+    return bool(path) and len(path.encode()) <= LONGEST_PATH and not any(part in ("", ".", "..") for part in parts)
+
+
+def _room(data: bytes) -> int:
+    """The bytes that a file takes of a disk."""
+    return -(-len(data) // PAGE) * PAGE
 
 
 def _limited(path: str, data: bytes, most: int) -> bytes:

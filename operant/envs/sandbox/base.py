@@ -20,7 +20,11 @@ TAR_OVERHEAD = 2048
 FILE_SECONDS = 30.0
 MADE = 1_600_000_000  # when files of an archive were written: not so long ago that tar complains
 
-WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
+# To write into a pipe or to read from one would be to wait.
+WRITE = """
+[ ! -e "$1" ] || [ -f "$1" ] || { echo 'it is no plain file' >&2; exit 4; }
+mkdir -p -- "$(dirname -- "$1")" && cat > "$1"
+"""
 # A link anywhere in the path, a folder, a device or a pipe is no plain file. Files are never named by their links.
 FETCH = """
 [ -e "$1" ] || [ -L "$1" ] || { echo 'there is no such file' >&2; exit 3; }
@@ -56,6 +60,15 @@ class SandboxDied(OperantError):
     """The sandbox is gone, by a crash or by a kill; a fresh one has to be opened."""
 
     kind = "sandbox"
+
+
+class CommandTooLong(OperantError):
+    """A command line that does not fit; nothing was started, and the sandbox goes on."""
+
+    kind = "sandbox"
+
+    def __init__(self) -> None:
+        super().__init__("so long a command line does not fit; write a file and name it")
 
 
 class Running(ABC):

@@ -5,6 +5,7 @@ No engine runs where this is developed: the command lines are checked by tests, 
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import shutil
@@ -13,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Mapping, Sequence
 
-from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
+from operant.envs.sandbox.base import CommandTooLong, Running, Sandbox, SandboxDied
 from operant.envs.sandbox.limits import Limits, Ran
 
 # The version of Python that runs here, so that packages of this one fit.
@@ -61,6 +62,11 @@ class Executed(Running):
         (theirs_in, self.stdin), (self.stdout, theirs_out), (self.stderr, theirs_err) = os.pipe(), os.pipe(), os.pipe()
         try:
             self._client = subprocess.Popen(line, stdin=theirs_in, stdout=theirs_out, stderr=theirs_err)
+        except OSError as problem:
+            self.close()
+            if problem.errno == errno.E2BIG:
+                raise CommandTooLong from problem
+            raise SandboxDied(f"the container engine cannot be asked: {problem}") from problem
         finally:
             for fd in (theirs_in, theirs_out, theirs_err):
                 os.close(fd)

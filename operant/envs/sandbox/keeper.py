@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from operant.envs.sandbox.base import Running, SandboxDied
+from operant.envs.sandbox.base import CommandTooLong, Running, SandboxDied
 from operant.envs.sandbox.cgroup import TCP_SHARE, Group, make_group, read
 from operant.envs.sandbox.limits import Cause, Limits, Ran
 
@@ -116,7 +116,7 @@ class Keeper:
         self._started += 1
         request = marshal.dumps(("start", self._started, list(argv), dict(environment), alone))
         if len(request) > REQUEST_MOST:
-            raise ValueError("so long a command line does not fit; write a file and name it")
+            raise CommandTooLong
         (child_in, stdin), (stdout, child_out), (stderr, child_err) = os.pipe(), os.pipe(), os.pipe()
         try:
             self._send(request, (child_in, child_out, child_err))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from operant.envs.text.task import Problem, Task, Verdict
+from operant.envs.text.well_formed import well_formed
 from operant.errors import UsageError
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -20,11 +21,14 @@ Kind = Literal["novice", "lazy", "expert", "cheater"]
 
 @dataclass(frozen=True)
 class Message:
-    """Something that was said; `tool` is the tool that speaks, where one does."""
+    """Something that was said, as text that can be encoded; `tool` is the tool that speaks, where one does."""
 
     role: Role
     text: str
     tool: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", well_formed(self.text))
 
 
 def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -54,6 +58,10 @@ class Response:
     score: float | None = None
     fault: str | None = None
     done: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fault is not None:
+            object.__setattr__(self, "fault", well_formed(self.fault))
 
 
 class Dialogue(ABC):

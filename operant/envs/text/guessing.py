@@ -9,6 +9,7 @@ from typing import Any
 
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response, Scripted
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.numbers import LONGEST
 from operant.envs.text.task import Problem, Verdict
 from operant.errors import UsageError
 
@@ -98,11 +99,10 @@ class Guesses(Dialogue):
         """Higher, lower or right."""
         del cut
         self.guessed += 1
-        numbers = re.findall(r"\d+", text)
-        if not numbers:
+        guess, chosen = _guess(text), self.problem.answer
+        if guess is None:
             self.faults += 1
             return self._said("!", "That is no number.", fault="no number")
-        guess, chosen = int(numbers[-1]), self.problem.answer
         if guess == chosen:
             self.found = self.guessed
             return self._said("=", "Right.")
@@ -122,6 +122,12 @@ class Guesses(Dialogue):
     def snapshot(self) -> bytes:
         """Three counters."""
         return f"{self.guessed} {self.faults} {self.found}".encode()
+
+
+def _guess(text: str) -> int | None:
+    """The last number of a text; one that Python itself refuses for its length is none."""
+    numbers = re.findall(r"[0-9]+", text)
+    return int(numbers[-1]) if numbers and len(numbers[-1]) <= LONGEST else None
 
 
 def _guesses(said: Sequence[Message]) -> list[int]:
