@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from random import Random
-from types import ModuleType
 from typing import Any, Literal
 
+from operant.envs.text.algebra import ALGEBRA, TooHard
+from operant.envs.text.forms import form_of, is_certain, plain_equal, same_form
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalise, number
 from operant.envs.text.sources import Row, find_file, in_share, look_for, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
@@ -19,6 +18,8 @@ STOP = ("Problem:", "\n\n\n")
 
 # Powers of powers, exponents of five digits and factorials of four: nobody's answer, and sympy would work them out.
 _EXPLOSIVE = re.compile(r"\^\{?-?[0-9]{5,}|\^\{[^{}]*\^|[0-9]{4,}\)?!|\)!|!!|[0-9]{30,}")
+_WORDED = re.compile(r"\s*\\(?:text|mbox|textrm)\{")
+TOO_LONG = Verdict(0.0, "wrong", note="the answer is too long to be one")
 
 
 class Math(Task):
@@ -28,7 +29,7 @@ class Math(Task):
     a hash of the problem, and only the others are for evaluation. `level` keeps problems of these levels only.
     """
 
-    SECONDS = 5.0  # sympy may never come back, and then the worker is killed
+    SECONDS = 90.0  # sympy has a limit of its own, far below this
 
     def __init__(
         self,
@@ -50,15 +51,10 @@ class Math(Task):
         return [self._problem(split, index, row) for index, row in kept]
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """The answer that the text ends with: the same spelling, the same number, or the same to sympy.
-
-        Give this a process of its own with a time limit: sympy can be made to run for ever.
-        """
+        """The answer that the text ends with: the same spelling, the same number, or the same to sympy."""
         found = final_answer(completion)
         if found is None:
             return UNPARSED
-        if len(found) > LONGEST_ANSWER:
-            return Verdict(0.0, "wrong", note="the answer is too long to be one")
         return same_answer(problem.answer["answer"], found)
 
     def gold(self, problem: Problem) -> str:
@@ -72,8 +68,9 @@ class Math(Task):
         return None if _standing(mine) == _standing(theirs) else self.gold(other)
 
     def prepare(self) -> None:
-        """Load sympy, which takes a second or more."""
-        load_algebra()
+        """Start the process of sympy, which takes a second or more."""
+        if ALGEBRA.installed:
+            ALGEBRA.start()
 
     def _rows(self, split: Literal["train", "eval"]) -> list[tuple[int, Row]]:
         own = look_for("math500", "train.jsonl", self.data)
@@ -102,39 +99,46 @@ class Math(Task):
 
 
 def same_answer(truth: str, given: str) -> Verdict:
-    """Whether two answers in LaTeX are the same; sympy is asked only where spelling and plain numbers do not tell."""
+    """Whether two answers in LaTeX are the same: of the same form, and each part the same as its counterpart.
+
+    Spelling and plain numbers are compared here. What they do not tell is asked of another process, with limits on its
+    time and its memory, and what it cannot tell within them is a `timeout`.
+    """
     mine, theirs = normalise(truth), normalise(given)
     if mine == theirs:
         return RIGHT
     if not theirs:
         return UNPARSED
+    if len(given) > LONGEST_ANSWER:
+        return TOO_LONG
     if number(mine) is not None and number(theirs) is not None:
         return RIGHT if number(mine) == number(theirs) else WRONG
-    if _EXPLOSIVE.search(theirs):
-        return Verdict(0.0, "wrong", note="not the same text, and too large to work out")
-    return _by_algebra(mine, theirs)
-
-
-def load_algebra() -> ModuleType | None:
-    """The package math_verify, where it is installed."""
+    if _WORDED.match(truth):
+        return RIGHT if mine.lower() == theirs.lower() else WRONG
     try:
-        package = import_module("math_verify")
-    except ModuleNotFoundError:
-        return None
-    logging.getLogger("math_verify").setLevel(logging.CRITICAL)  # it warns of limits that are off, and of each failure
-    return package
+        return RIGHT if same_form(form_of(truth), form_of(given), _equal) else WRONG
+    except TooHard as problem:
+        return Verdict(0.0, "timeout", note=str(problem))
+    except _Unable as problem:
+        return Verdict(0.0, "wrong", note=str(problem))
 
 
-def _by_algebra(truth: str, given: str) -> Verdict:
-    """What math_verify says. Its own time limits need signals, which worker threads have not: the pool has better."""
-    algebra = load_algebra()
-    if algebra is None:
-        return Verdict(0.0, "wrong", note="compared as text only: math-verify is not installed")
-    wanted = algebra.parse(f"${truth}$", parsing_timeout=0)
-    found = algebra.parse(f"${given}$", parsing_timeout=0)
-    if not found:
-        return UNPARSED
-    return RIGHT if algebra.verify(wanted, found, timeout_seconds=0) else WRONG
+class _Unable(Exception):
+    """The answers cannot be told to be the same; the text says why."""
+
+
+def _equal(one: str, other: str) -> bool:
+    """Whether two formulas are the same."""
+    told = plain_equal(one, other)
+    if told is not None:
+        return told
+    if not (is_certain(one) and is_certain(other)):
+        return False
+    if _EXPLOSIVE.search(other) or _EXPLOSIVE.search(one):
+        raise _Unable("not the same text, and too large to work out")
+    if not ALGEBRA.installed:
+        raise _Unable("compared as text only: math-verify is not installed")
+    return ALGEBRA.same(one, other) is True
 
 
 def _standing(answer: str) -> Any:

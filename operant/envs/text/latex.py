@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
-from operant.envs.text.numbers import LONGEST, last_match
+from operant.envs.text.numbers import LONGEST, READ, last_match
 
 LONGEST_ANSWER = 400  # characters
 
-_BOX = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?P<bare>[0-9A-Za-z]))")
+# A box without braces holds one character: of "\\boxed 12" nobody can say whether it means 1 or 12.
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*(?:(?P<open>\{)|(?P<bare>[0-9A-Za-z](?![0-9A-Za-z])))?")
+_ONLY_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{(.*)\}", re.DOTALL)
+_JOINT = re.compile(r"[\s$.,;]*(?:(?:or|and|\\lor|\\text\{\s*(?:or|and)\s*\})[\s$]*)?")
 _SAID = re.compile(r"answer\s{1,3}is:?", re.IGNORECASE)
-_SPACES = re.compile(r"\\[,;:! ]|\\q?quad|~|\s+")
+_SPACES = re.compile(r"(?<!\\)\\[,;:! ]|\\q?quad|~|\s+")
 _NOISE = re.compile(r"\\left(?![a-z])|\\right(?![a-z])|\\displaystyle|\\limits|\\\$|\$|\\?%|\^\{?\\circ\}?|\\degree")
-_UNITS = re.compile(r"(?<=[0-9}])\\(?:text|mbox|mathrm|textrm)\{[^{}]*\}(?:\^\{?[0-9]\}?)?$")
+_UNITS = re.compile(r"(?<=[0-9}])\s*\\(?:text|mbox|mathrm|textrm)\{([A-Za-z\s./-]*)\}\s*(?:\^\{?[0-9]\}?)?\s*$")
+# What stands behind a number and is no unit: it takes back what the number says, or says another.
+_NO_UNITS = {"or", "and", "if", "to", "not", "than", "at", "least", "most", "more", "less", "else", "except", "between"}
+_NEEDED = re.compile(r"(\\[A-Za-z]+) (?=[A-Za-z])")  # the space that ends a command's name
 _WORDS = re.compile(r"\\(?:text|mbox|mathrm|textrm|textbf|mathbf)\{([^{}]*)\}")
 _NAMED = re.compile(r"^[A-Za-z](?:\([A-Za-z]\))?(?:=|\\in)")
 _THOUSANDS = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
@@ -22,18 +29,22 @@ _MIXED = re.compile(r"(-?)([0-9]+)\\frac\{([0-9]+)\}\{([0-9]+)\}")
 
 
 def last_boxed(text: str) -> str | None:
-    """What stands in the last \\boxed{} (of nested ones: the innermost); None where there is none or it never ends."""
-    last = last_match(_BOX, text)
-    if last is None:
-        return None
-    return last["bare"] or _up_to_closing_brace(text, last.end())
+    """What stands in the last \\boxed{}; None where there is none, it is empty or it never ends.
+
+    Boxes with nothing else between them than "or", "and" or a comma are one answer, a list. A box that holds only a box
+    is that one; one that holds more keeps the mark of the inner one, which no answer has.
+    """
+    boxes = _boxes(text)
+    return boxes[-1] if boxes else None
 
 
 def final_answer(text: str) -> str | None:
-    """The answer that a text ends with: its last box, what it says the answer is, else its last formula."""
-    boxed = last_boxed(text)
-    if boxed is not None:
-        return boxed
+    """The answer that a text ends with: its last box, what it says the answer is, else its last formula.
+
+    A text whose last box is broken has no answer: it has said where to look, and nothing stands there.
+    """
+    if last_match(_BOX, text) is not None:
+        return last_boxed(text)
     said = last_match(_SAID, text)
     if said is not None and (sentence := _first_sentence(text[said.end() : said.end() + LONGEST_ANSWER])):
         return sentence
@@ -45,7 +56,8 @@ def normalise(answer: str) -> str:
     """One spelling: no spaces, sizes, units, currency or degrees; whole braces; plain numbers."""
     plain = _SPACES.sub(" ", answer.strip().rstrip(".").replace("\N{MINUS SIGN}", "-"))
     plain = _NOISE.sub("", plain).replace("dfrac", "frac").replace("tfrac", "frac")
-    plain = _WORDS.sub(lambda word: word[1].strip(), _UNITS.sub("", plain.replace(" ", "")))
+    plain = _WORDS.sub(lambda word: word[1].strip(), _UNITS.sub(_unless_hedged, plain))
+    plain = _NEEDED.sub("\\1\0", plain).replace(" ", "").replace("\0", " ")
     plain = _NAMED.sub("", plain)
     plain = re.sub(r"\\frac([0-9A-Za-z])([0-9A-Za-z])", r"\\frac{\1}{\2}", plain)
     plain = re.sub(r"\\frac([0-9A-Za-z])\{", r"\\frac{\1}{", plain)
@@ -56,6 +68,10 @@ def normalise(answer: str) -> str:
     plain = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
     plain = re.sub(r"(?<![0-9])\.([0-9])", r"0.\1", plain)
     return re.sub(r"^\(([A-Z])\)$", r"\1", plain).rstrip(".")
+
+
+def _unless_hedged(units: re.Match[str]) -> str:
+    return units[0] if _NO_UNITS.intersection(units[1].lower().split()) else ""
 
 
 def number(plain: str) -> Fraction | None:
@@ -77,13 +93,47 @@ def _signed(sign: str, value: Fraction) -> Fraction:
     return -value if sign else value
 
 
-def _up_to_closing_brace(text: str, start: int) -> str | None:
-    depth = 1
-    for place in range(start, min(len(text), start + 4 * LONGEST_ANSWER)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
-        if depth == 0:
-            return text[start:place]
-    return None
+def _boxes(text: str) -> list[str | None]:
+    """The contents of the boxes that stand in no other, joined ones as one; None for each that is broken."""
+    text = text[-READ:]
+    closing = _closing_braces(text)
+    found: list[str | None] = []
+    end = 0
+    for box in _BOX.finditer(text):
+        if box.start() < end:
+            continue
+        content, after = _content(text, box, closing)
+        before = text[end : box.start()]
+        if found and found[-1] is not None and content is not None and _JOINT.fullmatch(before[:LONGEST_ANSWER]):
+            content = f"{found.pop()}, {content}"
+        found.append(content)
+        end = after
+    return found
+
+
+def _content(text: str, box: re.Match[str], closing: Mapping[int, int]) -> tuple[str | None, int]:
+    """What a box holds, and where it ends."""
+    if box["open"] is None:
+        return box["bare"], box.end()
+    close = closing.get(box.end() - 1)
+    if close is None or close - box.end() > 4 * LONGEST_ANSWER:
+        return None, box.end()
+    content = text[box.end() : close].strip()
+    while (inner := _ONLY_BOX.fullmatch(content)) and _closing_braces(content).get(inner.start(1) - 1) == inner.end(1):
+        content = inner[1].strip()
+    return content or None, close + 1
+
+
+def _closing_braces(text: str) -> dict[int, int]:
+    """Where each brace that is closed is closed, found in one go however many there are."""
+    opened: list[int] = []
+    closing: dict[int, int] = {}
+    for brace in re.finditer(r"[{}]", text):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif opened:
+            closing[opened.pop()] = brace.start()
+    return closing
 
 
 def _first_sentence(text: str) -> str | None:

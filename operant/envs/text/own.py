@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from operant.envs.text.competition import load_algebra, same_answer
+from operant.envs.text.algebra import ALGEBRA
+from operant.envs.text.competition import same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
 from operant.envs.text.numbers import last_number, value
 from operant.envs.text.sources import Row, file_at, in_share, read_rows
@@ -112,7 +113,7 @@ class OwnProblems(Task):
     def prepare(self) -> None:
         """Import the verifier."""
         if self._verifier is latex:
-            load_algebra()
+            ALGEBRA.start()
 
     @cached_property
     def _verifier(self) -> Verifier:

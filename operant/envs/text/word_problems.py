@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from operant.envs.text.latex import last_boxed
-from operant.envs.text.numbers import first_number, last_number, value
+from operant.envs.text.numbers import first_number, last_number, numbers, value
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.errors import UsageError
@@ -110,6 +110,8 @@ def given_answer(text: str) -> Decimal | None:
     Only one place is read, so a list of all candidates earns nothing.
     """
     boxed = last_boxed(text)
+    if boxed and not _HASHES.search(text) and len(set(numbers(boxed))) > 1:
+        return None  # several candidates in a box are no answer
     marked = (*_HASHES.findall(text)[-1:], *([boxed] if boxed else []), *_SAID.findall(text)[-1:])
     for place in marked:
         if (found := first_number(place)) is not None:
