@@ -18,9 +18,9 @@ from pathlib import Path
 from operant.errors import RunError
 
 START_SECONDS = 120.0
-CPU_SECONDS = 3.0  # of one question, counted by the kernel: a busy machine makes no formula harder
+CPU_SECONDS = 3.0
 WALL_SECONDS = 30.0  # of one question, for a process that waits or cannot be timed
-MEMORY = 2 << 30  # bytes of address space
+MEMORY = 2 << 30
 LONGEST = 400  # characters of a formula
 SOURCE = Path(__file__).with_name("algebra_worker.py").read_text()
 
@@ -32,10 +32,12 @@ class TooHard(Exception):
 class Algebra:
     """The process, when there is one (final). Any thread may ask; questions are answered one after the other.
 
-    `ended` counts the processes that a question was too hard for.
+    A question may take `seconds` of the processor, counted by the kernel, so that a busy machine makes no formula
+    harder, and `memory` bytes of address space. `ended` counts the processes that a question was too hard for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = CPU_SECONDS, memory: int = MEMORY) -> None:
+        self.seconds, self.memory = seconds, memory
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
@@ -66,7 +68,7 @@ class Algebra:
                 self._end()
                 self.ended += 1
                 self._launch()  # it loads while others are judged
-                raise TooHard(f"not decided within {CPU_SECONDS:g} s and {MEMORY >> 30} GB")
+                raise TooHard(f"not decided within {self.seconds:g} s and {self.memory >> 20} MB")
             return json.loads(answer)
 
     def close(self) -> None:
@@ -76,11 +78,11 @@ class Algebra:
 
     def forget(self) -> None:
         """After a fork: the process is the parent's."""
-        self.__init__()
+        self.__init__(self.seconds, self.memory)
 
     def _launch(self) -> subprocess.Popen[bytes]:
         # -P: no folder of the user's stands before the packages. A new program, never a fork: torch holds locks.
-        argv = [sys.executable, "-P", "-c", SOURCE, str(CPU_SECONDS), str(MEMORY)]
+        argv = [sys.executable, "-P", "-c", SOURCE, str(self.seconds), str(self.memory)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment

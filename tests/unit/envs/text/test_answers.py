@@ -44,10 +44,16 @@ def test_numbers_of_a_text(text: str, found: list[str]) -> None:
         ("First 3, then 4", "4"),
         ("#### none, but 12", "12"),
         ("1 2 3 4 5 6 7 8", "8"),
+        (r"\boxed{18} or \boxed{20}, then #### 20", "20"),
     ],
 )
 def test_the_number_that_a_text_gives(text: str, answer: str) -> None:
     assert given_answer(text) == Decimal(answer)
+
+
+@pytest.mark.parametrize("text", [r"\boxed{18} or \boxed{20}", r"\boxed{18 \text{ or } 20}", r"\boxed{18, 20}"])
+def test_several_numbers_in_a_box_are_none(text: str) -> None:
+    assert given_answer(text) is None
 
 
 def test_an_endless_number_is_none() -> None:
@@ -58,7 +64,14 @@ def test_an_endless_number_is_none() -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        (r"\boxed{\frac{1}{2}} and \boxed{3}", "3"),
+        (r"\boxed{\frac{1}{2}}, so twice that is \boxed{3}", "3"),
+        (r"\boxed{3} or \boxed{7}", "3, 7"),
+        (r"\boxed{3}, $\boxed{7}$", "3, 7"),
+        (r"\boxed{3 \boxed{7}}", r"3 \boxed{7}"),
+        (r"\boxed{}", None),
+        (r"\boxed 12", None),
+        (r"7\boxed", None),
+        (r"\boxed{3} and then \boxed{", None),
         (r"\boxed{\boxed{\boxed{7}}}", "7"),
         (r"\fbox{x^{2}}", "x^{2}"),
         (r"\boxed 5", "5"),
@@ -77,6 +90,8 @@ def test_the_last_box(text: str, answer: str | None) -> None:
         ("We get $a$ and then $b + 1$, which is it.", "b + 1"),
         ("nothing", None),
         ("$" * 3, None),
+        (r"It is $7$, or $7\boxed$", None),
+        (r"The answer is 3. \boxed{7", None),
     ],
 )
 def test_the_final_answer(text: str, answer: str | None) -> None:
