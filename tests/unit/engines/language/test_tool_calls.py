@@ -63,3 +63,23 @@ def test_a_request_with_tools() -> None:
         read_query(body, True, replace(policy, has_chat_template=False), "small", "raw")
     with pytest.raises(BadRequest, match="a stream has no"):
         read_query({**body, "stream": True}, True, policy, "small")
+
+
+@pytest.mark.parametrize(
+    "text", ["<tool_call>" * 50_000, "<tool_call>" + " " * 200_000, "<tool_call>{}</tool_call>" * 20_000]
+)
+def test_no_text_takes_long_to_look_for_calls(text: str) -> None:
+    assert message_of(text) == {"role": "assistant", "content": text}
+
+
+@pytest.mark.parametrize("depth", [100_000, 990])
+def test_arguments_that_are_too_deep_stay_words(depth: int) -> None:
+    text = f'<tool_call>{{"name": "add", "arguments": {{"a": {"[" * depth}{"]" * depth}}}}}</tool_call>'
+    assert json.dumps(message_of(text))
+
+
+def test_half_a_character_becomes_tokens() -> None:
+    policy = talking_policy()
+    query = read_query({"messages": [{"role": "user", "content": "a\ud800b"}], "max_tokens": 2}, True, policy, "small")
+    other = read_query({"messages": [{"role": "user", "content": "a\ufffdb"}], "max_tokens": 2}, True, policy, "small")
+    assert query.prompts == other.prompts

@@ -101,7 +101,14 @@ def test_a_whole_action_before_the_cut_is_done() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["bash a" + " " * 300_000 + "b", "```edit a\n" + "<<<<<<< old\n" * 50_000, "```a\n" * 100_000, "x" * 2_000_000],
+    [
+        "```" + "a" * 300_000 + "`\n",
+        "```edit a\n<<<<<<< old\n" + "a\n" * 400_000,
+        "bash a" + " " * 300_000 + "b",
+        "```edit a\n" + "<<<<<<< old\n" * 50_000,
+        "```a\n" * 100_000,
+        "x" * 2_000_000,
+    ],
 )
 def test_no_message_takes_long_to_read(text: str) -> None:
     began = time.perf_counter()

@@ -326,3 +326,51 @@ def test_problems_have_names_and_seeds_of_their_own(task: ResearchTask) -> None:
     assert not {one.answer["seed"] for one in train} & {one.answer["seed"] for one in evaluation}
     task.name = "other"
     assert task.problems("eval")[0].id == "other/eval/0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "write", "arguments": {"path": "a\\ud800", "content": "x"}}',
+        '{"name": "write", "arguments": {"path": "a", "content": "x\\udfff"}}',
+        '{"name": "edit", "arguments": {"path": "examples.txt", "old": "1", "new": "\\ud800"}}',
+        f'{{"name": "view", "arguments": {{"path": "{"a" * 200_000}"}}}}',
+        f'{{"name": "write", "arguments": {{"path": "{"a" * 200_000}", "content": "x"}}}}',
+        f'{{"name": "edit", "arguments": {{"path": "{"a/" * 2_000}b", "old": "x", "new": "y"}}}}',
+        f'{{"name": "bash", "arguments": {{"command": "echo {"a" * 200_000}"}}}}',
+        f'{{"name": "view", "arguments": {{"path": "a", "from": {"[" * 900 + "]" * 900}}}}}',
+    ],
+    ids=["path", "content", "new", "long view", "long write", "long edit", "long command", "deep"],
+)
+def test_what_no_file_system_takes_is_a_fault_and_the_rollout_goes_on(rollout: Rollout, text: str) -> None:
+    for _ in ("on paper", "in a sandbox"):
+        response = rollout.hear(text)
+        assert response.fault
+        assert len(words(response).encode()) < 1_000
+        assert words(rollout.hear("bash echo still here")).startswith("still here\n")
+    assert rollout.verdict().parts["tool_errors"] == 0
+
+
+def test_a_defect_of_ours_is_told_counted_and_logged(rollout: Rollout, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_: object) -> object:
+        raise KeyError("a defect")
+
+    rollout._tools["view"] = broken  # pyright: ignore[reportArgumentType]
+    response = rollout.hear("view examples.txt")
+    assert (response.fault, response.reward) == (None, None), "the policy pays nothing"
+    assert "the tool itself failed" in words(response)
+    assert words(rollout.hear("bash echo still here")).startswith("still here\n")
+    assert "KeyError: 'a defect'" in caplog.text
+    verdict = rollout.verdict()
+    assert (verdict.parts["tool_errors"], verdict.parts["faults"]) == (1, 0)
+
+
+def test_a_pipe_or_a_device_is_no_file_to_wait_for(rollout: Rollout) -> None:
+    rollout.hear("bash mkfifo pipe; ln -s /dev/zero zero")
+    for text in ("view pipe", "view zero", "view /dev/zero", "write pipe x", "write zero x"):
+        assert "it is no plain file" in words(rollout.hear(text)), text
+
+
+def test_a_name_that_is_too_long_in_bytes_does_not_spoil_the_workspace(rollout: Rollout) -> None:
+    assert rollout.hear(f"write {'é' * 150} x").fault
+    assert words(rollout.hear("bash echo still here")).startswith("still here\n")
