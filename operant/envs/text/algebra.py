@@ -17,7 +17,7 @@ from pathlib import Path
 
 from operant.errors import RunError
 
-START_SECONDS = 120.0
+START_SECONDS = 240.0
 CPU_SECONDS = 3.0
 WALL_SECONDS = 30.0  # of one question, for a process that waits or cannot be timed
 MEMORY = 2 << 30

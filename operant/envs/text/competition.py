@@ -29,7 +29,7 @@ class Math(Task):
     a hash of the problem, and only the others are for evaluation. `level` keeps problems of these levels only.
     """
 
-    SECONDS = 90.0  # sympy has a limit of its own, far below this
+    SECONDS = 300.0  # sympy has a limit of its own, far below this
 
     def __init__(
         self,
