@@ -49,9 +49,10 @@ class Algebra:
         return importlib.util.find_spec("math_verify") is not None
 
     def start(self) -> None:
-        """Have the process ready, so that the first question does not wait for it."""
-        with self._lock:
-            self._await_ready()
+        """Have the process ready, so that the first question does not wait for it; nothing without the package."""
+        if self.installed:
+            with self._lock:
+                self._await_ready()
 
     def same(self, one: str, other: str) -> bool | None:
         """Whether two formulas are the same; None where one of them is none. `TooHard` where that takes too much."""

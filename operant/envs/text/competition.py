@@ -69,8 +69,7 @@ class Math(Task):
 
     def prepare(self) -> None:
         """Start the process of sympy, which takes a second or more."""
-        if ALGEBRA.installed:
-            ALGEBRA.start()
+        ALGEBRA.start()
 
     def _rows(self, split: Literal["train", "eval"]) -> list[tuple[int, Row]]:
         own = look_for("math500", "train.jsonl", self.data)
