@@ -16,7 +16,8 @@ from operant.envs.text.latex import normalise, number
 
 MOST_PARTS = 30
 
-Kind = Literal["formula", "list", "tuple", "set", "union", "matrix", "equation"]
+Kind = Literal["formula", "list", "tuple", "union", "matrix", "equation"]
+SPLIT_BY: tuple[tuple[str, Kind], ...] = ((",", "list"), (r"\cup", "union"), ("=", "equation"))
 Equal = Callable[[str, str], bool]
 
 _SEPARATORS = re.compile(
@@ -77,7 +78,7 @@ def _form(text: str) -> Form:
         rows = [row for row in re.split(r"\\\\", matrix[2]) if row]
         cells = tuple(_form(cell) for row in rows for cell in row.split("&"))
         return Form("matrix", text, cells, f"{len(rows)} rows")
-    for sign, kind in ((",", "list"), (r"\cup", "union"), ("=", "equation")):
+    for sign, kind in SPLIT_BY:
         parts = _split(text, sign)
         if 1 < len(parts) <= MOST_PARTS and all(parts):
             return Form(kind, text, tuple(_form(part) for part in parts))
