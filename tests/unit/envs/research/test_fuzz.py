@@ -51,6 +51,7 @@ class Scribbler:
     messages: Messages
     wanted: int
     enormous: float = 0.0
+    opening: int = 0
     written: Counter[str] = field(default_factory=Counter)
     lengths: list[int] = field(default_factory=list)
 
@@ -67,7 +68,8 @@ class Scribbler:
 
     def _write(self, prompt: Prompt) -> Completion:
         rng = self.messages.rng
-        if b"turn 1 of" not in bytes(token - 2 for token in prompt.tokens if token >= 2):
+        self.opening = self.opening or len(prompt.tokens)
+        if len(prompt.tokens) == self.opening:  # all rollouts begin with the same words
             return _completion(SETTING, cut=False)
         if self.written.total() >= self.wanted:
             return _completion("submit", cut=False)
