@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from operant.report.live import View
     from operant.run.run import Run
 
-STOPPING = (
-    "stopping: each session finishes its update and saves; Ctrl-C again to stop now",
-    "stopping now; the last checkpoints stay good",
-)
+FINISHING = "stopping: each session finishes its update and saves; Ctrl-C again to stop now"
+NOTHING_TO_FINISH = "stopping: nothing was trained since the last checkpoint, so each session ends now"
 
 
 def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: bool) -> int:
@@ -65,6 +63,7 @@ class _Watch:
         from operant.run.layout import EVENTS_FILE
 
         self.view = _view([run.path for run in runs], until, as_json=as_json, plain=plain)
+        self._runs = runs
         self._presses = presses
         self._told = 0
         self._events = [(run.path.name, Tail(run.path / EVENTS_FILE)) for run in runs]
@@ -76,10 +75,20 @@ class _Watch:
             for event in tail.read():
                 if event.get("kind") not in ("resume", "failed"):
                     aside(f"{name} {event.get('kind')}: {event.get('message')}")
-        while self._told < min(self._presses.count, len(STOPPING)):
-            aside(STOPPING[self._told])
+        while self._told < min(self._presses.count, 2):
+            aside(self._stopping())
             self._told += 1
         self.view.refresh()
+
+    def _stopping(self) -> str:
+        """What the first and the second request to stop lead to, which depends on what there is to save."""
+        from operant.cli.ending import saved_words
+        from operant.run.phase import read_phase
+
+        if self._told:
+            return f"stopping now; {saved_words(self._runs)}"
+        phases = [read_phase(run.path) for run in self._runs if run.state == "running"]
+        return NOTHING_TO_FINISH if all(phase and phase.interruptible for phase in phases) else FINISHING
 
 
 def _view(paths: Sequence[Path], until: int | None, *, as_json: bool, plain: bool) -> View:

@@ -74,7 +74,7 @@ def failure(outcome: Outcome) -> list[str]:
     run = outcome.run
     last = last_checkpoint(run)
     frames = max(Follower(run.path).look().frames, last or 0)
-    saved = f"frame {last:,}" if last is not None else "none; it starts again from the beginning"
+    saved = f"frame {last:,}" if last is not None else "none; a resume starts at frame 0"
     return [
         f"{run.path.name} (seed {run.seed}) failed at frame {frames:,}: {cause(outcome)}",
         *(f"  | {line}" for line in _last_words(outcome)),
@@ -110,6 +110,16 @@ def last_checkpoint(run: Run) -> int | None:
     return saved[-1].at.frames if saved else None
 
 
+def saved_words(runs: Sequence[Run]) -> str:
+    """What a stop leaves behind: whether there are checkpoints, and who has none yet."""
+    without = [run.path.name for run in runs if last_checkpoint(run) is None]
+    if not without:
+        return "the checkpoints are good"
+    if len(without) == len(runs):
+        return "nothing was saved yet, so a resume starts at frame 0"
+    return f"the checkpoints are good, but {', '.join(without)} saved nothing yet and will start at frame 0"
+
+
 def resume_kind(run: Run) -> str | None:
     """What the run's algorithm promises of a resume: "exact" or "warm"."""
     from operant.spec.algorithms import ALGORITHMS
@@ -124,7 +134,7 @@ def _next(outcomes: Sequence[Outcome], until: int | None) -> list[str]:
     place = shown(_experiment(outcomes))
     verdicts = [outcome.verdict for outcome in outcomes]
     if "stopped" in verdicts:
-        return [f"stopped; the checkpoints are good. Continue: operant resume {place}"]
+        return [f"stopped; {saved_words([outcome.run for outcome in outcomes])}. Continue: operant resume {place}"]
     if "failed" in verdicts:
         return [f"{verdicts.count('failed')} of {len(verdicts)} sessions failed. Continue: operant resume {place}"]
     go_on = f"  operant resume {place} -s env.max_frame=...    (a child run with a larger budget)"

@@ -16,9 +16,11 @@ from operant.launch.budget import cores_each
 from operant.launch.launcher import Launcher, Resources, Ticket
 from operant.launch.presses import StopPresses
 from operant.run.layout import log_path
+from operant.run.phase import read_phase
 from operant.run.run import Run
 
 _POLL_SECONDS = 0.2
+_HEARING_SECONDS = 5.0
 Verdict = Literal["done", "stopped", "failed"]
 
 
@@ -73,7 +75,8 @@ def run_sessions(
 
     A failed session does not stop the others. The first request to stop that `presses` counts
     (Ctrl-C, SIGTERM, a closed terminal) is passed on to every session, and no more are started; the
-    second ends them now. `tick` is called several times a second.
+    second ends them now. A job that has nothing to save and does not hear the first (it loads or compiles) is ended
+    after a few seconds. `tick` is called several times a second.
     """
     jobs = [list(runs)] if together else [[run] for run in runs]
     crew = _Crew(launcher, workers, until, deque(jobs))
@@ -98,6 +101,8 @@ class _Crew:
         self._ended: dict[Path, tuple[int, Path]] = {}
         self._job_of = {run.path: job[0].path for job in waiting for run in job}
         self._passed_on = 0
+        self._asked_at = 0.0
+        self._runs_of: dict[Path, list[tuple[Run, int]]] = {}
 
     @property
     def busy(self) -> bool:
@@ -105,12 +110,22 @@ class _Crew:
 
     def pass_on(self, presses: int) -> None:
         """Forward requests that have not been forwarded yet; after one, nothing new is started."""
+        if presses and not self._passed_on:
+            self._asked_at = time.monotonic()
         for _ in range(presses - self._passed_on):
             for ticket in self._active.values():
                 self._launcher.cancel(ticket)
         self._passed_on = presses
         if presses:
             self._waiting.clear()
+            self._end_the_deaf()
+
+    def _end_the_deaf(self) -> None:
+        """End the jobs that were asked once, have nothing to save, and are still here."""
+        if self._passed_on == 1 and time.monotonic() - self._asked_at > _HEARING_SECONDS:
+            for path, ticket in self._active.items():
+                if all(_has_nothing_to_save(run, attempts) for run, attempts in self._runs_of[path]):
+                    self._launcher.cancel(ticket)
 
     def advance(self) -> None:
         """Collect the jobs that ended and fill the free places."""
@@ -129,6 +144,15 @@ class _Crew:
 
     def _start(self, job: list[Run]) -> Ticket:
         run, *others = job
+        self._runs_of[run.path] = [(each, each.attempts) for each in job]
         log = log_path(run.path, run.attempts + 1)
         resources = Resources(threads=run.threads, log=log, cores=cores_each(self._workers))
         return self._launcher.submit(session_argv(run, self._until, others), resources, name=run.path.name)
+
+
+def _has_nothing_to_save(run: Run, attempts_before: int) -> bool:
+    """Whether an end now would lose no update: the attempt has not begun, or says so itself."""
+    if run.attempts == attempts_before:
+        return True
+    phase = read_phase(run.path)
+    return phase is not None and phase.interruptible

@@ -97,12 +97,12 @@ def _styled(lines: Sequence[str], statuses: Sequence[SessionStatus]) -> Any:
     texts = [Text(line) for line in lines]
     texts[0].stylize("bold")
     for text, status in zip(texts[1:], statuses, strict=False):
-        text.stylize(STATE_STYLES.get(status.state, ""), len(text) - len(status.state))
+        text.stylize(STATE_STYLES.get(status.state, ""), len(text) - len(status.doing))
     return Text("\n").join(texts)
 
 
 class PlainView:
-    """A line per session when another tenth is done, when the state changes, and after a silence.
+    """A line per session when another tenth is done, when the state or the phase changes, and after a silence.
 
     The silence allowed is 10 s at first and doubles up to 5 minutes, so that an hour's log stays readable.
     """
@@ -149,16 +149,21 @@ class _Reporter:
         self._told: SessionStatus | None = None
         self._told_at = 0.0
         self._pause = FIRST_PAUSE
+        self._phase: str | None = None
+        self._phase_at = 0.0
+        self._told_phase: str | None = None
 
     def line_due(self, now: float) -> str | None:
         self.status = self._follower.look()
         if not self._due(now):
             return None
-        self._told, self._told_at = self.status, now
+        self._told, self._told_at, self._told_phase = self.status, now, self.status.phase
         return f"{self._label} {status_text(self.status)}"
 
     def _due(self, now: float) -> bool:
         if self._told is None or self._told.state != self.status.state:
+            return True
+        if self._is_new_phase(now):
             return True
         if self.status.over:
             return False
@@ -171,6 +176,13 @@ class _Reporter:
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         return True
 
+    def _is_new_phase(self, now: float) -> bool:
+        """Whether the session has been busy with something untold for long enough to be worth a line."""
+        phase = self.status.phase
+        if phase != self._phase:
+            self._phase, self._phase_at = phase, now
+        return phase is not None and phase != self._told_phase and now - self._phase_at >= SHORTEST_PAUSE
+
 
 def _tenths(status: SessionStatus) -> int:
     """Whole tenths of the budget that are done."""
@@ -180,7 +192,7 @@ def _tenths(status: SessionStatus) -> int:
 def status_text(status: SessionStatus) -> str:
     """One line without its name: `40 %  20,480/51,200 frames  5.1k/s  6 s to go  return 123.4  running`."""
     if status.state == STARTING and not status.frames:
-        return "waiting to start ..."
+        return status.phase_text or "waiting to start ..."
     total = "" if status.total is None else f"/{status.total:,}"
     parts = [_percent(status), f"{status.frames:,}{total} frames"]
     if status.rate:
@@ -191,7 +203,7 @@ def status_text(status: SessionStatus) -> str:
         parts.append(f"return {score(status.train_return)}")
     if status.eval_score is not None:
         parts.append(f"eval {score(status.eval_score)}")
-    parts.append(status.state if status.error is None else f"{status.state}: {_first_line(status.error)}")
+    parts.append(status.doing if status.error is None else f"{status.state}: {_first_line(status.error)}")
     return "  ".join(parts)
 
 
@@ -202,7 +214,8 @@ def live_lines(names: Sequence[str], statuses: Sequence[SessionStatus], width: i
     """
     bare = columns([HEADINGS, *(_cells(n, s) for n, s in zip(names, statuses, strict=True))], right=RIGHT)
     # As if every state were the longest word, so that the bar keeps its width when one changes.
-    taken = max(map(len, bare)) - max((len(s.state) for s in statuses), default=0) + len(STARTING)
+    longest = max((len(s.doing) for s in statuses), default=0)
+    taken = max(map(len, bare)) - longest + max(longest, len(STARTING))
     room = min(WIDEST_BAR, width - 2 - taken)
     bars = [_bar(status.share, room, fill) if room >= NARROWEST_BAR else "" for status in statuses]
     rows = [_cells(*row) for row in zip(names, statuses, bars, strict=True)]
@@ -220,7 +233,7 @@ def _cells(name: str, status: SessionStatus, bar: str = "") -> list[str]:
         "-" if status.eta is None else clock(status.eta),
         score(status.train_return),
         score(status.eval_score),
-        status.state,
+        status.doing,
     ]
 
 

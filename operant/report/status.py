@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from operant.errors import OperantError, UsageError
 from operant.report.tail import Tail
 from operant.run import layout
+from operant.run.layout import log_path
+from operant.run.phase import Phase, read_phase
 from operant.run.run import Run
 
 STARTING = "starting"
@@ -17,7 +20,10 @@ RATE_WINDOW_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """One session at one moment. `rate` is in frames per training second; None is "not known yet"."""
+    """One session at one moment. `rate` is in frames per training second; None is "not known yet".
+
+    `phase` names what it does while no rows come, and `phase_text` says so with the seconds.
+    """
 
     state: str
     frames: int
@@ -26,6 +32,13 @@ class SessionStatus:
     train_return: float | None
     eval_score: float | None
     error: str | None = None
+    phase: str | None = None
+    phase_text: str | None = None
+
+    @property
+    def doing(self) -> str:
+        """The state for people; of a session that is busy with something else than training, what and for how long."""
+        return self.phase_text or self.state
 
     @property
     def share(self) -> float:
@@ -62,6 +75,7 @@ class Follower:
         self._tail = Tail(path / layout.METRICS_FILE)
         self._recent: list[tuple[float, int]] = []
         self._newest: dict[str, Any] = {}
+        self._submitted: float | None = None
 
     def look(self) -> SessionStatus:
         """Read what is new and say where the session stands."""
@@ -74,6 +88,7 @@ class Follower:
             self._recent = self._recent[-1:]
         state, total, error = self._run_file()
         score = self._newest.get("final/score", self._newest.get("eval/score"))
+        phase = self._phase(state)
         return SessionStatus(
             state=state,
             frames=self._frames(),
@@ -82,7 +97,18 @@ class Follower:
             train_return=self._newest.get("train/return"),
             eval_score=score,
             error=error,
+            phase=phase and phase.name,
+            phase_text=phase and phase.text(),
         )
+
+    def _phase(self, state: str) -> Phase | None:
+        """What the session says that it does; of one whose process has only just started, that it starts."""
+        if state == "running":
+            return read_phase(self.path)
+        if state != STARTING or not log_path(self.path, (self._awaited or 0) + 1).exists():
+            return None
+        self._submitted = self._submitted or time.time()
+        return Phase(STARTING, interruptible=True, since=self._submitted)
 
     def _take(self, row: dict[str, Any]) -> None:
         frames, seconds = row.get("frames"), row.get("seconds")

@@ -3,7 +3,7 @@
 runs/<spec>/<stamp>/            experiment
   spec.yaml  resolved.json  experiment.json
   trial_000/session_0/          one seed
-    run.json  lock  anchors.json
+    run.json  lock  anchors.json  phase.json
     metrics.jsonl  episodes.jsonl  events.jsonl  trace.json
     checkpoints/000000020480/manifest.json   checkpoints/latest   checkpoints/best
     provenance/attempt_001.json   logs/attempt_001.log   media/
@@ -32,6 +32,7 @@ EPISODES_FILE = "episodes.jsonl"
 EVALUATIONS_FILE = "eval.jsonl"
 EVENTS_FILE = "events.jsonl"
 TRACE_FILE = "trace.json"
+PHASE_FILE = "phase.json"
 RESERVE_FILE = ".reserve"
 CHECKPOINTS_FOLDER = "checkpoints"
 PROVENANCE_FOLDER = "provenance"

@@ -20,8 +20,8 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,7 @@ from operant.run.layout import (
 )
 from operant.run.lock import RunLock
 from operant.run.metrics import JsonLines
+from operant.run.phase import Phase, write_phase
 from operant.run.progress import Progress
 from operant.run.provenance import add_fact, capture
 from operant.run.recovery import recover
@@ -82,12 +83,15 @@ class Session:
         self._journal: Journal | None = None
         self._logs: list[JsonLines] = []
         self._frames = 0
+        self._saved_at: int | None = None
+        self._phase: Phase | None = None
 
     def __enter__(self) -> Session:
         with disk_guard(self.run.path, self.run.path):
             self._lock.acquire()
         if not self._shares_stop:
             self._stop.__enter__()
+        self._stop.guard(self._may_end_now)
         try:
             with disk_guard(self.run.path, self.run.path):
                 self._begin()
@@ -101,6 +105,7 @@ class Session:
     ) -> None:
         with ExitStack() as cleanup:
             cleanup.callback(self._lock.release)
+            cleanup.callback(self._stop.unguard, self._may_end_now)
             if not self._shares_stop:
                 cleanup.callback(self._stop.__exit__, kind, error, trace)
             for file in (*self._logs, self._journal):
@@ -117,6 +122,25 @@ class Session:
         """Whether a person or the machine asked for an end."""
         return self._stop.requested
 
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        """Say what is done while no rows come; call what is given with how many of how many are done.
+
+        Where nothing was trained since the last checkpoint, a request to stop ends the session at once, by a
+        `KeyboardInterrupt` from within.
+        """
+        outer, phase = self._phase, Phase(name, self._nothing_unsaved())
+        self._show_phase(phase)
+
+        def advance(done: int, total: int) -> None:
+            self._show_phase(replace(phase, done=done, total=total))
+
+        try:
+            self._stop.obey()
+            yield advance
+        finally:
+            self._show_phase(outer)
+
     def due(self, kind: Kind, at: Progress) -> bool:
         """Whether it is time to log, evaluate or save. Depends on frames alone, save for a stop and `save_minutes`.
 
@@ -125,7 +149,7 @@ class Session:
         the last one is `meta.save_minutes` ago; a checkpoint more or less changes nothing of what follows.
         """
         frames, last, every = at.frames, self._asked[kind], self._every[kind]
-        self._asked[kind] = frames
+        self._asked[kind] = self._frames = frames
         if last < self._budget and (frames // every > last // every or frames >= self._budget):
             return True
         if kind != "save":
@@ -197,6 +221,7 @@ class Session:
         """Take stock of what earlier attempts left, and open this one."""
         run, attempt = self.run, self.run.attempts + 1
         run.record(state="running", error=None, attempts=attempt)
+        write_phase(run.path, None)
         (run.path / RESERVE_FILE).write_bytes(bytes(RESERVE_BYTES))
         self._journal = Journal(run.path, attempt)
         self._capture_provenance(attempt)
@@ -213,6 +238,17 @@ class Session:
         self._not_finite: set[str] = set()
         self._seconds_before = start.seconds
         self._started = self._saved_when = time.perf_counter()
+
+    def _show_phase(self, phase: Phase | None) -> None:
+        self._phase = phase
+        write_phase(self.run.path, phase)
+
+    def _nothing_unsaved(self) -> bool:
+        """Whether an end now would lose no update."""
+        return self._frames == (self._saved_at or 0)
+
+    def _may_end_now(self) -> bool:
+        return self._phase is not None and self._nothing_unsaved()
 
     def _capture_provenance(self, attempt: int) -> None:
         """Training is worth more than its record: only a full disk stops it here."""
@@ -238,6 +274,7 @@ class Session:
             if error is None:
                 raise self._lost_lock()
             return
+        write_phase(self.run.path, None)
         # Room kept for this moment: with a full disk even the last words would not fit.
         (self.run.path / RESERVE_FILE).unlink(missing_ok=True)
         failure = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from tests.processes import wait_until
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Toy
+    from tests.cli.conftest import Operant, Toy
 
 PATIENCE = 60.0
 
@@ -77,7 +78,7 @@ def test_ctrl_c_once_saves_and_says_how_to_go_on(toy: Toy, start: Start) -> None
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 4
     assert "stopping: each session finishes its update and saves; Ctrl-C again to stop now" in err
-    assert "Continue: operant resume runs/toy/" in out
+    assert "stopped; the checkpoints are good. Continue: operant resume runs/toy/" in out
     assert "Traceback" not in out + err
     for run in toy.sessions():
         assert run.state == "stopped"
@@ -98,8 +99,48 @@ def test_ctrl_c_twice_stops_now(toy: Toy, start: Start) -> None:
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 4
     assert time.monotonic() - begun < 30.0
-    assert "stopping now; the last checkpoints stay good" in err
+    assert "stopping now; nothing was saved yet, so a resume starts at frame 0" in err
     assert toy.states() == ["stopped"]
+
+
+def test_ctrl_c_is_heard_in_native_code_and_nothing_saved_is_not_called_good(toy: Toy, start: Start) -> None:
+    toy.write(sessions=1, native_seconds=120)
+    process = start("train", "toy.yaml", "--plain")
+    assert process.stdout is not None
+    told = next(line for line in process.stdout if "compiling" in line)
+    assert re.fullmatch(r"session_0 .* compiling \d+ s\n", told)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert time.monotonic() - begun < 60
+    assert process.returncode == 4
+    assert "nothing was trained since the last checkpoint, so each session ends now" in err
+    assert "stopped; nothing was saved yet, so a resume starts at frame 0. Continue: operant resume runs/toy/" in out
+    assert "good" not in out
+    assert toy.states() == ["stopped"]
+
+
+def test_a_job_that_can_hear_nothing_is_ended_by_its_launcher(toy: Toy, start: Start) -> None:
+    toy.write(sessions=1, native_seconds=120, deaf=1)
+    process = start("train", "toy.yaml", "--plain")
+    wait_for(lambda: any((run.path / "phase.json").exists() for run in toy.sessions()), "a session in its phase")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 4
+    assert toy.states() == ["stopped"]
+
+
+def test_a_session_by_hand_hears_the_second_ctrl_c_in_native_code(toy: Toy, start: Start, operant: Operant) -> None:
+    toy.write(sessions=1, native_seconds=120, native_from=20)
+    assert operant("train", "toy.yaml", "--until", "20").code == 0
+    process = start("session", str(toy.sessions()[0].path))
+    wait_for(lambda: toy.states() == ["running"], "a session training")
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 4
 
 
 def test_a_session_that_waits_for_its_turn_is_not_started_after_ctrl_c(toy: Toy, start: Start) -> None:

@@ -47,7 +47,9 @@ def train(run: Run, until: int | None = None) -> None:
         session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
         start = session.latest.path if session.latest else None
         with led(session.run, spec, start):
-            run_session(session, build_learner(spec, session.seeds, device))
+            with session.phase("building"):
+                learner = build_learner(spec, session.seeds, device)
+            run_session(session, learner)
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:

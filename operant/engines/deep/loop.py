@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Protocol
 
 import numpy as np
@@ -44,12 +45,19 @@ class Learner(Protocol):
 def run_session(session: Session, learner: Learner) -> None:
     """Train `learner` to the end of the session."""
     if session.latest is not None:
-        learner.snapshot.read(session.latest.path)
+        with session.phase("loading checkpoint"):
+            learner.snapshot.read(session.latest.path)
     else:
-        session.anchor("random", random_return(learner.spec.env))
+        with session.phase("random play"):
+            anchor = random_return(learner.spec.env)
+        session.anchor("random", anchor)
     at = progress(session, learner)
+    # The first update of a compiled network waits for its compiler; others take milliseconds.
+    first = session.phase("compiling") if learner.spec.meta.compile else nullcontext()
     while not session.done(at):
-        over = learner.iterate()
+        with first:
+            over = learner.iterate()
+        first = nullcontext()
         at = progress(session, learner)
         for ended in over:
             session.episode(as_episode(ended, learner.spec.env.name, "train", at))
@@ -93,7 +101,8 @@ def evaluate_now(session: Session, learner: Learner, at: Progress, split: str, c
     """Play greedily and record the episodes."""
     spec = learner.spec
     seed = spec.meta.eval_seed
-    episodes = sorted(play(spec.env, learner.actor.player(seed), count, seed), key=lambda e: e.seed)
+    with session.phase("evaluating"):
+        episodes = sorted(play(spec.env, learner.actor.player(seed), count, seed), key=lambda e: e.seed)
     for ended in episodes:
         session.episode(as_episode(ended, spec.env.name, split, at))
     return episodes

@@ -6,6 +6,9 @@ a lane whose session waits for the others, or is not here, is put back to what i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+
 import jax
 import numpy as np
 
@@ -44,6 +47,15 @@ class Lane:
             self.session.episode(as_episode(over, self.spec.env.name, split, at))
 
 
+@contextmanager
+def in_phase(sessions: Sequence[Session], name: str) -> Iterator[None]:
+    """Every session of the program does the same."""
+    with ExitStack() as stack:
+        for session in sessions:
+            stack.enter_context(session.phase(name))
+        yield
+
+
 class Course:
     """The lanes of one program and their states."""
 
@@ -57,7 +69,12 @@ class Course:
         settings = [by_index.get(i, lanes[0]).spec for i in range(program.lanes)]
         self.hyper = stacked([program.learner.hyper(each) for each in settings])
         self.player = Player(program.learner, self.hyper, together, program.options)
-        self.states = self._start(by_index)
+        self._is_compiled = False
+        with self._phase("compiling"):
+            self.states = self._start(by_index)
+
+    def _phase(self, name: str) -> AbstractContextManager[None]:
+        return in_phase([lane.session for lane in self.lanes], name)
 
     def _start(self, by_index: dict[int, Lane]) -> State:
         fresh = self.program.start([by_index.get(i, self.lanes[0]).session.seeds for i in range(self.program.lanes)])
@@ -88,7 +105,9 @@ class Course:
         moving = {lane.index for lane in lanes}
         resting = [i for i in range(self.program.lanes) if i not in moving]
         still = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in resting}
-        self.states, report = self.program.chunk(self.states, self.hyper, np.int32(updates))
+        with nullcontext() if self._is_compiled else self._phase("compiling"):
+            self.states, report = self.program.chunk(self.states, self.hyper, np.int32(updates))
+        self._is_compiled = True
         for i, state in still.items():
             self.states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), self.states, state)
         report = jax.device_get(report)
@@ -128,7 +147,8 @@ class Course:
             return {}
         meta = lanes[0].spec.meta
         count = meta.final_episodes if split == "final" else meta.eval_episodes
-        played = self.player(self.states.policy, meta.eval_seed, count, GREEDY)
+        with self._phase("evaluating"):
+            played = self.player(self.states.policy, meta.eval_seed, count, GREEDY)
         for lane in lanes:
             lane.record(played[lane.index], split, lane.at)
         return dict(enumerate(played))
@@ -146,7 +166,8 @@ class Course:
         """The return of uniformly random play, for the sessions that have not got it: the zero of strength metrics."""
         new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
         if new:
-            scores = [over.score for over in self.player(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]]
+            with self._phase("random play"):
+                scores = [over.score for over in self.player(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]]
             for lane in new:
                 lane.session.anchor("random", float(np.mean(scores)))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.engines.fused.learners import LEARNERS, build_learner
-from operant.engines.fused.loop import Course, Lane
+from operant.engines.fused.loop import Course, Lane, in_phase
 from operant.engines.fused.program import Program, prepare_jax
 from operant.run.run import Run
 from operant.run.session import Session
@@ -50,7 +50,8 @@ def train_group(places: Sequence[Place], until: int | None, stop: StopRequest) -
         sessions = [stack.enter_context(place.run.session(until, stop)) for place in places]
         for place, session in zip(places, sessions, strict=True):
             _note_place(session, place, device)
-        learner = build_learner(specs[0])
+        with in_phase(sessions, "building"):
+            learner = build_learner(specs[0])
         members = zip(sessions, (place.lane for place in places), specs, strict=True)
         lanes = [Lane(*each, learner.env.actions) for each in members]
         Course(Program(learner, places[0].lanes), lanes).run()

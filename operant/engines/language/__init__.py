@@ -7,6 +7,7 @@ A frame is one completion.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,12 @@ def train(run: Run, until: int | None = None) -> None:
         run.session(until) as session,
         Witness(session.event, Trace(run.path, run.attempts), spec.meta.stall_seconds) as witness,
         led(session.run, spec),
-        build_lab(spec, session.seeds, witness=witness) as lab,
+        ExitStack() as opened,
     ):
         for note in aged(run.spec):
             session.event("aged", note)
+        with session.phase("loading model"):
+            lab = opened.enter_context(build_lab(spec, session.seeds, witness=witness))
         run_session(session, lab)
 
 

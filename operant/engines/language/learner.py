@@ -109,6 +109,7 @@ class Learner:
         self.recall: Recall | None = None
         self.computes_all = False
         self.beat: Callable[[], object] = lambda: None
+        self.rehearsed: Callable[[int, int], object] = lambda done, total: None
 
     @together
     def remember_reference(self) -> None:
@@ -124,6 +125,7 @@ class Learner:
         for update, samples in enumerate(batches):
             losses.append(self.ranks.total({"sft": self._imitate(samples)})["sft"])
             optimiser.step(update, update / len(batches))
+            self.rehearsed(update + 1, len(batches))
         self.optimiser.adopt()
         self._publish()
         return losses

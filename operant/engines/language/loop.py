@@ -56,11 +56,15 @@ class Course:
         """
         lab, latest, warmup = self.lab, self.session.latest, self.lab.settings.warmup
         self._record_secret()
-        warmed = warm_up(lab, warmup) if warmup and (latest is None or lab.settings.kl != "none") else {}
-        lab.learner.remember_reference()
-        if latest is not None:
-            lab.tracker.restore(lab.learner.read(latest.path))
-        lab.publish()
+        warmed: dict[str, float] = {}
+        if warmup and (latest is None or lab.settings.kl != "none"):
+            with self.session.phase("SFT warm-up") as advance:
+                warmed = warm_up(lab, warmup, advance)
+        with self.session.phase("loading weights"):
+            lab.learner.remember_reference()
+            if latest is not None:
+                lab.tracker.restore(lab.learner.read(latest.path))
+            lab.publish()
         if lab.pipeline is not None:
             lab.pipeline.start(lab.tracker.position, lab.tracker.owed)
         if latest is not None:
@@ -83,14 +87,16 @@ class Course:
     def one_round(self) -> None:
         """Generate, judge and learn once."""
         lab = self.lab
-        groups = lab.gather()
+        with self.session.phase("generating"):
+            groups = lab.gather()
         self.health.look(groups)
         at = self.at
         for index, group in enumerate(groups):
             for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
                 self.session.episode(episode)
         begun = time.perf_counter()
-        with lab.witness.watch.pulse(TRAINER).busy("training"), lab.witness.trace.span("train", TRAINER):
+        updating = self.session.phase("updating")
+        with updating, lab.witness.watch.pulse(TRAINER).busy("training"), lab.witness.trace.span("train", TRAINER):
             gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
             report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
         lab.settle(groups)
@@ -125,7 +131,8 @@ class Course:
     def examination(self, count: int, split: str) -> float:
         """The mean greedy score on held-out problems, whose episodes are kept."""
         meta = self.lab.spec.meta
-        episodes = list(examine(self.lab, count, meta.eval_seed, True, split, self.at))
+        with self.session.phase("evaluating"):
+            episodes = list(examine(self.lab, count, meta.eval_seed, True, split, self.at))
         for episode in episodes:
             self.session.episode(episode)
         self._asked = time.perf_counter()
@@ -144,7 +151,8 @@ class Course:
     def final_examination(self) -> None:
         """The score of the run: the final policy, greedily, on held-out problems."""
         meta = self.lab.spec.meta
-        episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
+        with self.session.phase("evaluating"):
+            episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
         for episode in episodes:
             self.session.episode(episode)
         self._tell_of_unscored(episodes, "final")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from operant.engines.language.build import Lab
 
 
-def warm_up(lab: Lab, settings: WarmupSpec) -> dict[str, float]:
-    """Take the gradient steps; returns the mean loss of the first and of the last tenth of them."""
+def warm_up(lab: Lab, settings: WarmupSpec, advance: Callable[[int, int], None]) -> dict[str, float]:
+    """Take the gradient steps, telling `advance` of each; returns the mean loss of the first and last tenth of them."""
+    lab.learner.rehearsed = advance
     batches = [
         gold_samples(lab, [lab.course.take(position, 1)[0] for position in _positions(lab, settings, update)])
         for update in range(settings.updates)

@@ -1,11 +1,13 @@
 """An engine without learning: its return is its frame count. It starts in a moment and can be told to fail.
 
 `env.kwargs` may hold `pause` (seconds per update) with `pause_from` (a frame), and `fail_at` (a frame) with
-`fail_seed` (a seed).
+`fail_seed` (a seed). With `native_seconds` the main thread is kept by native code for about so long, at the start or
+from the frame `native_from` on; with `deaf` no other thread is let in either.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterator
@@ -48,7 +50,12 @@ def train(run: Run, until: int | None = None) -> None:
     with run.session(until) as session:
         at = session.latest.at if session.latest else Progress()
         session.anchor("random", 0.0)
+        if "native_seconds" in settings and "native_from" not in settings:
+            with session.phase("compiling"):
+                native(settings["native_seconds"], settings.get("deaf", 0))
         while not session.done(at):
+            if at.frames == settings.get("native_from", -1):
+                native(settings["native_seconds"], 0)
             if at.frames >= settings.get("pause_from", 0):
                 time.sleep(settings.get("pause", 0.0))
             at = Progress(at.frames + FRAMES_PER_UPDATE, at.updates + 1, at.episodes + 1, 0, session.seconds())
@@ -57,6 +64,14 @@ def train(run: Run, until: int | None = None) -> None:
             record(session, at)
         if at.frames >= run.max_frame:
             session.log(at, {"final/score": float(at.frames), "final/episodes": 1})
+
+
+def native(seconds: float, deaf: float) -> None:
+    """Keep the main thread in C, where signal handlers of Python do not run."""
+    if deaf:
+        sum(range(int(seconds * 25_000_000)))
+    else:
+        hashlib.pbkdf2_hmac("sha256", b"", b"", int(seconds * 700_000))
 
 
 def record(session: Any, at: Progress) -> None:
