@@ -100,6 +100,7 @@ def resume(
     tell = aside if as_json else say
     tell(f"operant resume {run}")
     from operant.cli.conduct import conduct
+    from operant.launch.orphan import await_orphans
     from operant.launch.prepare import unfinished
     from operant.run.run import find_sessions, resolve
 
@@ -107,7 +108,9 @@ def resume(
     if overrides:
         place, todo = _child(find_sessions(place), overrides, root, tell)
     else:
-        todo = unfinished(find_sessions(place), until)
+        sessions = find_sessions(place)
+        await_orphans(sessions, tell)
+        todo = unfinished(sessions, until)
     if not todo:
         return _nothing_to_do(place, until, as_json)
     for each in todo:

@@ -1,4 +1,4 @@
-"""A job must not run on for ever after the process that started it has died."""
+"""A job must not run on for ever after the process that started it has died, nor keep its run from others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Sequence
 
-from operant.errors import EXIT_STOPPED
+from operant.errors import EXIT_STOPPED, RunError
+from operant.run.holder import Holder
+from operant.run.layout import LOCK_FILE, shown
+from operant.run.lock import ORPHAN_SECONDS, holder_of, launched_by
+from operant.run.run import Run
 
 PARENT_VARIABLE = "OPERANT_PARENT"
 _LOOK_EVERY_SECONDS = 1.0
+_TELL_EVERY_SECONDS = 5.0
 
 
 def stop_with_parent() -> None:
@@ -22,6 +28,7 @@ def stop_with_parent() -> None:
     """
     parent = os.environ.pop(PARENT_VARIABLE, "")
     if parent.isdigit():
+        launched_by(int(parent))
         threading.Thread(target=_watch, args=(int(parent),), name="parent-watch", daemon=True).start()
 
 
@@ -39,3 +46,58 @@ def exit_when_signalled() -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(EXIT_STOPPED))
+
+
+def await_orphans(runs: Sequence[Run], tell: Callable[[str], None]) -> None:
+    """Wait until no session of `runs` is held by a process whose launcher was killed; end one that takes too long.
+
+    Such a process has noticed, and saves. Of what it has not saved by then nothing is lost but time: the last
+    checkpoint stays good. Sessions of a launcher that lives are left alone.
+    """
+    for run in runs:
+        holder = holder_of(run.path / LOCK_FILE)
+        if holder is not None and holder.is_orphan:
+            tell(
+                f"  {run.path.name}: process {holder.pid} still saves, although the launcher that started it was"
+                f" killed; waiting until it ends ({ORPHAN_SECONDS:.0f} s at most, then it is ended)"
+            )
+            _await_end(run, holder, tell)
+
+
+def _await_end(run: Run, holder: Holder, tell: Callable[[str], None]) -> None:
+    lock, begun, told = run.path / LOCK_FILE, time.monotonic(), 0.0
+    while holder_of(lock) == holder:
+        waited = time.monotonic() - begun
+        if waited > ORPHAN_SECONDS:
+            _end(run, holder)
+            tell(f"  {run.path.name}: process {holder.pid} was ended; it goes on from its last checkpoint")
+            return
+        if waited - told > _TELL_EVERY_SECONDS:
+            told = waited
+            tell(f"  {run.path.name}: still waiting for process {holder.pid}, {waited:.0f} s")
+        time.sleep(0.1)
+
+
+def _end(run: Run, holder: Holder) -> None:
+    """Kill the process and what it started, if it is certainly the one that holds this run."""
+    lock = run.path / LOCK_FILE
+    stubborn = RunError(
+        f"process {holder.pid} holds this session and does not end",
+        place=shown(run.path),
+        remedy=f"kill -9 {holder.pid}    (the last checkpoint stays good), then the same command again",
+    )
+    if not holder.has_open(lock):
+        raise stubborn
+    try:
+        # A session that was launched leads a process group of its own.
+        leads = os.getpgid(holder.pid) == holder.pid
+        (os.killpg if leads else os.kill)(holder.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        raise stubborn from None
+    deadline = time.monotonic() + 10
+    while holder_of(lock) == holder:
+        if time.monotonic() > deadline:
+            raise stubborn
+        time.sleep(0.05)

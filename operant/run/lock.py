@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import RunError
+from operant.run.holder import Holder
 from operant.run.layout import shown, timestamp
 
 HEARTBEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
 PATIENCE_SECONDS = 1.0
+ORPHAN_SECONDS = 30.0
 RETRY_SECONDS = 0.02
 
 
@@ -95,15 +97,17 @@ class RunLock:
         _held.discard(self)
 
     def _claim(self, file: int) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        # A reader that asks `is_held` has the lock for a moment; only a holder keeps it for longer.
+        begun = time.monotonic()
+        # A reader that asks `is_held` has the lock for a moment, and an orphan until it has saved.
         while not _try_flock(file, self.path, fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
+            waited, holder = time.monotonic() - begun, Holder.of_note(_read_note(file))
+            if waited > PATIENCE_SECONDS and not (waited < ORPHAN_SECONDS and holder and holder.is_orphan):
                 raise _busy(self.path, _read_note(file), _age(file))
             time.sleep(RETRY_SECONDS)
         if _is_held_elsewhere(_read_note(file), _age(file)):
             raise _busy(self.path, _read_note(file), _age(file))
-        note = {"pid": os.getpid(), "host": socket.gethostname(), "started": timestamp()}
+        who = {"pid": os.getpid(), "host": socket.gethostname(), "launcher": _launcher}
+        note = {**who, "started": timestamp()}
         self._note = json.dumps(note).encode() + b"\n"
         os.ftruncate(file, 0)
         os.pwrite(file, self._note, 0)
@@ -116,6 +120,22 @@ class RunLock:
             # A missed beat is no reason to stop training; the next one finds out if somebody took over.
             with suppress(OSError):
                 os.utime(self.path)
+
+
+def holder_of(path: Path) -> Holder | None:
+    """The live process that holds the lock; None where nobody does."""
+    if not is_held(path):
+        return None
+    try:
+        return Holder.of_note(json.loads(path.read_bytes()))
+    except (OSError, ValueError):
+        return None
+
+
+def launched_by(pid: int) -> None:
+    """Say which process started this one, so that locks taken from now on tell whose they are."""
+    global _launcher
+    _launcher = pid
 
 
 def is_held(path: Path) -> bool:
@@ -176,6 +196,7 @@ def _busy(path: Path, note: dict[str, Any], age: float) -> RunError:
     )
 
 
+_launcher: int | None = None
 _held: weakref.WeakSet[RunLock] = weakref.WeakSet()
 
 

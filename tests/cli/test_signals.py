@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.processes import wait_until
+from tests.processes import lives, wait_until
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Operant, Toy
@@ -32,7 +32,11 @@ def start(toy: Toy) -> Iterator[Start]:
 
     def begin(*words: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "operant", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "operant", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         started.append(process)
         return process
@@ -51,6 +55,11 @@ def training(toy: Toy) -> int:
     """How many sessions run and have written a metric row."""
     running = [run.path / "metrics.jsonl" for run in toy.sessions() if run.state == "running"]
     return sum(rows.exists() and rows.stat().st_size > 0 for rows in running)
+
+
+def pid_of(toy: Toy) -> int:
+    """The process of the only session."""
+    return json.loads((toy.sessions()[0].path / "lock").read_text())["pid"]
 
 
 def rows_of(toy: Toy) -> list[str]:
@@ -171,3 +180,48 @@ def test_sessions_save_and_end_when_their_parent_is_killed(toy: Toy, start: Star
     wait_for(lambda: training(toy) == 2, "two sessions training")
     process.kill()
     wait_for(lambda: all(run.document["state"] == "stopped" for run in toy.sessions()), "both sessions stopped")
+
+
+def test_resume_waits_for_the_session_of_a_launcher_whose_group_was_killed(toy: Toy, start: Start) -> None:
+    toy.write(frames=100, sessions=1, pause=6.0, pause_from=50)
+    launcher = start("train", "toy.yaml")
+    wait_for(lambda: len(rows_of(toy)) == 6, "a session in an update of six seconds")
+    orphan = pid_of(toy)
+    os.killpg(launcher.pid, signal.SIGKILL)
+    launcher.wait()
+    assert lives(orphan)
+    resumed = start("resume", "toy", "--until", "60", "--plain")
+    out, err = resumed.communicate(timeout=PATIENCE)
+    assert f"process {orphan} still saves, although the launcher that started it was killed; waiting" in out
+    assert (resumed.returncode, err) == (0, "")
+    assert [run.attempts for run in toy.sessions()] == [1]  # the orphan saved frame 60, and nothing was left to do
+
+
+def test_resume_ends_an_orphan_that_does_not_end(toy: Toy, start: Start) -> None:
+    toy.write(frames=100, sessions=1, native_seconds=400, native_from=50)
+    launcher = start("train", "toy.yaml")
+    wait_for(lambda: len(rows_of(toy)) == 6, "a session that hears nothing")
+    orphan = pid_of(toy)
+    os.killpg(launcher.pid, signal.SIGKILL)
+    launcher.wait()
+    code = "import sys, operant.launch.orphan as o; o.ORPHAN_SECONDS = 3.0; from operant.cli.app import run;"
+    process = subprocess.run(
+        [sys.executable, "-c", f"{code} sys.exit(run(['resume', 'toy', '--until', '50', '--plain']))"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert f"process {orphan} was ended; it goes on from its last checkpoint" in process.stdout
+    assert process.returncode == 0
+    assert not lives(orphan)
+
+
+def test_resume_leaves_the_session_of_a_living_launcher_alone(toy: Toy, start: Start, operant: Operant) -> None:
+    toy.write(frames=100_000, sessions=1, pause=0.05)
+    start("train", "toy.yaml")
+    wait_for(lambda: training(toy) == 1, "a session training")
+    session = pid_of(toy)
+    resumed = operant("resume", "toy")
+    assert resumed.code == 3
+    assert "this session is being trained right now" in resumed.err
+    assert lives(session)
