@@ -51,12 +51,13 @@ class Manner:
 
 def runs_of(target: str, root: Path) -> list[Run] | None:
     """The sessions of the run that is meant, or None where a model is."""
-    from operant.run.run import find_sessions, resolve
+    from operant.cli.opening import open_place
+    from operant.run.run import find_sessions
 
     if is_model_file(Path(target)):
         return None
     try:
-        found = find_sessions(resolve(target, root).resolve())
+        found = find_sessions(open_place(target, root))
     except UsageError:
         _check_model(target)
         return None

@@ -95,15 +95,15 @@ def _opened(target: str, root: Path) -> tuple[Catalogue, Entry | None]:
 
 
 def _place(run: str, root: Path) -> Path:
+    from operant.cli.opening import open_place
     from operant.report.episodes import SUFFIX, holds_episodes
-    from operant.run.run import resolve
 
     path = Path(run)
     if path.suffix == SUFFIX and not path.is_file():
         raise UsageError("there is no such file", place=run, remedy="`operant runs` lists the runs")
     if path.is_file() or (_is_plain_folder(path) and holds_episodes(path)):
         return path
-    return resolve(run, root)
+    return open_place(run, root)
 
 
 def _is_plain_folder(path: Path) -> bool:

@@ -68,11 +68,11 @@ def compare(first: RunName, second: RunName, root: Root = Path(DEFAULT_ROOT), as
     \b
       operant compare ppo_cartpole dqn_cartpole
     """
+    from operant.cli.opening import open_place
     from operant.report.compare import compare, render
     from operant.report.read import trials_of
-    from operant.run.run import resolve
 
-    trials = [trials_of(resolve(run, root).resolve())[0] for run in (first, second)]
+    trials = [trials_of(open_place(run, root))[0] for run in (first, second)]
     verdict = compare(*trials)
     if as_json:
         document({**verdict.as_dict(), "exit": EXIT_DONE})
@@ -105,12 +105,13 @@ def plot(
       operant plot ppo_cartpole
       operant plot ppo_cartpole dqn_cartpole --metric eval/score --x seconds
     """
+    from operant.cli.opening import open_place
     from operant.report.plots import plot_trials
     from operant.report.read import trials_of
     from operant.run.layout import REPORT_FOLDER, shown
-    from operant.run.run import find_sessions, resolve
+    from operant.run.run import find_sessions
 
-    places = [resolve(run, root).resolve() for run in chosen]
+    places = [open_place(run, root) for run in chosen]
     home = find_sessions(places[0])[0].path.parent.parent / REPORT_FOLDER if len(places) == 1 else Path("plots")
     trials = [trial for place in places for trial in trials_of(place)]
     files = plot_trials(trials, out or home, metric, cast("Axis", x))

@@ -88,9 +88,10 @@ def evaluate(
     if tasks is not None:
         return examine(run, checkpoint, root, wishes, as_json)
     wishes.refuse_without_tasks()
-    from operant.run.run import find_sessions, resolve
+    from operant.cli.opening import open_place
+    from operant.run.run import find_sessions
 
-    runs = find_sessions(resolve(run, root).resolve())
+    runs = find_sessions(open_place(run, root))
     chosen = [(each, choose_checkpoint(each, checkpoint)) for each in runs]
     rows = []
     for each, saved in chosen:
@@ -138,11 +139,13 @@ def watch(
       operant watch ppo_cartpole
       operant watch ppo_cartpole --episodes 3 --out cartpole.mp4
     """
+    from operant.cli.opening import warn
     from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
 
     place, asked = _checkpoint_named(resolve(run, root).resolve(), LATEST if latest else checkpoint)
     best = max(find_sessions(place), key=best_score)
+    warn(place, aside)
     saved = choose_checkpoint(best, asked)
     first = best.spec["meta"]["eval_seed"] if seed is None else seed
     sink: str | Path = "window" if _has_screen() else _film_path(best, saved, first, episodes)

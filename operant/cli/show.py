@@ -68,16 +68,19 @@ def show(
 
 def _show_run(run: str, root: Path, as_json: bool) -> int:
     from operant.cli.ending import result, summary_document
+    from operant.cli.opening import open_place
     from operant.report.read import trials_of
-    from operant.run.run import find_sessions, resolve
+    from operant.run.inventory import faults
+    from operant.run.run import find_sessions
 
-    place = resolve(run, root).resolve()
+    place = open_place(run, root)
     sessions = find_sessions(place)
     trials = trials_of(place)
     if as_json:
         summaries = [summary_document(trial) for trial in trials]
         facts = [_session_facts(each) for each in sessions]
-        document({"trials": summaries, "sessions": facts, "exit": EXIT_DONE})
+        missing = [str(fault) for fault in faults(place)]
+        document({"trials": summaries, "sessions": facts, "faults": missing, "exit": EXIT_DONE})
         return EXIT_DONE
     for trial in trials:
         say(*result(trial), "")

@@ -84,6 +84,9 @@ def resume(
     run: RunName,
     overrides: Overrides = None,
     until: Until = None,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on although rows or checkpoints of the run are missing.")
+    ] = False,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
     plain: Plain = False,
@@ -100,16 +103,22 @@ def resume(
     tell = aside if as_json else say
     tell(f"operant resume {run}")
     from operant.cli.conduct import conduct
+    from operant.cli.opening import refuse_loss, warn
     from operant.launch.orphan import await_orphans
     from operant.launch.prepare import unfinished
+    from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
 
     place = resolve(run, root).resolve()
+    sessions = find_sessions(place)
     if overrides:
-        place, todo = _child(find_sessions(place), overrides, root, tell)
+        warn(place, tell)
+        place, todo = _child(sessions, overrides, root, tell)
     else:
-        sessions = find_sessions(place)
         await_orphans(sessions, tell)
+        found = warn(place, tell)
+        if not accept_loss:
+            refuse_loss(place, found, f"operant resume {shown(place)}")
         todo = unfinished(sessions, until)
     if not todo:
         return _nothing_to_do(place, until, as_json)

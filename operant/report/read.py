@@ -19,7 +19,7 @@ from operant.report.stats import Floats
 from operant.report.strength import ReturnSeries
 from operant.run import layout
 from operant.run.metrics import read_rows
-from operant.run.run import Run
+from operant.run.run import Run, Trial
 
 TRAIN_RETURN, EVAL_SCORE, FINAL_SCORE = "train/return", "eval/score", "final/score"
 
@@ -168,9 +168,9 @@ def read_trial(path: Path) -> TrialRecord:
     path = Path(path)
     if (path / layout.RUN_FILE).is_file():
         return TrialRecord(path, (read_session(path),))
-    if (path / layout.EXPERIMENT_FILE).is_file():
+    if (path / layout.EXPERIMENT_FILE).is_file() or layout.trial_paths(path):
         return read_trial(_only_trial(path))
-    sessions = [session for session in layout.session_paths(path) if (session / layout.RUN_FILE).is_file()]
+    sessions = [run.path for run in Trial(path).sessions()]
     if not sessions:
         raise UsageError(
             "there is no session in this directory",
@@ -182,7 +182,7 @@ def read_trial(path: Path) -> TrialRecord:
 
 def trials_of(path: Path) -> list[Path]:
     """The trial directories that a path stands for: all of an experiment's, or the path itself."""
-    return layout.trial_paths(path) if (path / layout.EXPERIMENT_FILE).is_file() else [path]
+    return layout.trial_paths(path) or [path]
 
 
 def _only_trial(experiment: Path) -> Path:

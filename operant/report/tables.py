@@ -14,6 +14,7 @@ from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
 from operant.report.tail import last_rows
 from operant.report.words import columns, compact, duration
+from operant.run.inventory import faults
 from operant.run.layout import METRICS_FILE, shown
 from operant.run.run import Experiment, Run, list_experiments
 
@@ -81,8 +82,8 @@ def _row(experiment: Experiment, now: datetime) -> ExperimentRow:
     try:
         return _readable_row(experiment, now)
     except OperantError as error:
-        path = experiment.path
-        return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, error.cause)
+        path, cause = experiment.path, error.cause if error.place is None else f"{error.place}: {error.cause}"
+        return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, cause)
 
 
 def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
@@ -102,6 +103,7 @@ def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
         score=score,
         score_is_final=is_final,
         age=_age(document.get("created"), now),
+        error="; ".join(str(fault) for fault in faults(experiment.path) if fault.harms_resume) or None,
     )
 
 

@@ -81,6 +81,12 @@ def session_paths(trial: Path) -> list[Path]:
     return _numbered(trial, _SESSION)
 
 
+def is_session_path(path: Path) -> bool:
+    """Whether a folder is one of a trial's sessions, by its name and its parent's."""
+    named = _SESSION.fullmatch(path.name) and _TRIAL.fullmatch(path.parent.name)
+    return bool(named) and path.is_dir()
+
+
 def checkpoint_path(checkpoints: Path, frames: int) -> Path:
     """The folder of the checkpoint taken at `frames`."""
     return Path(checkpoints) / f"{frames:012d}"

@@ -118,7 +118,27 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         lines = Path(path).read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise RunError(
+            f"the file cannot be read: {error.strerror}", place=shown(path), remedy="ask its owner for it"
+        ) from None
     return [_parse(path, number, line) for number, line in enumerate(lines[:-1], start=1) if line]
+
+
+def read_last_row(path: Path) -> dict[str, Any]:
+    """The last whole row of a file; empty where there is none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - TAIL_BYTES))
+            lines = file.read().split(b"\n")[:-1]
+    except OSError:
+        return {}
+    try:
+        row = json.loads(lines[-1]) if lines else {}
+    except ValueError:
+        row = {}
+    return row if isinstance(row, dict) else {}
 
 
 def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:

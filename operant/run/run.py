@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.errors import OperantError, UsageError
+from operant.errors import OperantError, RunError, UsageError
 from operant.run.disk import disk_guard, write_json
 from operant.run.documents import UsedDirectory, create_documents, damaged, json_text, no_run, read_document
 from operant.run.layout import (
@@ -25,10 +25,12 @@ from operant.run.layout import (
     RESOLVED_FILE,
     RUN_FILE,
     SPEC_STEM,
+    is_session_path,
     session_paths,
     shown,
     stamp,
     timestamp,
+    trial_path,
     trial_paths,
 )
 from operant.run.lock import is_held
@@ -161,8 +163,8 @@ class Trial:
     path: Path
 
     def sessions(self) -> list[Run]:
-        """The sessions in order."""
-        return [Run.open(path) for path in session_paths(self.path) if (path / RUN_FILE).is_file()]
+        """The sessions in order; `RunError` for one without its run.json, which is never passed over in silence."""
+        return [_open_session(path) for path in session_paths(self.path)]
 
 
 @dataclass(frozen=True)
@@ -221,21 +223,45 @@ def create_experiment(
 def list_experiments(root: Path) -> list[Experiment]:
     """The experiments under a folder, at most two levels down, newest last."""
     root = Path(root)
-    files = [*root.glob(f"*/{EXPERIMENT_FILE}"), *root.glob(f"*/*/{EXPERIMENT_FILE}")]
-    return _newest_last(Experiment(file.parent) for file in files)
+    return _newest_last([*_experiments_in(root, "*"), *_experiments_in(root, "*/*")])
+
+
+def _experiments_in(root: Path, depth: str) -> list[Experiment]:
+    """The experiments so far below a folder; one that has lost its experiment.json is known by its first trial."""
+    marks = [*root.glob(f"{depth}/{EXPERIMENT_FILE}"), *root.glob(f"{depth}/{trial_path(Path(), 0).name}")]
+    return [Experiment(path) for path in dict.fromkeys(mark.parent for mark in marks)]
 
 
 def find_sessions(path: Path) -> list[Run]:
     """Every session in an experiment, trial or session directory."""
     path = Path(path)
-    if (path / RUN_FILE).is_file():
-        return [Run.open(path)]
-    if (path / EXPERIMENT_FILE).is_file():
-        return [run for trial in Experiment(path).trials() for run in trial.sessions()]
+    if (path / RUN_FILE).exists() or is_session_path(path):
+        return [_open_session(path)]
+    if (path / EXPERIMENT_FILE).is_file() or trial_paths(path):
+        runs = [run for trial in Experiment(path).trials() for run in trial.sessions()]
+        if not runs:
+            raise RunError(
+                "this experiment holds no session: their directories (trial_000/session_0, ...) are missing",
+                place=shown(path),
+                remedy=f"restore them from a copy, or start anew: operant train {shown(path / RESOLVED_FILE)}",
+            )
+        return runs
     runs = Trial(path).sessions()
     if not runs:
         raise no_run(path, f"it has neither {RUN_FILE}, nor {EXPERIMENT_FILE}, nor sessions")
     return runs
+
+
+def _open_session(path: Path) -> Run:
+    """The run in a directory that is certainly a session's."""
+    if (path / RUN_FILE).exists() or not path.is_dir():
+        return Run.open(path)
+    others = f"{shown(path.parent)}/session_N"
+    raise RunError(
+        f"{RUN_FILE} is missing, without which nothing of this session can be resumed or shown",
+        place=shown(path),
+        remedy=f"restore it from a copy, move the directory away, or name another session: {others}",
+    )
 
 
 def resolve(text: str, root: Path | str = "runs") -> Path:
@@ -251,14 +277,16 @@ def resolve(text: str, root: Path | str = "runs") -> Path:
     for path in (Path(text), Path(root) / text):
         if _is_run_folder(path):
             return path
-        inside = _newest_last(Experiment(file.parent) for file in path.glob(f"*/{EXPERIMENT_FILE}"))
+        inside = _newest_last(_experiments_in(path, "*"))
         if inside:
             return inside[-1].path
     raise _unknown(text, Path(root))
 
 
 def _is_run_folder(path: Path) -> bool:
-    return (path / RUN_FILE).is_file() or (path / EXPERIMENT_FILE).is_file() or bool(Trial(path).sessions())
+    if (path / RUN_FILE).exists() or (path / EXPERIMENT_FILE).exists() or is_session_path(path):
+        return True
+    return bool(trial_paths(path) or session_paths(path))
 
 
 def _newest_last(experiments: Iterable[Experiment]) -> list[Experiment]:

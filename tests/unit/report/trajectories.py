@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from operant.run.checkpoint import publish
 from operant.run.episode import Episode, Turn
 from operant.run.metrics import JsonLines
 from operant.run.progress import Progress
@@ -223,6 +224,11 @@ def write_session(
     (folder / "run.json").write_text(json.dumps(document))
     write_rows(folder / "episodes.jsonl", [each.as_dict() for each in episodes])
     write_rows(folder / "metrics.jsonl", list(_metrics(episodes, final=state == "done")))
+    write_rows(folder / "events.jsonl", [])
+    (folder / "anchors.json").write_text("{}")
+    (folder / "provenance").mkdir()
+    (folder / "provenance" / "attempt_001.json").write_text("{}")
+    publish(folder / "checkpoints", Progress(frames=3840), lambda at: (at / "weights").write_text("w"))
     return folder
 
 
@@ -269,6 +275,7 @@ def write_experiment(
         json.dumps({"format": 1, "spec": name, "created": created, "parent": None, "command": []})
     )
     (place / "resolved.json").write_text(json.dumps(spec))
+    (place / "spec.yaml").write_text(f"name: {name}\n")
     for index, episodes in enumerate(sessions):
         write_session(place / "trial_000" / f"session_{index}", spec, index, episodes, state)
     return place

@@ -51,7 +51,7 @@ def test_a_lock_is_held_until_released(path: Path):
     assert lock.is_mine()
     note = json.loads(path.read_text())
     assert note["pid"] == os.getpid()
-    assert set(note) == {"pid", "host", "started"}
+    assert set(note) == {"pid", "host", "launcher", "started"}
     lock.release()
     assert not is_held(path)
     lock.release()

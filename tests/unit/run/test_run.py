@@ -119,7 +119,8 @@ def test_an_experiment_keeps_its_source_word_for_word(tmp_path: Path):
     assert experiment.spec == make_spec()
     assert set(experiment.document) == {"format", "spec", "created", "parent", "command"}
     assert experiment.trials() == []
-    assert find_sessions(experiment.path) == []
+    with pytest.raises(RunError, match="holds no session"):
+        find_sessions(experiment.path)
 
 
 def test_experiments_of_the_same_second_get_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

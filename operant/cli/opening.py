@@ -1,0 +1,50 @@
+"""The run that a person names, and a word about everything of it that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from operant.cli.speak import aside
+from operant.errors import RunError
+
+if TYPE_CHECKING:
+    from operant.run.inventory import Fault
+
+
+def open_place(run: str, root: Path) -> Path:
+    """The directory of the run, whose sessions can be opened; what else is missing of it is told on standard error."""
+    from operant.run.run import find_sessions, resolve
+
+    place = resolve(run, root).resolve()
+    find_sessions(place)
+    warn(place, aside)
+    return place
+
+
+def warn(place: Path, tell: Callable[[str], None]) -> list[Fault]:
+    """Name each fault of a run, and each loss that an earlier resume went on with; returns the faults."""
+    from operant.run.inventory import faults, past_losses
+    from operant.run.layout import session_paths, trial_paths
+
+    found = faults(place)
+    for fault in found:
+        tell(f"warning: {fault}")
+    for session in (one for trial in trial_paths(place) or [place] for one in session_paths(trial) or [trial]):
+        for loss in past_losses(session):
+            tell(f"warning: {loss}; an earlier resume went on without them")
+    return found
+
+
+def refuse_loss(place: Path, found: list[Fault], command: str) -> None:
+    """`RunError` where a resume would go on with a hole in the record, or from frame 0."""
+    from operant.run.layout import RUN_FILE, shown
+
+    grave = [fault for fault in found if fault.harms_resume and fault.path.name != RUN_FILE]
+    if grave:
+        raise RunError(
+            f"a resume would go on with what is missing: {'; '.join(map(str, grave))}",
+            place=shown(place),
+            remedy=f"restore from a copy, or go on without: {command} --accept-loss",
+        )
