@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from operant.errors import RunError, UsageError
+from operant.install import install_extra
 
 HOST = "127.0.0.1"
 SCRIPT = Path(__file__).with_name("main.py")
@@ -41,7 +42,7 @@ def check_packages() -> None:
     if missing:
         raise UsageError(
             f"the app needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",
-            remedy="pip install 'operant[app]'",
+            remedy=install_extra("app"),
         )
 
 

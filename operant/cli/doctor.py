@@ -15,6 +15,7 @@ from operant import __version__
 from operant.cli.options import AsJson
 from operant.cli.speak import document, plural, say, size
 from operant.errors import EXIT_DONE, OperantError
+from operant.install import install_extra
 
 CORE = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "matplotlib", "rich", "typer")
 SPEED_SPEC = "ppo_cartpole"
@@ -105,9 +106,9 @@ def _package_lines(facts: dict[str, Any]) -> list[str]:
     absent = [name for name, version in facts["packages"].items() if not version]
     lines = [f"  has      {', '.join(present)}"]
     if absent:
-        lines.append(f"  lacks    {', '.join(absent)}    install: uv sync")
+        lines.append(f"  lacks    {', '.join(absent)}    install: {install_extra(None)}")
     for extra, packages in facts["extras"].items():
-        state = f"lacks {', '.join(packages)}    install: uv sync --extra {extra}" if packages else "complete"
+        state = f"lacks {', '.join(packages)}    install: {install_extra(extra)}" if packages else "complete"
         lines.append(f"  extra    {extra}: {state}")
     return lines
 

@@ -36,13 +36,44 @@ def mistyped(error: TyperException, argv: list[str]) -> UsageError:
     path = context.command_path if context is not None else "operant"
     if context is not None and option is not None and message.startswith("No such option"):
         known = [name for param in context.command.params for name in param.opts]
+        if "--set" in known and (setting := _as_setting(option, argv)) is not None:
+            return setting
         return _unknown("option", option, known, argv, f"{path} --help")
     return UsageError(message[:1].lower() + message[1:], remedy=f"{path} --help")
 
 
+def _as_setting(option: str, argv: list[str]) -> UsageError | None:
+    """`--lr 1e-3` where `lr` is a setting of the spec that is named: the same command line with -s in its place."""
+    from operant.spec.document import lookup
+    from operant.spec.errors import dotted
+    from operant.spec.load import load
+    from operant.spec.paths import known_paths
+
+    typed, _, given = option.partition("=")
+    at = next((i for i, word in enumerate(argv) if word.partition("=")[0] == typed), None)
+    if at is None:
+        return None
+    given = given or argv[at].partition("=")[2]
+    words = 1 if given or at + 1 >= len(argv) else 2
+    target = next((word for word in argv[1:at] + argv[at + words :] if not word.startswith("-")), None)
+    try:
+        data = load(target, None, []).spec.model_dump(mode="json") if target else {}
+    except OperantError:
+        return None
+    key = typed.lstrip("-").replace("-", "_")
+    same = [path for path in known_paths(data) if str(path[-1]) == key]
+    # Sections that this spec leaves out (a language model, in one of another engine) were not meant.
+    paths = [dotted(path) for path in same if isinstance(lookup(data, path[:-1]), dict)]
+    if not paths:
+        return None
+    value = given or (argv[at + 1] if words == 2 else "VALUE")
+    mended = shlex.join(["operant", *argv[:at], "-s", f"{paths[0]}={value}", *argv[at + words :]])
+    return UsageError(f"there is no option {typed}; -s sets {' or '.join(paths)}", remedy=mended)
+
+
 def _unknown(kind: str, typed: str, known: list[str], argv: list[str], help_command: str) -> UsageError:
     """The nearest word, and the same command line with it in place."""
-    near = get_close_matches(typed, known, n=1)
+    near = get_close_matches(typed, known, n=1, cutoff=0.7)
     if not near:
         return UsageError(f"there is no {kind} {typed}", remedy=help_command)
     mended = shlex.join(["operant", *(near[0] if word == typed else word for word in argv)])
@@ -51,7 +82,7 @@ def _unknown(kind: str, typed: str, known: list[str], argv: list[str], help_comm
 
 def lacking(error: ModuleNotFoundError) -> UsageError:
     """A package that some command needs and that is not installed."""
-    from operant.engines import missing_package
+    from operant.install import missing_package
 
     return missing_package((error.name or "?").partition(".")[0], "this command")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,15 +157,17 @@ def watch(
     if isinstance(sink, Path):
         # Without a screen SDL complains about one it does not need.
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    played = _engine(best).watch(best, saved, episodes, first, sink)
-    film = shown(sink) if isinstance(sink, Path) else None
+    # What an engine prints is for people; the one JSON document stays alone on standard output.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        played = _engine(best).watch(best, saved, episodes, first, sink)
+    film = shown(sink) if isinstance(sink, Path) and sink.is_file() else None
     if as_json:
         rows = [episode.as_dict() for episode in played]
         document({"session": shown(best.path), "film": film, "episodes": rows, "exit": EXIT_DONE})
     else:
         say(*(f"  seed {each.seed}: score {each.score:g} in {plural(each.length, 'step')}" for each in played))
         if film:
-            say(f"film: {film}")
+            say(f"{'text' if film.endswith('.txt') else 'film'}: {film}")
     return EXIT_DONE
 
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from operant.errors import UsageError
+from operant.install import missing_package
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
@@ -41,10 +42,3 @@ def engine_of(spec: Spec) -> ModuleType:
 def trains_together(spec: Spec) -> bool:
     """Whether all sessions of a trial run in one process, as lanes of one program."""
     return hasattr(engine_of(spec), "train_together")
-
-
-def missing_package(package: str, wanted_by: str) -> UsageError:
-    """The one clear line for an optional package that is absent."""
-    name = package.partition(".")[0]
-    remedy = f"scripts/uv sync    (in a clone; elsewhere: pip install {name})"
-    return UsageError(f"{wanted_by} needs the package {name}, which is not installed", remedy=remedy)

@@ -25,6 +25,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec as Recipe
 
 from operant.errors import UsageError
+from operant.install import install_extra
 
 if TYPE_CHECKING:
     from operant.spec.schema import EnvSpec
@@ -33,7 +34,6 @@ GROUP = "operant.envs"
 ATARI = "ALE/"
 BRIDGE = "operant/HackMatrixBridge-v0"  # plays by whatever program the user names
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-INSTALL_FAMILY = "scripts/uv sync --extra deep    (in a clone; elsewhere: pip install 'operant[deep]')"
 
 
 def find(name: str) -> Recipe:
@@ -134,7 +134,7 @@ def _unknown(name: str, known: list[str]) -> UsageError:
 def missing_family(name: str, cause: Exception | None) -> UsageError:
     """What to say when an environment's package is not installed."""
     reason = f" ({str(cause).splitlines()[0]})" if cause else ""
-    return UsageError(f"env.name: {name} needs a package that is not installed{reason}", remedy=INSTALL_FAMILY)
+    return UsageError(f"env.name: {name} needs a package that is not installed{reason}", remedy=install_extra("deep"))
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from operant.errors import UsageError
+from operant.install import missing_package
 
 if TYPE_CHECKING:
     from operant.envs.functional import FunctionalEnv
@@ -53,7 +54,6 @@ PLAIN = {
     "HackMatrix-v0": Facts(discrete=True, masked=True),
 }
 LIBRARIES = {"gymnax": "operant.envs.functional_gymnax", "brax": "operant.envs.functional_brax"}
-INSTALL_JAX = "scripts/uv sync --extra jax    (in a clone; elsewhere: pip install 'operant[jax]')"
 
 
 def find_functional(spec: EnvSpec) -> FunctionalEnv:
@@ -82,15 +82,12 @@ def facts_of(spec: EnvSpec) -> Facts:
 def need_jax(wanted_by: str) -> None:
     """`UsageError` naming the command that installs JAX, where it is absent."""
     if find_spec("jax") is None:
-        raise UsageError(f"{wanted_by} needs the package jax, which is not installed", remedy=INSTALL_JAX)
+        raise missing_package("jax", wanted_by)
 
 
 def _of_library(library: str, name: str, spec: EnvSpec) -> FunctionalEnv:
     if find_spec(library) is None:
-        raise UsageError(
-            f"env.name: {spec.name} needs the package {library}, which is not installed",
-            remedy=f"pip install {library}",
-        )
+        raise missing_package(library, f"env.name: {spec.name}")
     module = import_module(LIBRARIES[library])
     if name not in module.names():
         near = get_close_matches(name, module.names(), n=3, cutoff=0.4) or module.names()[:3]

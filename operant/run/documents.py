@@ -23,9 +23,10 @@ def create_documents(folder: Path, files: Mapping[str, str]) -> None:
             create_folder(folder, files)
     except FileExistsError:
         raise _used(folder) from None
-    except (PermissionError, NotADirectoryError) as error:
+    except OSError as error:
+        # Permission denied, a read-only disk, a file in the way, a place like /proc: all are the user's to change.
         raise UsageError(
-            f"nothing can be written there: {error.strerror}",
+            f"nothing can be written there: {error.strerror or error}",
             place=shown(folder),
             remedy="choose another directory",
         ) from None
@@ -51,7 +52,7 @@ def read_document(folder: Path, name: str) -> dict[str, Any]:
         raise UsageError(
             "this was written by a newer Operant",
             place=shown(file),
-            remedy="pip install --upgrade operant",
+            remedy="bring this installation of Operant up to date",
         )
     return document
 

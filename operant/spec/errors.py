@@ -83,7 +83,7 @@ def unknown_setting(path: KeyPath, document: Document) -> Problem:
     """There is no setting at `path`; which one was meant?"""
     owner = owner_of(path, document.data)
     cause = f"{dotted(path)} is not a {'section' if owner is Spec else 'setting'} of {title(owner)}"
-    hint = suggestion(str(path[-1]), owner, document.data)
+    hint = suggestion(str(path[-1]), owner, document.data) or f"it has {', '.join(owner.model_fields)}"
     return Problem(cause, key_span(path, document), hint, help_command(owner))
 
 
@@ -95,14 +95,17 @@ def suggestion(key: str, owner: type[Closed], data: Any) -> str:
 def _suggestions(key: str, owner: type[Closed], data: Any) -> Iterator[str]:
     """The likeliest first: the same key elsewhere, or of another choice; then keys that look like it."""
     paths = list(known_paths(data))
-    yield from (f"did you mean {dotted(path)}?" for path in paths if path[-1] == key)
+    # A word that many sections have, such as `name`, says nothing about which of them was meant.
+    same = [path for path in paths if path[-1] == key and (len(path) > 1 or owner is Spec)]
+    if len(same) <= 2:
+        yield from (f"did you mean {dotted(path)}?" for path in same)
     for registry in REGISTRIES.values():
         if owner in registry.values():
             yield from (f"it is a setting of {name}" for name, model in registry.items() if key in model.model_fields)
     if sibling := nearest(key, owner.model_fields):
         yield f"did you mean {sibling}?"
     leaf = nearest(key, (path[-1] for path in paths))
-    yield from (f"did you mean {dotted(path)}?" for path in paths if path[-1] == leaf)
+    yield from (f"did you mean {dotted(path)}?" for path in paths if path[-1] == leaf != key)
 
 
 def _missing(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import UsageError
+from operant.install import install_extra
 from operant.store.cache import cache_folder
 
 S3, HUB = "s3://", "hf://datasets/"
@@ -92,7 +93,7 @@ def _from_hub(address: str) -> Path | None:
 def _needs(package: str, address: str) -> UsageError:
     return UsageError(
         f"{address} needs the package {package}, which is not installed",
-        remedy=f"scripts/uv sync --extra cloud    (in a clone; elsewhere: pip install {package})",
+        remedy=install_extra("cloud"),
     )
 
 

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from operant.engines import missing_package
 from operant.engines.language.actors import Judge, Writer
 from operant.engines.language.build import text_of
 from operant.engines.language.ledger import Witness
 from operant.engines.language.replicas import ActorGenerator, ActorJudges, Courier
 from operant.envs.text.judging import Recipe
 from operant.errors import OperantError, RunError
+from operant.install import missing_package
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

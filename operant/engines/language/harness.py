@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from operant.engines import missing_package
 from operant.engines.language.examination import Candidate, Examiner, Paper, examiner, problems_of
 from operant.engines.language.model import write_folder
 from operant.engines.language.prompts import as_text
 from operant.envs.text.task import Task
 from operant.errors import UsageError
+from operant.install import missing_package
 
 Backend = Literal["own", "hf", "vllm"]
 NUMBERS = ("gsm8k", "svamp")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.engines import missing_package
 from operant.engines.language.tiny import TinySizes, byte_tokenizer, tiny_model
 from operant.errors import UsageError
+from operant.install import missing_package
 
 if TYPE_CHECKING:
     import torch

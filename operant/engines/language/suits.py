@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
-from operant.engines import missing_package
 from operant.errors import UsageError
+from operant.install import missing_package
 
 if TYPE_CHECKING:
     from operant.spec.schema import Spec

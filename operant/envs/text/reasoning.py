@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.errors import UsageError
+from operant.install import missing_package
 
 # Judges of the package that pay for what is not an answer, found by `operant tasks validate`.
 UNSOUND = {
@@ -169,7 +170,4 @@ def _package() -> Any:
             warnings.simplefilter("ignore")  # packages that it needs compare with `is`
             return import_module("reasoning_gym")
     except ModuleNotFoundError as missing:
-        raise UsageError(
-            "task reasoning_gym needs the package reasoning-gym, which is not installed",
-            remedy="pip install reasoning-gym",
-        ) from missing
+        raise missing_package(missing.name or "reasoning_gym", "task reasoning_gym") from missing

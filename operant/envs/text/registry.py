@@ -25,6 +25,7 @@ from typing import Any
 from operant.envs.research.catalogue import about, is_folder, shipped
 from operant.envs.text.task import Task
 from operant.errors import UsageError
+from operant.install import missing_package
 
 GROUP = "operant.tasks"
 FILES = (".jsonl", ".jsonl.gz")
@@ -149,7 +150,7 @@ def imported(path: str, wanted_by: str) -> Any:
 def _not_imported(module: str, wanted_by: str, problem: Exception) -> UsageError:
     absent = problem.name if isinstance(problem, ModuleNotFoundError) else None
     if absent and not f"{module}.".startswith(f"{absent}."):
-        return UsageError(f"{wanted_by} needs the package {absent}", remedy=f"pip install {absent.partition('.')[0]}")
+        return missing_package(absent, wanted_by)
     return UsageError(
         f"{wanted_by}: {module} cannot be imported: {type(problem).__name__}: {problem}",
         remedy=f'see where: python -c "import {module}"',
