@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operant.app import server
+from operant.install import install_extra
 from tests.unit.report.trajectories import play, search, training, write_experiment, write_rows
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def test_the_app_says_what_it_needs(operant: Operant, runs: Path, monkeypatch: p
     shown = operant("app", "runs")
     assert shown.code == 2
     assert shown.err == (
-        "the app needs streamlit and plotly, which are not installed\n  try: pip install 'operant[app]'\n"
+        "the app needs streamlit and plotly, which are not installed\n  try: " + install_extra("app") + "\n"
     )
 
 

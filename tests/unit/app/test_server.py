@@ -11,6 +11,7 @@ import pytest
 
 from operant.app import server
 from operant.errors import RunError, UsageError
+from operant.install import install_extra
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -53,4 +54,4 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "find_spec", lambda name: None if name == "plotly" else name)
     with pytest.raises(UsageError, match="the app needs plotly, which is not installed") as told:
         server.check_packages()
-    assert told.value.remedy == "pip install 'operant[app]'"
+    assert told.value.remedy == install_extra("app")

@@ -11,7 +11,7 @@ from operant.envs.gym import VectorEnv, make_env
 from operant.errors import UsageError
 from operant.spec.schema import EnvSpec
 
-pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --extra deep")
+pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --inexact --extra deep")
 
 SMALL = {"img_height": 21, "img_width": 21, "noop_max": 3}
 

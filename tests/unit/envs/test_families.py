@@ -12,8 +12,8 @@ from operant.envs.gym import VectorEnv, make_env
 from operant.run.seeding import Seeds
 from operant.spec.schema import EnvSpec
 
-box2d = pytest.mark.skipif(find_spec("Box2D") is None, reason="Box2D is not installed: scripts/uv sync --extra deep")
-mujoco = pytest.mark.skipif(find_spec("mujoco") is None, reason="mujoco is not installed: scripts/uv sync --extra deep")
+box2d = pytest.mark.skipif(find_spec("Box2D") is None, reason="Box2D is not installed: see docs/howto/install.md")
+mujoco = pytest.mark.skipif(find_spec("mujoco") is None, reason="mujoco is not installed: see docs/howto/install.md")
 FAMILIES = [
     pytest.param("LunarLander-v3", {}, marks=box2d),
     pytest.param("LunarLander-v3", {"continuous": True}, marks=box2d),

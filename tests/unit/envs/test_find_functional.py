@@ -8,6 +8,7 @@ from operant.envs.find_functional import PLAIN, Facts, facts_of, find_functional
 from operant.envs.functional import Continuous, Discrete
 from operant.envs.probe import PROBES, Probe
 from operant.errors import UsageError
+from operant.install import install_package
 from operant.spec.schema import EnvSpec
 
 
@@ -30,8 +31,8 @@ def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
     import operant.envs.find_functional as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None if name in ("gymnax", "brax") else object())
-    assert remedy(name="gymnax:Catch-bsuite") == "pip install gymnax"
-    assert remedy(name="brax:ant") == "pip install brax"
+    assert remedy(name="gymnax:Catch-bsuite") == install_package("gymnax")
+    assert remedy(name="brax:ant") == install_package("brax")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert "--extra jax" in remedy(name="CartPole-v1")
 

@@ -14,6 +14,7 @@ from operant.engines.language.examination import Candidate, Paper, examiner
 from operant.engines.language.model import load_policy, write_folder
 from operant.engines.language.tiny import TinySizes
 from operant.errors import UsageError
+from operant.install import install_extra
 from operant.run.progress import Progress
 from tests.unit.engines.language.serving import serving
 
@@ -121,7 +122,7 @@ def test_without_the_package_one_clear_line_says_what_to_install(small: str, dat
 
     with pytest.raises(UsageError, match="--harness lm_eval needs the package lm_eval") as refusal:
         run_lm_eval(Candidate(small, "cpu"), paper(data), "own")
-    assert "pip install lm_eval" in str(refusal.value)
+    assert install_extra("harness") in str(refusal.value)
 
 
 @pytest.mark.slow
