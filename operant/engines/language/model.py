@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from operant.engines.language.tiny import TinySizes, byte_tokenizer, tiny_model
 from operant.errors import UsageError
@@ -120,6 +120,21 @@ def load_tokenizer(source: str) -> PreTrainedTokenizerBase:
 
     folder, arguments = _locate(source)
     return AutoTokenizer.from_pretrained(folder, **arguments)
+
+
+def load_reader(source: str, tiny_context: int) -> tuple[Policy, int]:
+    """A policy that can only read prompts, for it has no weights, and the context of its model."""
+    tokenizer = load_tokenizer(source)
+    context = tiny_context
+    if source != "tiny":
+        from transformers import AutoConfig
+
+        folder, arguments = _locate(source)
+        context = int(AutoConfig.from_pretrained(folder, **arguments).get_text_config().max_position_embeddings)
+    template = bool(getattr(tokenizer, "chat_template", None))
+    begin: Any = tokenizer.bos_token_id
+    bos_id = begin if begin in tokenizer("", add_special_tokens=True).input_ids else None
+    return Policy(cast("PreTrainedModel", None), tokenizer, (), 0, template, source, bos_id), context
 
 
 def write_folder(policy: Policy, path: Path) -> Path:

@@ -9,7 +9,10 @@ from operant.errors import UsageError
 from operant.install import missing_package
 
 if TYPE_CHECKING:
+    from operant.envs.text.mixture import Course
     from operant.spec.schema import Spec
+
+FIRST_ROUNDS = 4
 
 
 def check_suits(spec: Spec) -> None:
@@ -38,7 +41,7 @@ def check_suits(spec: Spec) -> None:
     if model.generator == "vllm":
         require_vllm()
     course = build_course(spec, Seeds(spec.meta.seed))
-    course.held_out(1, spec.meta.eval_seed)
+    _check_room(spec, course)
     for task in course.tasks:
         if isinstance(task, DialogueTask):
             task.prepare()
@@ -56,6 +59,33 @@ def _check_devices(spec: Spec) -> None:
             f"meta.processes is {asked}, but this machine has {there} GPU{'s' if there > 1 else ''}, one for each",
             remedy=f"-s meta.processes={there}, or -s meta.device=cpu",
         )
+
+
+def _check_room(spec: Spec, course: Course) -> None:
+    """Prompts of the first rounds, and all of the evaluations, leave room for `env.text.max_tokens` in the context.
+
+    Training would refuse the first that does not, after the model was loaded.
+    """
+    from operant.engines.language.build import model_of, settings_of, text_of
+    from operant.engines.language.model import load_reader
+    from operant.engines.language.prompts import render
+    from operant.envs.text.dialogue import DialogueTask
+
+    meta, model, longest, settings = spec.meta, model_of(spec), text_of(spec).max_tokens, settings_of(spec)
+    held_out = course.held_out(max(meta.eval_episodes, meta.final_episodes), meta.eval_seed)
+    if any(isinstance(task, DialogueTask) for task in course.tasks):
+        return
+    reader, context = load_reader(model.source, model.tiny.context)
+    first = course.take(0, FIRST_ROUNDS * settings.batch_size // settings.group_size)
+    for problem in (*first, *held_out):
+        prompt = render(problem, reader, model.template)
+        asked = longest or prompt.max_tokens
+        if len(prompt.tokens) + asked > context:
+            raise UsageError(
+                f"env.text.max_tokens: {problem.id} has {len(prompt.tokens)} tokens and asks for {asked} more, "
+                f"but the model's context is {context}",
+                remedy=f"-s env.text.max_tokens={max(1, context - len(prompt.tokens))}",
+            )
 
 
 def _check_server(url: str) -> None:
