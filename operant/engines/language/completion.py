@@ -73,6 +73,10 @@ class Listener(Protocol):
         """Whether `progress` is called."""
         ...
 
+    def wants(self, prompt: int) -> bool:
+        """Whether completions of a prompt are still waited for; those that are not are given up."""
+        ...
+
     def progress(self, prompt: int, index: int, tokens: Sequence[int], logprobs: Sequence[float]) -> None:
         """All that is written so far; more will come."""
         ...

@@ -211,13 +211,16 @@ class _Batch:
         ended = []
         for row, job in enumerate(self.seated):
             stopped = self._stop(job, written, row, counts[row])
-            if stopped is not None or not alive[row]:
+            if stopped is not None or not alive[row] or not self._wanted(job):
                 ended.append((row, stopped if stopped is not None else counts[row], stopped is not None))
         if self.listener is not None and self.followed and written is not None:
             self._tell(self.listener, written, counts, {row for row, _, _ in ended})
         if ended:
             self._finish(ended)
             self._refill([row for row, _, _ in ended])
+
+    def _wanted(self, job: _Job) -> bool:
+        return self.listener is None or self.listener.wants(job.prompt)
 
     def _tell(self, listener: Listener, written: np.ndarray, counts: list[int], ended: set[int]) -> None:
         """Let the listener hear how far each row has come that goes on."""
@@ -270,6 +273,7 @@ class _Batch:
 
     def _refill(self, free: list[int]) -> None:
         """New completions take the free rows; where too few wait, the last rows move into the gaps."""
+        self._drop_unwanted()
         filled = free[: len(self.waiting)]
         gaps = free[len(filled) :]
         self._seat(filled)
@@ -284,6 +288,16 @@ class _Batch:
                 self.seated[new] = self.seated[old]
         del self.seated[left:]
         self.slots.alive[left:] = False
+
+    def _drop_unwanted(self) -> None:
+        """Completions that nobody waits for any more do not begin."""
+        waiting, self.waiting, unwanted = self.waiting, deque[_Job](), list[int]()
+        for job in waiting:
+            if self._wanted(job):
+                self.waiting.append(job)
+            else:
+                unwanted.append(self.kinds[job.prompt])
+        self._forget(unwanted)
 
     def _seat(self, rows: list[int]) -> None:
         """Let the next waiting completions begin in the rows."""
@@ -335,4 +349,4 @@ class _Batch:
         self.to_begin.subtract(begun)
         for kind in set(begun):
             if self.to_begin[kind] == 0:
-                del self.read[kind]
+                self.read.pop(kind, None)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from operant.engines.language.completion import Prompt, Sampling
 from operant.engines.language.prompts import encode
-from operant.engines.language.reception import MODEL, Call, Reception, Room
 from operant.engines.language.rollout import Answer, Group, Rounds, Step
+from operant.engines.language.serving.policy_endpoint import MODEL, Call, GroupCalls, PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, Rollout, VerifiersTask
-from operant.errors import OperantError
+from operant.errors import OperantError, RunError
 from operant.run.episode import Turn
 from operant.spec.language import DialogueSpec
 
@@ -30,7 +30,7 @@ class Visit:
     place: int
     problem: Problem
     begun: Begun
-    room: Room
+    calls: GroupCalls
     since: float = field(default_factory=time.monotonic)
 
 
@@ -54,14 +54,14 @@ class Guests:
         with (
             rounds.pulse.busy(words),
             rounds.span("guests", problems=len(problems)),
-            Reception(self.policy, rounds.template) as reception,
+            PolicyEndpoint(self.policy, rounds.template) as endpoint,
         ):
             try:
                 while waiting or visits:
                     while waiting and (not visits or (len(visits) + 1) * sampling.n <= self.settings.concurrency):
-                        visit = self._receive(*waiting.popleft(), sampling, reception)
+                        visit = self._receive(*waiting.popleft(), sampling, endpoint)
                         visits[visit.place] = visit
-                    self._answer(reception.calls(len(visits) * sampling.n), sampling)
+                    self._answer(endpoint.calls(len(visits) * sampling.n), sampling)
                     rounds.pulse.beat()
                     for visit in [visit for visit in visits.values() if _is_over(visit, sampling)]:
                         groups[visit.place] = self._group(visits.pop(visit.place), sampling)
@@ -70,13 +70,13 @@ class Guests:
                     visit.begun.drop()
         return [groups[place] for place in range(len(problems))]
 
-    def _receive(self, place: int, problem: Problem, sampling: Sampling, reception: Reception) -> Visit:
+    def _receive(self, place: int, problem: Problem, sampling: Sampling, endpoint: PolicyEndpoint) -> Visit:
         """Begin a group at an address of its own."""
         most = self.rounds.max_tokens or problem.max_tokens
         wishes = {"temperature": sampling.temperature, "top_p": sampling.top_p, "max_tokens": most}
-        url = reception.open_room(place, place * sampling.n, most)
+        url = endpoint.open_group(place, place * sampling.n, most)
         begun = self.tasks[problem.task].begin(problem, sampling.n, url, MODEL, wishes)
-        return Visit(place, problem, begun, reception.rooms[place])
+        return Visit(place, problem, begun, endpoint.groups[place])
 
     def _answer(self, calls: Sequence[Call], sampling: Sampling) -> None:
         """Write the completions of all calls that wait."""
@@ -89,8 +89,9 @@ class Guests:
                     [call.prompt for call in calls], replace(sampling, n=1, seconds=None)
                 )
         except BaseException as fault:
+            told = fault if isinstance(fault, Exception) else RunError("the round was ended")
             for call in calls:
-                call.answer.set_exception(fault)
+                call.answer.set_exception(told)
             raise
         for call, row in zip(calls, written, strict=True):
             call.answer.set_result(row[0])
@@ -99,10 +100,10 @@ class Guests:
 
     def _group(self, visit: Visit, sampling: Sampling) -> Group:
         """What a group came to; rollouts that ended in an error are left out, and counted."""
-        rollouts = sorted(_rollouts(visit, sampling), key=lambda each: visit.room.number(each.session))
-        pairs = [(each, visit.room.steps(each.session)) for each in rollouts]
+        rollouts = sorted(_rollouts(visit, sampling), key=lambda each: visit.calls.number(each.session))
+        pairs = [(each, visit.calls.steps(each.session)) for each in rollouts]
         first = next((step.prompt for _, steps in pairs for step in steps), ())
-        prompt = Prompt(first or encode(visit.problem.prompt, self.policy), visit.room.max_tokens)
+        prompt = Prompt(first or encode(visit.problem.prompt, self.policy), visit.calls.max_tokens)
         answers = tuple(
             self._as_answer(each, steps, time.monotonic() - visit.since)
             for each, steps in pairs

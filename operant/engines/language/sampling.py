@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,9 @@ from torch import Tensor
 
 from operant.engines.language.completion import Prompt, Sampling
 from operant.errors import UsageError
+
+SMALLEST = 1e-6
+"""The smallest temperature but 0, and the smallest top_p: far below, logits overflow and every token is left out."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -22,8 +26,10 @@ def check_sampling(sampling: Sampling) -> None:
         raise UsageError(f"a prompt needs at least 1 completion, not {sampling.n}")
     if sampling.temperature < 0:
         raise UsageError(f"a temperature of {sampling.temperature} is below 0")
-    if not 0 < sampling.top_p <= 1:
-        raise UsageError(f"top_p is {sampling.top_p}, which is not above 0 and at most 1")
+    if sampling.temperature != 0 and not SMALLEST <= sampling.temperature < math.inf:
+        raise UsageError(f"a temperature of {sampling.temperature} is not 0, and not from {SMALLEST} on")
+    if not SMALLEST <= sampling.top_p <= 1:
+        raise UsageError(f"top_p is {sampling.top_p}, which is not from {SMALLEST} to 1")
     if sampling.top_k < 0:
         raise UsageError(f"top_k is {sampling.top_k}; 0 takes every token")
 

@@ -6,14 +6,17 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from operant.engines.language.model import Policy
-from operant.engines.language.serve import Server
-from operant.engines.language.service import Service
+from operant.engines.language.serving.api import build_app
+from operant.engines.language.serving.service import ModelService
+from operant.web.access import Access
+from operant.web.guard import Limits
+from operant.web.server import WebServer
 from tests.unit.engines.language.small_models import random_policy
 
 TEMPLATE = (
@@ -29,18 +32,34 @@ def talking_policy(kind: str = "llama") -> Policy:
     return replace(policy, has_chat_template=True)
 
 
+@dataclass(frozen=True)
+class Served:
+    """A server that answers, and the service behind it."""
+
+    url: str
+    service: ModelService
+    server: WebServer
+
+
 @contextmanager
-def serving(policy: Policy, **wishes: Any) -> Iterator[Server]:
+def serving(
+    policy: Policy,
+    access: Access | None = None,
+    limits: Limits | None = None,
+    seconds: float = 60.0,
+    **wishes: Any,
+) -> Iterator[Served]:
     """A server that answers until the block ends."""
-    server = Server("127.0.0.1", 0)
-    service = Service(policy, "small", **wishes)
-    thread = threading.Thread(target=server.attend, args=(service,))
+    server = WebServer("127.0.0.1", 0)
+    service = ModelService(policy, "small", **wishes)
+    thread = threading.Thread(target=server.run, args=(build_app(service, access, limits, seconds),))
     thread.start()
     try:
-        yield server
+        yield Served(f"{server.url}/v1", service, server)
     finally:
-        server.shutdown()
+        server.stop()
         thread.join()
+        service.close()
 
 
 def fetch(url: str, body: Any = None) -> tuple[int, Any]:

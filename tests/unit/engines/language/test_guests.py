@@ -21,8 +21,8 @@ from operant.engines.language.completion import Sampling
 from operant.engines.language.guests import Guests
 from operant.engines.language.lessons import samples_of
 from operant.engines.language.prompts import encode, spoken
-from operant.engines.language.reception import Reception
 from operant.engines.language.rollout import Group
+from operant.engines.language.serving.policy_endpoint import PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, VerifiersTask
 from operant.errors import RunError
@@ -231,8 +231,8 @@ def test_what_cannot_be_had_is_refused(lab: Lab, wishes: dict[str, Any], words: 
 
 
 def test_an_address_that_is_no_groups_is_refused(lab: Lab) -> None:
-    with Reception(lab.policy, "auto") as reception:
-        root = reception.open_room(3, 0, 4)
+    with PolicyEndpoint(lab.policy, "auto") as endpoint:
+        root = endpoint.open_group(3, 0, 4)
         assert fetch(f"{root}/models")[1]["data"][0]["id"] == "policy"
         status, body = fetch(
             root.replace("/3/", "/4/") + "/chat/completions", {"messages": [{"role": "user", "content": "a"}]}

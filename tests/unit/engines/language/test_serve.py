@@ -14,11 +14,11 @@ from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.generate import TorchGenerator
 from operant.engines.language.model import Policy, write_folder
 from operant.engines.language.prompts import encode
-from operant.engines.language.replies import Unfolding
-from operant.engines.language.serve import Server
+from operant.engines.language.serving.responses import GrowingText
 from operant.engines.language.stops import Stops
 from operant.errors import UsageError
-from tests.unit.engines.language.serving import events, fetch, serving, talking_policy
+from operant.web.server import WebServer
+from tests.unit.engines.language.serving import Served, events, fetch, serving, talking_policy
 from tests.unit.engines.language.small_models import random_policy
 
 
@@ -28,12 +28,12 @@ def policy() -> Policy:
 
 
 @pytest.fixture(scope="module")
-def server(policy: Policy) -> Iterator[Server]:
+def server(policy: Policy) -> Iterator[Served]:
     with serving(policy) as one:
         yield one
 
 
-def complete(server: Server, **body: Any) -> dict[str, Any]:
+def complete(server: Served, **body: Any) -> dict[str, Any]:
     status, reply = fetch(f"{server.url}/completions", {"prompt": "ab", "max_tokens": 12, "seed": 3} | body)
     assert status == 200, reply
     return reply
@@ -46,7 +46,7 @@ def written(policy: Policy, text: str = "ab", max_tokens: int = 12, **wishes: An
     return TorchGenerator(policy).generate([prompt], Sampling(**{"seed": 3, **wishes}))[0]
 
 
-def test_facts(server: Server) -> None:
+def test_facts(server: Served) -> None:
     _, models = fetch(f"{server.url}/models")
     assert [(one["id"], one["max_model_len"]) for one in models["data"]] == [("small", 64)]
     root = server.url.removesuffix("/v1")
@@ -59,7 +59,7 @@ def test_facts(server: Server) -> None:
     }
 
 
-def test_a_completion_is_what_the_generator_writes(server: Server, policy: Policy) -> None:
+def test_a_completion_is_what_the_generator_writes(server: Served, policy: Policy) -> None:
     reply = complete(server, n=2, temperature=0.7, top_p=0.9, top_k=50, logprobs=0, return_token_ids=True)
     expected = written(policy, n=2, temperature=0.7, top_p=0.9, top_k=50)
     for choice, one in zip(reply["choices"], expected, strict=True):
@@ -72,7 +72,7 @@ def test_a_completion_is_what_the_generator_writes(server: Server, policy: Polic
     assert reply["usage"] == {"prompt_tokens": 2, "completion_tokens": wrote, "total_tokens": 2 + wrote}
 
 
-def test_prompts_may_be_texts_tokens_or_lists_of_them(server: Server, policy: Policy) -> None:
+def test_prompts_may_be_texts_tokens_or_lists_of_them(server: Served, policy: Policy) -> None:
     ids = list(encode("ab", policy))
     texts = [
         [choice["text"] for choice in complete(server, prompt=one)["choices"]] for one in ("ab", ids, ["ab"], [ids])
@@ -83,14 +83,14 @@ def test_prompts_may_be_texts_tokens_or_lists_of_them(server: Server, policy: Po
     assert [one["text"] for one in several[2:]] == [one.text for one in written(policy, "cd", n=2)]
 
 
-def test_a_stop_string_ends_the_text_before_it(server: Server, policy: Policy) -> None:
+def test_a_stop_string_ends_the_text_before_it(server: Served, policy: Policy) -> None:
     whole = written(policy, max_tokens=40)[0].text
     stop = whole[5:7]
     choice = complete(server, max_tokens=40, stop=stop)["choices"][0]
     assert (choice["text"], choice["finish_reason"]) == (whole[: whole.index(stop)], "stop")
 
 
-def test_echo_scores_the_prompt_as_lm_eval_asks_for_it(server: Server, policy: Policy) -> None:
+def test_echo_scores_the_prompt_as_lm_eval_asks_for_it(server: Served, policy: Policy) -> None:
     (choice,) = complete(server, prompt="abcd", max_tokens=1, echo=True, logprobs=1, temperature=0)["choices"]
     told = choice["logprobs"]
     assert choice["text"].startswith("abcd")
@@ -113,13 +113,13 @@ def np_tokens(tokens: tuple[int, ...]) -> Any:
     return torch.tensor([tokens])
 
 
-def test_echo_of_nothing_but_the_prompt(server: Server) -> None:
+def test_echo_of_nothing_but_the_prompt(server: Served) -> None:
     (choice,) = complete(server, prompt="abcd", max_tokens=0, echo=True, logprobs=2, temperature=0)["choices"]
     assert choice["text"] == "abcd"
     assert len(choice["logprobs"]["token_logprobs"]) == 4
 
 
-def test_chat_is_the_template_and_then_a_completion(server: Server, policy: Policy) -> None:
+def test_chat_is_the_template_and_then_a_completion(server: Served, policy: Policy) -> None:
     turns = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]}]
     body = {"messages": turns, "max_tokens": 9, "seed": 3, "logprobs": True, "top_logprobs": 2}
     status, reply = fetch(f"{server.url}/chat/completions", body)
@@ -133,7 +133,7 @@ def test_chat_is_the_template_and_then_a_completion(server: Server, policy: Poli
 
 
 @pytest.mark.parametrize("chat", [False, True])
-def test_a_stream_says_the_same_piece_by_piece(server: Server, policy: Policy, chat: bool) -> None:
+def test_a_stream_says_the_same_piece_by_piece(server: Served, policy: Policy, chat: bool) -> None:
     body: dict[str, Any] = {"max_tokens": 40, "seed": 3, "n": 2, "return_token_ids": True}
     body |= {"stream_options": {"include_usage": True}}
     body |= {"messages": [{"role": "user", "content": "hi"}]} if chat else {"prompt": "[u]hi[a]", "logprobs": 0}
@@ -158,23 +158,23 @@ def test_a_stream_never_takes_back_what_it_said() -> None:
     policy = random_policy("tiny")
     text = "aé STOP rest"
     tokens = encode(text, policy)
-    unfolding = Unfolding(Stops(policy.tokenizer), ("STOP",))
-    said = [unfolding.grow(tokens[:count]) for count in range(1, len(tokens) + 1)]
+    growing = GrowingText(Stops(policy.tokenizer), ("STOP",))
+    said = [growing.grow(tokens[:count]) for count in range(1, len(tokens) + 1)]
     assert "".join(said) == "aé "
     assert said[1] == ""  # half of a character
     assert said[4:8] == ["", "", "", ""]  # what may become the stop string, and does
 
 
-def test_requests_that_come_together_are_answered_together(server: Server, policy: Policy) -> None:
-    desk, texts = server.service.desk, [f"{letter}b" for letter in "acegikmo"]
-    before = desk.calls
+def test_requests_that_come_together_are_answered_together(server: Served, policy: Policy) -> None:
+    batcher, texts = server.service.batcher, [f"{letter}b" for letter in "acegikmo"]
+    before = batcher.batches
     with ThreadPoolExecutor(len(texts)) as pool:
         replies = list(pool.map(lambda text: complete(server, prompt=text, max_tokens=30), texts))
     assert [one["choices"][0]["text"] for one in replies] == [written(policy, text, 30)[0].text for text in texts]
-    assert desk.calls - before < len(texts)
+    assert batcher.batches - before < len(texts)
 
 
-def test_without_a_seed_no_two_completions_are_alike(server: Server) -> None:
+def test_without_a_seed_no_two_completions_are_alike(server: Served) -> None:
     replies = complete(server, prompt=["ab"] * 6, seed=None, max_tokens=20)["choices"]
     assert len({one["text"] for one in replies}) == 6
 
@@ -195,14 +195,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_bad_request_names_the_field(server: Server, case: str) -> None:
+def test_a_bad_request_names_the_field(server: Served, case: str) -> None:
     body, field = REFUSED[case]
     status, reply = fetch(f"{server.url}/completions", {"prompt": "ab", "max_tokens": 12} | body)
     assert (status, reply["error"]["param"], reply["error"]["type"]) == (400, field, "invalid_request_error")
     assert reply["error"]["message"]
 
 
-def test_other_refusals(server: Server) -> None:
+def test_other_refusals(server: Served) -> None:
     assert fetch(f"{server.url}/completions", {"prompt": "a", "model": "gpt"})[0] == 404
     assert fetch(f"{server.url}/completions", b"{")[0] == 400
     assert fetch(f"{server.url}/completions", [1])[0] == 400
@@ -215,7 +215,7 @@ def test_other_refusals(server: Server) -> None:
 
 
 def test_a_failure_of_ours_is_told_and_the_next_request_is_answered(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("out of luck")
@@ -246,7 +246,7 @@ def test_weights_are_loaded_from_a_folder(tmp_path: Path) -> None:
         assert (status, reply["error"]["param"]) == (400, "path")
 
 
-def test_a_port_in_use_is_one_clear_line(server: Server) -> None:
-    port = server.server_address[1]
+def test_a_port_in_use_is_one_clear_line(server: Served) -> None:
+    port = server.server.port
     with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 is in use"):
-        Server("127.0.0.1", int(port))
+        WebServer("127.0.0.1", port)

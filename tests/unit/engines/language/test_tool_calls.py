@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("transformers")
 
 from operant.engines.language.prompts import spoken
-from operant.engines.language.queries import BadRequest, read_query, turn_of
+from operant.engines.language.serving.requests import read_request, turn_of
 from operant.engines.language.tool_calls import message_of
+from operant.web.access import RequestError
 from tests.unit.engines.language.serving import talking_policy
 
 TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
@@ -57,12 +58,12 @@ def test_a_template_is_told_of_tools_and_calls() -> None:
 def test_a_request_with_tools() -> None:
     body = {"messages": [{"role": "user", "content": "a"}], "tools": [TOOL], "max_tokens": 2}
     policy = talking_policy()
-    assert read_query(body, True, policy, "small").tools
-    assert not read_query({**body, "tool_choice": "none"}, True, policy, "small").tools
-    with pytest.raises(BadRequest, match="no chat template"):
-        read_query(body, True, replace(policy, has_chat_template=False), "small", "raw")
-    with pytest.raises(BadRequest, match="a stream has no"):
-        read_query({**body, "stream": True}, True, policy, "small")
+    assert read_request(body, True, policy, "small").tools
+    assert not read_request({**body, "tool_choice": "none"}, True, policy, "small").tools
+    with pytest.raises(RequestError, match="no chat template"):
+        read_request(body, True, replace(policy, has_chat_template=False), "small", "raw")
+    with pytest.raises(RequestError, match="a stream has no"):
+        read_request({**body, "stream": True}, True, policy, "small")
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,6 @@ def test_arguments_that_are_too_deep_stay_words(depth: int) -> None:
 
 def test_half_a_character_becomes_tokens() -> None:
     policy = talking_policy()
-    query = read_query({"messages": [{"role": "user", "content": "a\ud800b"}], "max_tokens": 2}, True, policy, "small")
-    other = read_query({"messages": [{"role": "user", "content": "a\ufffdb"}], "max_tokens": 2}, True, policy, "small")
+    query = read_request({"messages": [{"role": "user", "content": "a\ud800b"}], "max_tokens": 2}, True, policy, "small")
+    other = read_request({"messages": [{"role": "user", "content": "a\ufffdb"}], "max_tokens": 2}, True, policy, "small")
     assert query.prompts == other.prompts

@@ -1,4 +1,4 @@
-"""Replies in OpenAI's words: texts, log-probabilities and token ids of completions, whole or piece by piece."""
+"""Response schemas in OpenAI's words: texts, log-probabilities and token ids, whole or piece by piece."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from operant.engines.language.completion import Completion
-from operant.engines.language.queries import Query
 from operant.engines.language.scores import Best, Scored
+from operant.engines.language.serving.batcher import Piece
+from operant.engines.language.serving.requests import GenerationRequest
 from operant.engines.language.stops import Stops
 from operant.engines.language.tool_calls import message_of
 
@@ -23,15 +24,15 @@ UNFINISHED = "\ufffd"
 
 
 @dataclass(frozen=True)
-class Written:
+class Choice:
     """What is told of one choice: the prompt's tokens, the completion if one was written, and scores of both."""
 
     prompt: Sequence[int]
     completion: Completion | None
-    scored: Scored | None
+    scored: Scored | None = None
 
 
-class Voice:
+class ResponseEncoder:
     """Puts what a model has written into JSON (final)."""
 
     def __init__(self, policy: Policy, name: str) -> None:
@@ -39,58 +40,57 @@ class Voice:
         self.name = name
         self.stops = Stops(policy.tokenizer)
 
-    def head(self, query: Query, chunk: bool = False) -> dict[str, Any]:
+    def head(self, chat: bool, chunk: bool = False) -> dict[str, Any]:
         """What stands at the top of a reply, or of a piece of one."""
-        kind = ("chat.completion" if query.chat else "text_completion") + (".chunk" if chunk and query.chat else "")
-        ident = ("chatcmpl-" if query.chat else "cmpl-") + uuid.uuid4().hex
+        kind = ("chat.completion" if chat else "text_completion") + (".chunk" if chunk and chat else "")
+        ident = ("chatcmpl-" if chat else "cmpl-") + uuid.uuid4().hex
         return {"id": ident, "object": kind, "created": int(time.time()), "model": self.name}
 
-    def reply(self, query: Query, choices: Sequence[Written]) -> dict[str, Any]:
+    def reply(self, request: GenerationRequest, choices: Sequence[Choice]) -> dict[str, Any]:
         """The whole reply; choices come prompt by prompt."""
-        told = [self._choice(query, index, each) for index, each in enumerate(choices)]
+        told = [self._choice(request, index, each) for index, each in enumerate(choices)]
         written = [each.completion for each in choices if each.completion is not None]
         version = {"version": written[0].version} if written else {}
-        return {**self.head(query), "choices": told, "usage": usage(query, written), **version}
+        return {**self.head(request.chat), "choices": told, "usage": usage(request, written), **version}
 
-    def _choice(self, query: Query, index: int, each: Written) -> dict[str, Any]:
+    def _choice(self, request: GenerationRequest, index: int, each: Choice) -> dict[str, Any]:
         completion = each.completion
         said = completion.text if completion is not None else ""
-        text = self.stops.decode(each.prompt) + said if query.echo else said
-        body: dict[str, Any] = {"message": said_as(text, query.tools)} if query.chat else {"text": text}
+        text = self.stops.decode(each.prompt) + said if request.echo else said
+        body: dict[str, Any] = {"message": message(text, request.tools)} if request.chat else {"text": text}
         body |= {"index": index, "finish_reason": completion.finish if completion is not None else "length"}
         if "tool_calls" in body.get("message", ()):
             body["finish_reason"] = "tool_calls"
-        body["logprobs"] = None if query.logprobs is None else self._logprobs(query, each)
-        if query.token_ids:
+        body["logprobs"] = None if request.logprobs is None else self._logprobs(request, each)
+        if request.token_ids:
             body |= {"prompt_token_ids": list(each.prompt), "token_ids": list(completion.tokens if completion else ())}
         return body
 
-    def _logprobs(self, query: Query, each: Written) -> dict[str, Any]:
+    def _logprobs(self, request: GenerationRequest, each: Choice) -> dict[str, Any]:
         tokens = tuple(each.completion.tokens) if each.completion is not None else ()
         values: Sequence[float | None] = each.completion.logprobs if each.completion is not None else ()
         best: Sequence[Best] = ((),) * len(tokens)
         if each.scored is not None:
-            start = 0 if query.echo else len(each.prompt)
+            start = 0 if request.echo else len(each.prompt)
             tokens = (*each.prompt, *tokens)[start:]
             values, best = each.scored.logprobs[start:], each.scored.best[start:]
-        return self.logprobs(query, tokens, values, best)
+        return self.logprobs(request.chat, tokens, values, best)
 
     def logprobs(
-        self, query: Query, tokens: Sequence[int], values: Sequence[float | None], best: Sequence[Best]
+        self, chat: bool, tokens: Sequence[int], values: Sequence[float | None], best: Sequence[Best]
     ) -> dict[str, Any]:
         """Log-probabilities as the kind of request wants them."""
-        if query.chat:
-            each = zip(tokens, values, best, strict=True)
+        each = list(zip(tokens, values, best, strict=True))
+        if chat:
             return {
                 "content": [{**self._said(t, v), "top_logprobs": [self._said(*b) for b in top]} for t, v, top in each]
             }
         texts = [self._token(token) for token in tokens]
-        starts = list(accumulate(map(len, texts), initial=0))[:-1]
         return {
             "tokens": texts,
             "token_logprobs": list(values),
-            "top_logprobs": [self._top(*each) for each in zip(tokens, values, best, strict=True)],
-            "text_offset": starts,
+            "top_logprobs": [self._top(*one) for one in each],
+            "text_offset": list(accumulate(map(len, texts), initial=0))[:-1],
         }
 
     def _top(self, token: int, value: float | None, best: Best) -> dict[str, float] | None:
@@ -110,23 +110,44 @@ class Voice:
         return str(self.policy.tokenizer.decode([token], clean_up_tokenization_spaces=False))
 
 
-def said_as(text: str, tools: bool) -> dict[str, Any]:
-    """A policy's words as a message; calls of tools are looked for only where tools were offered."""
-    return message_of(text) if tools else {"role": "assistant", "content": text}
+class StreamEncoder:
+    """Puts what a model is writing into the chunks of one reply (final)."""
+
+    def __init__(self, encoder: ResponseEncoder, request: GenerationRequest) -> None:
+        self.encoder, self.request = encoder, request
+        self._head = encoder.head(request.chat, chunk=True)
+        stops = [prompt.stop for prompt in request.prompts for _ in range(request.sampling.n)]
+        self._texts = [GrowingText(encoder.stops, stop) for stop in stops]
+
+    def opening(self) -> list[dict[str, Any]]:
+        """The chunks before anything is written: in a chat, who speaks."""
+        if not self.request.chat:
+            return []
+        roles = [{"index": index, "delta": {"role": "assistant"}} for index in range(len(self._texts))]
+        return [self._chunk({**each, "finish_reason": None}) for each in roles]
+
+    def chunk(self, piece: Piece) -> dict[str, Any]:
+        """What is new in a piece."""
+        text, tokens, completion = self._texts[piece.choice], piece.tokens, piece.completion
+        new = text.grow(tokens) if completion is None else text.end(completion)
+        start, text.tokens = text.tokens, len(tokens)
+        body: dict[str, Any] = {"delta": {"content": new}} if self.request.chat else {"text": new}
+        body |= {"index": piece.choice, "finish_reason": completion.finish if completion is not None else None}
+        if self.request.logprobs is not None:
+            fresh = tokens[start:]
+            values = piece.logprobs[start:]
+            body["logprobs"] = self.encoder.logprobs(self.request.chat, fresh, values, ((),) * len(fresh))
+        return self._chunk(body | ({"token_ids": list(tokens[start:])} if self.request.token_ids else {}))
+
+    def ending(self, written: Sequence[Completion]) -> list[dict[str, Any]]:
+        """The chunks after everything is written."""
+        return [{**self._head, "choices": [], "usage": usage(self.request, written)}] * self.request.usage_streamed
+
+    def _chunk(self, choice: dict[str, Any]) -> dict[str, Any]:
+        return {**self._head, "choices": [choice]}
 
 
-def reply_to_guest(model: str, prompt: Sequence[int], completion: Completion, tools: bool) -> dict[str, Any]:
-    """A chat reply of one whole completion; its tokens are kept elsewhere."""
-    said = said_as(completion.text, tools)
-    ended = "length" if completion.finish == "length" else "tool_calls" if "tool_calls" in said else "stop"
-    choice = {"index": 0, "message": said, "finish_reason": ended}
-    read, wrote = len(prompt), len(completion.tokens)
-    counts = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
-    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "created": int(time.time())}
-    return {**head, "model": model, "choices": [choice], "usage": counts}
-
-
-class Unfolding:
+class GrowingText:
     """The text of a completion as it grows: what was said is never taken back (final).
 
     Bytes that may become a character, and letters that may become a stop string, are held back.
@@ -157,7 +178,12 @@ class Unfolding:
         return new
 
 
-def usage(query: Query, written: Sequence[Completion]) -> dict[str, int]:
+def message(text: str, tools: bool) -> dict[str, Any]:
+    """A policy's words as a message; calls of tools are looked for only where tools were offered."""
+    return message_of(text) if tools else {"role": "assistant", "content": text}
+
+
+def usage(request: GenerationRequest, written: Sequence[Completion]) -> dict[str, int]:
     """How many tokens were read and written."""
-    read, wrote = sum(len(each.tokens) for each in query.prompts), sum(len(each.tokens) for each in written)
+    read, wrote = sum(len(each.tokens) for each in request.prompts), sum(len(each.tokens) for each in written)
     return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
