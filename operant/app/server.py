@@ -19,6 +19,7 @@ from operant.install import install_extra
 
 HOST = "127.0.0.1"
 SCRIPT = Path(__file__).with_name("main.py")
+ASGI = Path(__file__).with_name("asgi.py")
 PACKAGES = ("streamlit", "plotly")
 PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
@@ -59,11 +60,11 @@ def check_port(port: int) -> int:
         return probe.getsockname()[1]
 
 
-def command(runs: Path, port: int) -> list[str]:
-    """The words that start the app."""
+def command(runs: Path, port: int, hosts: Sequence[str] = ()) -> list[str]:
+    """The words that start the app, which may also be called by the names `hosts`."""
     settings = {**SETTINGS, "server.port": str(port)}
     flags = [f"--{name}={value}" for name, value in settings.items()]
-    return [sys.executable, "-m", "streamlit", "run", str(SCRIPT), *flags, "--", str(runs)]
+    return [sys.executable, "-m", "streamlit", "run", str(ASGI), *flags, "--", str(runs), *hosts]
 
 
 def attend(words: Sequence[str], url: str, browser: bool) -> int:

@@ -20,6 +20,10 @@ def app(
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 for any that is free.")
     ] = 8501,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another name that browsers may call the app by."),
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
     as_json: AsJson = False,
 ) -> int:
@@ -30,12 +34,14 @@ def app(
       operant app runs/grpo_blotto/20260101-120000 --port 0 --no-browser
     """
     from operant.app import server
+    from operant.web.access import Access
 
     server.check_packages()
     if not runs.exists():
         raise UsageError(
             "there is no such folder or file", place=str(runs), remedy="operant app RUNS, or train a run first"
         )
+    Access.at(server.HOST, allow_host or ())
     chosen = server.check_port(port)
     url = f"http://{server.HOST}:{chosen}"
     if as_json:
@@ -43,5 +49,5 @@ def app(
         sys.stdout.flush()
     else:
         say(f"{runs} at {url}; Ctrl-C ends it")
-    server.attend(server.command(runs, chosen), url, browser)
+    server.attend(server.command(runs, chosen, allow_host or ()), url, browser)
     return EXIT_DONE

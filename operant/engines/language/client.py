@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from http.client import HTTPException
@@ -16,18 +17,24 @@ PAUSES = (0.5, 2.0, 5.0)
 """Seconds before the second, third and fourth try."""
 
 SHOWN = 300
+BUSY = 429
+KEY = "OPERANT_API_KEY"
 
 
 class Client:
     """Asks the server at `url`, which may be given with or without its `/v1` (final)."""
 
     def __init__(self, url: str, timeout: float = 600.0, pauses: tuple[float, ...] = PAUSES) -> None:
+        """`OPERANT_API_KEY` is sent where it is set."""
         if not url.startswith(("http://", "https://")):
             raise UsageError(f"{url!r} is no address of a server", remedy="http://HOST:PORT/v1")
         self.root = url.rstrip("/").removesuffix("/v1")
         self.url = f"{self.root}/v1"
         self.timeout = timeout
         self.pauses = pauses
+        key = os.environ.get(KEY, "").strip()
+        # Not sent on to wherever a redirect leads.
+        self._secret = {"Authorization": f"Bearer {key}"} if key else {}
 
     def get(self, path: str) -> dict[str, Any]:
         """The JSON at a path."""
@@ -54,7 +61,7 @@ class Client:
                 return self._once(request)
             except HTTPError as refusal:
                 words = refusal.read().decode("utf-8", "replace")
-                if refusal.code < 500 or pause is None:
+                if (refusal.code < 500 and refusal.code != BUSY) or pause is None:
                     raise RunError(f"the server refuses: {refusal.code} {_reason(words)}", place=self.url) from None
             except ValueError as problem:
                 raise RunError(f"the server's reply is no JSON: {problem}", place=self.url) from None
@@ -65,6 +72,8 @@ class Client:
         raise AssertionError("the last try returns or raises")
 
     def _once(self, request: Request) -> dict[str, Any]:
+        for name, value in self._secret.items():
+            request.add_unredirected_header(name, value)
         with urlopen(request, timeout=self.timeout) as reply:
             return json.load(reply)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 4
 PROMPTS_AT_ONCE = 256
+TOKENS_AT_ONCE = 1 << 18
+"""Read and written in one request, so that its body and its reply stay small; a server has limits for both."""
 PROBE = "Operant counts: 1, 2, 3."
 
 
@@ -49,11 +51,7 @@ class RemoteGenerator:
         alike: dict[tuple[int, tuple[str, ...], int], list[int]] = defaultdict(list)
         for number, prompt in enumerate(prompts):
             alike[prompt.max_tokens, prompt.stop, prompt.salt].append(number)
-        parts = [
-            numbers[start : start + PROMPTS_AT_ONCE]
-            for numbers in alike.values()
-            for start in range(0, len(numbers), PROMPTS_AT_ONCE)
-        ]
+        parts = [part for numbers in alike.values() for part in _parts(numbers, prompts, sampling.n)]
         found: dict[int, list[Completion]] = {}
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             for each in pool.map(lambda part: self._ask(part, prompts, sampling), parts):
@@ -149,6 +147,20 @@ def refuses_weights(url: str) -> UsageError:
 def told(choice: Mapping[str, Any]) -> tuple[list[int] | None, list[float] | None]:
     """Token ids and log-probabilities of a choice, each None where the server does not give them."""
     return choice.get("token_ids"), (choice.get("logprobs") or {}).get("token_logprobs")
+
+
+def _parts(numbers: Sequence[int], prompts: Sequence[Prompt], n: int) -> Iterator[list[int]]:
+    """The prompts that are asked for together."""
+    part, size = list[int](), 0
+    for number in numbers:
+        cost = len(prompts[number].tokens) + n * prompts[number].max_tokens
+        if part and (len(part) == PROMPTS_AT_ONCE or size + cost > TOKENS_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(number)
+        size += cost
+    if part:
+        yield part
 
 
 def _body(served: str, tokens: Sequence[Sequence[int]], like: Prompt, sampling: Sampling) -> dict[str, Any]:
