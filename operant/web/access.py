@@ -89,8 +89,8 @@ class Access:
 
     def _has_key(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")
-        expected = (self.api_key or "").encode()
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), expected)
+        sent = given.strip().encode("latin-1", "replace")  # the bytes that came
+        return scheme.lower() == "bearer" and hmac.compare_digest(sent, (self.api_key or "").encode())
 
 
 def is_loopback(host: str) -> bool:

@@ -20,6 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MEBIBYTE = 1 << 20
 TARGET_BYTES = 8192
+HEADER_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Guard:
         self.access.check(headers_of(scope), scope["path"])
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > TARGET_BYTES:
             raise RequestError(f"the address is longer than {TARGET_BYTES} bytes", None, 414)
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
+            raise RequestError(f"the headers are longer than {HEADER_BYTES} bytes", None, 431)
         if self.open_requests >= self.limits.requests:
             raise RequestError(f"{self.limits.requests} requests are being answered; try again", None, 503)
 
@@ -84,7 +87,7 @@ class Guard:
         """Fill `body`; refuse one that is too large before it is read, and one that comes too slowly."""
         limits = self.limits
         told = headers.get("content-length", "0")
-        self._check_size(int(told) if told.isdigit() and len(told) < 20 else 0)
+        self._check_size(int(told[:30]) if told.isdecimal() else 0)
         try:
             async with asyncio.timeout(limits.body_seconds):
                 more = True
@@ -145,6 +148,7 @@ class _Reply:
         self.begun = True
         self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)
+        await asyncio.sleep(0)  # a client that left takes everything at once, and the loop must get to hear of it
 
 
 async def refuse(scope: Scope, send: Send, problem: RequestError) -> None:

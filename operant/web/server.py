@@ -14,11 +14,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from operant.errors import UsageError
 from operant.web.access import RequestError
-from operant.web.guard import App, to_json
+from operant.web.guard import HEADER_BYTES, App, to_json
 
 PATIENCE_SECONDS = 15.0
 """A client that sent nothing new and took nothing for so long, twice in a row, is given up."""
-HEADER_BYTES = 32 * 1024
 GRACE_SECONDS = 5
 """How long requests that are being answered may go on once the server is told to end."""
 

@@ -39,6 +39,7 @@ class ResponseEncoder:
         self.policy = policy
         self.name = name
         self.stops = Stops(policy.tokenizer)
+        self._token_texts: dict[int, str] = {}
 
     def head(self, chat: bool, chunk: bool = False) -> dict[str, Any]:
         """What stands at the top of a reply, or of a piece of one."""
@@ -107,7 +108,10 @@ class ResponseEncoder:
         return {"token": text, "logprob": value, "bytes": list(text.encode())}
 
     def _token(self, token: int) -> str:
-        return str(self.policy.tokenizer.decode([token], clean_up_tokenization_spaces=False))
+        if token not in self._token_texts:
+            text = self.policy.tokenizer.decode([token], clean_up_tokenization_spaces=False)
+            self._token_texts[token] = str(text)
+        return self._token_texts[token]
 
 
 class StreamEncoder:
