@@ -187,6 +187,23 @@ def test_a_run_is_served_until_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        (("--host", "0.0.0.0"), "there is no API key"),
+        (("--api-key-env", "NO_SUCH_KEY"), "the environment variable NO_SUCH_KEY is not set"),
+        (("--allow-host", "lab:80"), "'lab:80' is no host name"),
+        (("--allow-origin", "lab"), "'lab' is no origin"),
+    ],
+)
+def test_a_server_that_would_be_open_is_refused_before_anything_is_loaded(
+    operant: Operant, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], cause: str
+) -> None:
+    monkeypatch.delenv("OPERANT_API_KEY", raising=False)
+    told = operant("serve", "absent", *words)
+    assert (told.code, cause in told.err, "try: " in told.err) == (2, True, True)
+
+
 def test_a_game_is_not_served(operant: Operant, here: Path) -> None:
     spec = load("ppo_cartpole").spec.model_dump(mode="json")
     Run.create(here / "session_0", name="game", spec=spec, seed=0, session=0, threads=1)

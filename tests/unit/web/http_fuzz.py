@@ -233,10 +233,7 @@ def ask(port: int, sent: Sent, wait: float = WAIT_SECONDS) -> Outcome:
                     raise
             except OSError:
                 pass  # the server has heard enough; what it said is there to be read
-            if not sent.leaves:
-                found = _reply(wire_)
-            else:
-                found = wire_.recv(1 << 16)
+            found = wire_.recv(1 << 16) if sent.leaves else _reply(wire_)
     except TimeoutError:
         if not sent.leaves:
             return Outcome(sent.kind, -1, time.monotonic() - begun, found)

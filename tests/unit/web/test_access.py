@@ -14,8 +14,7 @@ def status(access: Access, path: str = "/v1/models", **headers: str) -> int:
     try:
         access.check(named, path)
     except RequestError as refusal:
-        assert set(refusal.as_dict()["error"]) == {"message", "type", "param", "code"}
-        return refusal.status
+        return refusal.as_dict()["error"]["code"]
     return 200
 
 

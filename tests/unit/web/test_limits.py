@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -145,10 +145,8 @@ def test_a_client_that_does_not_go_on_is_given_up(sent: bytes, monkeypatch: pyte
     monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 0.1)
     with echoing() as (_, port), connected(port) as wire:
         wire.sendall(sent)
-        try:
+        with suppress(ConnectionResetError):
             assert wire.recv(1) == b""
-        except ConnectionResetError:
-            pass
 
 
 def test_a_client_that_never_reads_its_reply_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,10 +176,9 @@ def test_so_many_connections_and_no_more() -> None:
         for wire in (first, second):
             wire.sendall(post("/", b""))
             assert answer(wire)[0] == 200
-        with connected(port) as third, pytest.raises(ConnectionResetError):
+        with connected(port) as third, suppress(ConnectionError):
             third.sendall(post("/", b""))
-            if answer(third)[0] == 0:
-                raise ConnectionResetError
+            assert answer(third) == (0, b"")
 
 
 @pytest.mark.parametrize(

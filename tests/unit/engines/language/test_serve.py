@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,13 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from operant.engines.language.client import Client
 from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.generate import TorchGenerator
 from operant.engines.language.model import Policy, write_folder
 from operant.engines.language.prompts import encode
 from operant.engines.language.serving.responses import GrowingText
 from operant.engines.language.stops import Stops
-from operant.errors import UsageError
+from operant.errors import RunError, UsageError
+from operant.web.access import Access
+from operant.web.guard import Limits
 from operant.web.server import WebServer
 from tests.unit.engines.language.serving import Served, events, fetch, serving, talking_policy
 from tests.unit.engines.language.small_models import random_policy
@@ -190,6 +196,14 @@ REFUSED = {
     "a prompt that is too long": ({"prompt": "x" * 60}, "prompt"),
     "nothing to write": ({"max_tokens": 0}, "max_tokens"),
     "an empty stop": ({"stop": ["a", ""]}, "stop"),
+    "a temperature that float32 does not know": ({"temperature": 1e-320}, "temperature"),
+    "a temperature that overflows logits": ({"temperature": 1e-38}, "temperature"),
+    "a top_p that leaves nothing": ({"top_p": 1e-320}, "top_p"),
+    "truth as a number": ({"temperature": True}, "temperature"),
+    "truth as a count": ({"n": True}, "n"),
+    "too many completions": ({"prompt": ["a"] * 100, "n": 1000}, "prompt"),
+    "too many log-probabilities": ({"prompt": ["a"] * 800, "n": 4, "logprobs": 100, "max_tokens": 20}, "prompt"),
+    "a megabyte of prompt": ({"prompt": "x" * 1_000_000}, "prompt"),
     "a stream of likeliest tokens": ({"stream": True, "logprobs": 3}, "stream"),
 }
 
@@ -200,6 +214,58 @@ def test_a_bad_request_names_the_field(server: Served, case: str) -> None:
     status, reply = fetch(f"{server.url}/completions", {"prompt": "ab", "max_tokens": 12} | body)
     assert (status, reply["error"]["param"], reply["error"]["type"]) == (400, field, "invalid_request_error")
     assert reply["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"prompt": "a", "temperature": NaN}',
+        b'{"prompt": "a", "temperature": 1e400}',
+        b'{"prompt": "a", "max_tokens": ' + b"1" * 5000 + b"}",
+        b'{"prompt": "\\ud800"}',
+        b'{"prompt": "\xff"}',
+        b'{"prompt": "a", "stop": "\\udc00"}',
+        b'{"prompt": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+        b"[" * 50_000,
+        b'{"messages": [{"role": "user", "content": "a", "tool_calls": 5}]}',
+        b'{"messages": [{"role": "user", "content": "a", "tool_calls": [5]}]}',
+    ],
+)
+def test_what_is_no_sound_json_is_the_clients_mistake(server: Served, raw: bytes) -> None:
+    path = "chat/completions" if b"messages" in raw else "completions"
+    status, reply = fetch(f"{server.url}/{path}", raw)
+    assert (status, reply["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_arguments_of_a_call_that_are_nested_without_end_stay_words(server: Served) -> None:
+    calls = [{"function": {"name": "f", "arguments": "[" * 100_000}}]
+    body = {"messages": [{"role": "assistant", "tool_calls": calls}], "max_tokens": 2}
+    assert fetch(f"{server.url}/chat/completions", body)[0] in (200, 400)
+
+
+def test_a_template_that_refuses_a_conversation_is_the_clients_mistake() -> None:
+    policy = talking_policy()
+    policy.tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
+    with serving(policy) as server:
+        status, reply = fetch(f"{server.url}/chat/completions", {"messages": [{"role": "user", "content": "a"}]})
+    assert (status, reply["error"]["param"]) == (400, "messages")
+    assert "roles must alternate" in reply["error"]["message"]
+
+
+def test_a_prompt_of_ten_megabytes_is_refused_before_it_is_made_into_tokens(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of nine million letters a context's worth is counted, and a body over the limit is not even read."""
+    from operant.engines.language.serving import requests
+
+    counted = []
+    monkeypatch.setattr(requests, "bare_tokens", lambda text, policy: counted.append(len(text)) or [0] * len(text))
+    with serving(policy, limits=Limits(body_bytes=9_500_000)) as server:
+        status, reply = fetch(f"{server.url}/completions", {"prompt": "x" * 9_000_000})
+        assert (status, reply["error"]["param"]) == (400, "prompt")
+        assert "maximum context length is 64 tokens" in reply["error"]["message"]
+        assert fetch(f"{server.url}/completions", {"prompt": "x" * 10_000_000})[0] == 413
+    assert sum(counted) <= 2 * requests.SLICE
 
 
 def test_other_refusals(server: Served) -> None:
@@ -225,6 +291,85 @@ def test_a_failure_of_ours_is_told_and_the_next_request_is_answered(
         status, reply = fetch(f"{server.url}/completions", {"prompt": "a"})
         assert (status, reply["error"]["message"]) == (500, "RuntimeError: out of luck")
     assert complete(server)["choices"]
+
+
+def test_a_request_has_so_much_time_and_others_are_answered_after_it(policy: Policy) -> None:
+    import time
+
+    with serving(policy, seconds=0.5) as server:
+        server.service.generator.beat = lambda: time.sleep(0.2)
+        body = {"prompt": "ab", "max_tokens": 60, "n": 64, "seed": 1}
+        status, reply = fetch(f"{server.url}/completions", body)
+        assert (status, reply["error"]["type"]) == (504, "server_error")
+        pieces = events(f"{server.url}/completions", body)
+        assert pieces[-1]["error"]["code"] == 504
+        server.service.generator.beat = lambda: None
+        assert complete(server, max_tokens=1)["choices"]
+
+
+def test_so_many_requests_wait_and_no_more(policy: Policy) -> None:
+    gate = threading.Event()
+    with serving(policy, queue=1) as server, ThreadPoolExecutor(2) as pool:
+        server.service.batcher.do(lambda: gate.wait(30))
+        while server.service.batcher.waiting:
+            pass
+        held = pool.submit(complete, server)
+        while not server.service.batcher.waiting:
+            pass
+        status, reply = fetch(f"{server.url}/completions", {"prompt": "ab"})
+        gate.set()
+        assert (status, reply["error"]["type"]) == (429, "rate_limit_error")
+        assert held.result()["choices"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_ends_the_writing(policy: Policy, stream: bool) -> None:
+    beats: list[int] = []
+    begun, left = threading.Event(), threading.Event()
+
+    def beat() -> None:
+        beats.append(1)
+        begun.set()
+        left.wait(30)
+
+    with serving(policy, slots=1) as server:
+        server.service.generator.beat = beat
+        body = json.dumps({"prompt": "ab", "max_tokens": 60, "n": 500, "seed": 1, "stream": stream}).encode()
+        with socket.create_connection(("127.0.0.1", server.server.port)) as wire:
+            head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+            wire.sendall(head.encode() + body)
+            assert begun.wait(30)
+        threading.Timer(0.5, left.set).start()
+        assert complete(server, max_tokens=1)["choices"]
+    assert len(beats) < 100  # of thousands
+
+
+def test_a_key_is_asked_for_and_our_own_client_has_it(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(policy, Access.at("127.0.0.1", api_key="s3cret")) as server:
+        assert fetch(f"{server.url}/models")[0] == 401
+        with pytest.raises(RunError, match="401"):
+            Client(server.url).get("/models")
+        monkeypatch.setenv("OPERANT_API_KEY", "s3cret")
+        assert Client(server.url).get("/models")["data"][0]["id"] == "small"
+
+
+def test_the_openai_package_is_understood(policy: Policy) -> None:
+    openai = pytest.importorskip("openai")
+    with serving(policy, Access.at("127.0.0.1", api_key="s3cret")) as server:
+        client = openai.OpenAI(base_url=server.url, api_key="s3cret", max_retries=0)
+        assert [model.id for model in client.models.list()] == ["small"]
+        asked = {"model": "small", "max_tokens": 9, "seed": 3}
+        text = client.completions.create(prompt="ab", **asked).choices[0].text
+        assert text == written(policy, max_tokens=9)[0].text
+        turns = [{"role": "user", "content": "hi"}]
+        whole = client.chat.completions.create(messages=turns, logprobs=True, **asked).choices[0]
+        chunks = list(client.chat.completions.create(messages=turns, stream=True, **asked))
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.message.content
+        assert len(whole.logprobs.content) == len(written(policy, "[u]hi[a]", 9)[0].tokens)
+        with pytest.raises(openai.BadRequestError, match="temperature"):
+            client.completions.create(prompt="ab", temperature=-1, **asked)
+        with pytest.raises(openai.AuthenticationError):
+            openai.OpenAI(base_url=server.url, api_key="wrong", max_retries=0).models.list()
 
 
 def test_a_base_model_has_no_chat() -> None:
