@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MEBIBYTE = 1 << 20
 TARGET_BYTES = 8192
 HEADER_BYTES = 32 * 1024
+DRAIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Guard:
         try:
             self._check(scope)
         except RequestError as problem:
-            return await refuse(scope, send, problem)
+            return await refuse(scope, send, problem, receive)
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         self.open_requests += 1
@@ -67,7 +69,7 @@ class Guard:
             await self._read(body, headers_of(scope), receive)
             return await self._pass_on(scope, bytes(body), receive, send)
         except RequestError as problem:
-            return await refuse(scope, send, problem)
+            return await refuse(scope, send, problem, receive)
         except ClientGone:
             return None
         finally:
@@ -151,8 +153,12 @@ class _Reply:
         await asyncio.sleep(0)  # a client that left takes everything at once, and the loop must get to hear of it
 
 
-async def refuse(scope: Scope, send: Send, problem: RequestError) -> None:
-    """Answer with an error; a WebSocket is closed before it is open."""
+async def refuse(scope: Scope, send: Send, problem: RequestError, unread: Receive | None = None) -> None:
+    """Answer with an error; a WebSocket is closed before it is open.
+
+    Of a body that is `unread` what still comes is thrown away for a while: many clients read only once they have sent
+    all, and would find a closed connection instead of the answer.
+    """
     if scope["type"] == "websocket":
         return await send({"type": "websocket.close", "code": 1008, "reason": problem.message})
     data = to_json(problem.as_dict())
@@ -161,8 +167,16 @@ async def refuse(scope: Scope, send: Send, problem: RequestError) -> None:
         headers.append((b"retry-after", b"1"))
     if "expect" in headers_of(scope):  # the client waits for leave to send its body, and will not get it
         headers.append((b"connection", b"close"))
+        unread = None
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    return await send({"type": "http.response.body", "body": data})
+    await send({"type": "http.response.body", "body": data, "more_body": unread is not None})
+    if unread is not None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while (await unread()).get("more_body", False):
+                    pass
+        await send({"type": "http.response.body"})
+    return None
 
 
 def headers_of(scope: Scope) -> dict[str, str]:

@@ -214,3 +214,10 @@ def test_a_refused_body_that_still_comes_does_not_spoil_the_connection() -> None
         assert answer(wire)[0] == 413
         wire.sendall(post("/", b"x"))
         assert answer(wire) == (200, b"       1")
+
+
+def test_a_client_that_sends_all_before_it_reads_still_gets_its_refusal() -> None:
+    with echoing(Limits(body_bytes=10)) as (_, port):
+        body = b"x" * 20_000_000
+        for headers in ("", "Connection: close\r\n"):
+            assert asked(port, post("/", body, headers))[0] == 413
