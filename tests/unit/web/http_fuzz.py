@@ -130,7 +130,7 @@ def _large(rng: Rng) -> Sent:
             {"prompt": "a", "n": 4096, "max_tokens": 50},
             {"prompt": ["a"] * 1000, "n": 1000},
             {"prompt": "a", "stop": ["b"] * size},
-            {"prompt": "ab", "echo": True, "logprobs": 100, "n": 500},
+            {"prompt": "ab", "echo": True, "logprobs": 100, "n": 20},
         )
     )
     return Sent("large", wire(_dump(body), "/v1/completions"), leaves=body.get("n") == 4096)
@@ -239,6 +239,7 @@ def ask(port: int, sent: Sent, wait: float = WAIT_SECONDS) -> Outcome:
             return Outcome(sent.kind, -1, time.monotonic() - begun, found)
     except OSError:
         pass
+    found = found.removeprefix(b"HTTP/1.1 100 \r\n\r\n").removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
     status = int(found.split(None, 2)[1]) if found.startswith(b"HTTP/1.1 ") else CLOSED
     return Outcome(sent.kind, status, time.monotonic() - begun, found.partition(b"\r\n\r\n")[2])
 
