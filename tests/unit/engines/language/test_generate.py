@@ -144,6 +144,9 @@ def test_a_listener_hears_the_writing_and_can_end_it() -> None:
     class Ears:
         follows = True
 
+        def wants(self, prompt: int) -> bool:
+            return True
+
         def progress(self, prompt: int, index: int, tokens: Sequence[int], logprobs: Sequence[float]) -> None:
             assert len(tokens) == len(logprobs)
             heard.append((prompt, index, tuple(tokens)))
