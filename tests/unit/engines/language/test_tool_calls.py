@@ -81,6 +81,10 @@ def test_arguments_that_are_too_deep_stay_words(depth: int) -> None:
 
 def test_half_a_character_becomes_tokens() -> None:
     policy = talking_policy()
-    query = read_request({"messages": [{"role": "user", "content": "a\ud800b"}], "max_tokens": 2}, True, policy, "small")
-    other = read_request({"messages": [{"role": "user", "content": "a\ufffdb"}], "max_tokens": 2}, True, policy, "small")
+    query = read_request(
+        {"messages": [{"role": "user", "content": "a\ud800b"}], "max_tokens": 2}, True, policy, "small"
+    )
+    other = read_request(
+        {"messages": [{"role": "user", "content": "a\ufffdb"}], "max_tokens": 2}, True, policy, "small"
+    )
     assert query.prompts == other.prompts
