@@ -80,7 +80,7 @@ def _random_actions(states: State, key: Array) -> Array:
     return jnp.where(mask, jax.random.uniform(key, mask.shape), -1.0).argmax(1).astype(jnp.int32)
 
 
-def _seated(states: State, seeds: Array, fresh: Array) -> State:
+def _replaced(states: State, seeds: Array, fresh: Array) -> State:
     """New games of the seeds on the places that are fresh."""
 
     def chosen(new: Array, old: Array) -> Array:
@@ -92,7 +92,7 @@ def _seated(states: State, seeds: Array, fresh: Array) -> State:
 # Compiled once for all players
 _scripted = jax.jit(scripted_actions)
 _step = jax.jit(step_games, donate_argnums=0)
-_take_places = jax.jit(_seated, donate_argnums=0)
+_fill_places = jax.jit(_replaced, donate_argnums=0)
 
 
 class Table:
@@ -105,7 +105,7 @@ class Table:
         self._states: State = jax.jit(new_states)(jnp.zeros(places, jnp.uint32))
         self.waves = 0
 
-    def sit_down(self) -> bool:
+    def fill(self) -> bool:
         """Fill free places with waiting seeds; whether anybody plays."""
         fresh = np.zeros(len(self.places), bool)
         seeds = np.zeros(len(self.places), np.uint32)
@@ -115,7 +115,7 @@ class Table:
                 self.games.append(game)
                 fresh[place], seeds[place] = True, game.seed
         if fresh.any():
-            self._states = _take_places(self._states, seeds, fresh)
+            self._states = _fill_places(self._states, seeds, fresh)
         return any(self.places)
 
     def play(self, key: Array) -> None:
@@ -136,7 +136,7 @@ class Table:
                 self.places[place] = None
 
 
-def told(games: list[Played], seconds: float) -> dict[str, Any]:
+def summary(games: list[Played], seconds: float) -> dict[str, Any]:
     """The results of a player: means with intervals, and a row for each game."""
     finished = [game for game in games if game.ended != UNFINISHED]
     found: dict[str, Any] = {
@@ -159,7 +159,7 @@ def save(folder: Path, player: str, settings: dict[str, Any], table: Table, seco
     """Write the results of a player beside those of the others, and its won games."""
     path = folder / "ceiling.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    results[player] = {**settings, **told(table.games, seconds)}
+    results[player] = {**settings, **summary(table.games, seconds)}
     write_text(path, json.dumps(results, indent=1) + "\n")
     won = [Replay.of(game.seed, game.actions) for game in table.games if game.ended == WON]
     write_text(folder / f"won_{player}.json", dump_replays(won))
@@ -169,7 +169,7 @@ def play_games(table: Table, seconds: float, seed: int, saved: Callable[[float],
     """Play until all games are over or the time is; `saved` is called now and then, and at the end."""
     start = last = time.perf_counter()
     key = jax.random.key(seed)
-    while table.sit_down() and time.perf_counter() - start < seconds:
+    while table.fill() and time.perf_counter() - start < seconds:
         table.play(jax.random.fold_in(key, table.waves))
         now = time.perf_counter()
         if now - last > SAVE_EVERY:
@@ -207,7 +207,7 @@ def main() -> None:
             save(options.out, player, settings, table, seconds)
 
         took = play_games(table, left, options.seed, saved)
-        short = {name: value for name, value in told(table.games, took).items() if name != "episodes"}
+        short = {name: value for name, value in summary(table.games, took).items() if name != "episodes"}
         print(json.dumps({player: short}), flush=True)
 
 

@@ -58,6 +58,13 @@ def spec_of(engine: str, algorithm: str, reward: bool) -> Spec:
     return Spec.model_validate({"name": algorithm, "engine": engine, "env": env, "agent": agent, "meta": META})
 
 
+OFTEN_RUN = {("deep", "ppo"), ("deep", "sac"), ("fused", "ppo")}  # with every change; the others among the slow ones
+
+
+def cases() -> list[Any]:
+    return [pytest.param(*case, marks=() if case[:2] in OFTEN_RUN else pytest.mark.slow) for case in normalising()]
+
+
 def normalising() -> list[tuple[str, str, bool]]:
     """Every algorithm that takes `normalize_obs`, and whether it takes `normalize_reward` as well."""
     found = []
@@ -79,7 +86,7 @@ def test_no_algorithm_that_normalises_is_left_out():
     assert sum(taken for _, _, taken in normalising()) == len(SETTINGS) - 1 + 1, "all but reinforce, and PPO in JAX"
 
 
-@pytest.mark.parametrize(("engine", "algorithm", "reward"), normalising())
+@pytest.mark.parametrize(("engine", "algorithm", "reward"), cases())
 def test_killed_and_resumed_with_statistics_of_one_environment(
     engine: str, algorithm: str, reward: bool, tmp_path: Path
 ):

@@ -49,7 +49,7 @@ class Planning:
         return self.candidates.bit_length() - 1
 
 
-class Tally(NamedTuple):
+class ActionValues(NamedTuple):
     """Values of candidates [N, K] so far: sums, sums of squares and numbers of simulations; and candidates in order."""
 
     total: Array
@@ -86,36 +86,36 @@ def plan(states: State, scripted: Array, key: Array, planning: Planning) -> tupl
     candidates, legal = _candidates(states, scripted, to_candidates, planning)
     is_scripted = candidates == scripted[:, None]
 
-    def one(number: Array, tally: Tally) -> Tally:
+    def one(number: Array, values_so_far: ActionValues) -> ActionValues:
         left = planning.candidates >> number
         share = lanes // left
         lane = jnp.arange(lanes)
-        chosen = tally.order[:, lane // share]  # [N, lanes]
+        chosen = values_so_far.order[:, lane // share]  # [N, lanes]
         words = jax.random.bits(jax.random.fold_in(to_rounds, number), (2, games, lanes), jnp.uint32)
         words = words[:, :, lane % share]  # the same draws for every candidate
         actions = jnp.take_along_axis(candidates, chosen, 1)
         values = rollout_values(states, actions, words, planning)
         which = jax.nn.one_hot(chosen, planning.candidates)
-        tally = Tally(
-            tally.total + (which * values[..., None]).sum(1),
-            tally.squares + (which * values[..., None] ** 2).sum(1),
-            tally.number + which.sum(1),
-            tally.order,
+        values_so_far = ActionValues(
+            values_so_far.total + (which * values[..., None]).sum(1),
+            values_so_far.squares + (which * values[..., None] ** 2).sum(1),
+            values_so_far.number + which.sum(1),
+            values_so_far.order,
         )
-        surviving = (jnp.arange(planning.candidates) < left)[tally.order.argsort(1)]
-        scores = jnp.where(legal & surviving, tally.means(), NEVER)
+        surviving = (jnp.arange(planning.candidates) < left)[values_so_far.order.argsort(1)]
+        scores = jnp.where(legal & surviving, values_so_far.means(), NEVER)
         scores = jnp.where(is_scripted, SURE, scores)  # stays to the end, to be compared with
-        return tally._replace(order=(-scores).argsort(1))
+        return values_so_far._replace(order=(-scores).argsort(1))
 
     zeros = jnp.zeros(candidates.shape)
-    start = Tally(zeros, zeros, zeros, jnp.broadcast_to(jnp.arange(planning.candidates), candidates.shape))
-    tally = lax.fori_loop(0, planning.rounds, one, start)
-    old, new = tally.order[:, 0], tally.order[:, 1]
-    return _the_better(tally, candidates, legal, (old, new), planning.trust)
+    start = ActionValues(zeros, zeros, zeros, jnp.broadcast_to(jnp.arange(planning.candidates), candidates.shape))
+    values_so_far = lax.fori_loop(0, planning.rounds, one, start)
+    old, new = values_so_far.order[:, 0], values_so_far.order[:, 1]
+    return _the_better(values_so_far, candidates, legal, (old, new), planning.trust)
 
 
 def _the_better(
-    tally: Tally, candidates: Array, legal: Array, finalists: tuple[Array, Array], trust: float
+    values_so_far: ActionValues, candidates: Array, legal: Array, finalists: tuple[Array, Array], trust: float
 ) -> tuple[Array, Array]:
     """The second finalist where it is surely better than the first, the scripted action; and the value of that."""
 
@@ -123,7 +123,7 @@ def _the_better(
         return jnp.take_along_axis(array, which[:, None], 1)[:, 0]
 
     old, new = finalists
-    means, errors = tally.means(), tally.errors()
+    means, errors = values_so_far.means(), values_so_far.errors()
     gain = of(means, new) - of(means, old)
     better = of(legal, new) & (gain > trust * jnp.sqrt(of(errors, new) + of(errors, old)))
     chosen = jnp.where(better, new, old)

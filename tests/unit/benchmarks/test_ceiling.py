@@ -23,7 +23,7 @@ class FakeTable:
         self.games = [ceiling.Played(7), ceiling.Played(8)]
         self.waves = 0
 
-    def sit_down(self) -> bool:
+    def fill(self) -> bool:
         return True
 
     def play(self, key: Any) -> None:
@@ -56,7 +56,7 @@ def test_players_are_stored_beside_each_other(tmp_path: Path) -> None:
 
 def test_a_game_cut_off_counts_as_not_won() -> None:
     games = [ceiling.Played(seed, ended=ended) for seed, ended in enumerate(("won", "died", "unfinished", "won"))]
-    rate = ceiling.told(games, 1.0)["win_rate"]
+    rate = ceiling.summary(games, 1.0)["win_rate"]
     assert rate["point"] == 0.5
     assert rate["low"] < 0.5 < rate["high"]
 

@@ -1,0 +1,198 @@
+"""A network learns HackMatrix from the scripted policy (DAgger), and plays without any search.
+
+    python -m benchmarks.hackmatrix_imitate --seconds 300 --out imitate        # on an accelerator
+    python -m benchmarks.hackmatrix_imitate --envs 64 --steps 8 --seconds 60 --games 20 --out try
+
+Imitation (Ross et al., 2011): games are played by the learner, most of them greedily, and by the script; in every
+state the script says what it would do, and that is learnt by cross-entropy. Scores are of fixed evaluation seeds,
+greedy and sampled. `OUT/imitate.json` holds the settings and all rows, `OUT/imitation.npz` the weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from operant.engines.fused import policies, worlds
+from operant.engines.fused.learner import GREEDY, SAMPLED, Policy
+from operant.engines.fused.learners import build_learner
+from operant.engines.fused.optimise import Optimiser, rates_of
+from operant.engines.fused.playing import play as play_episodes
+from operant.engines.fused.ppo import Ppo
+from operant.engines.fused.program import prepare_jax, stacked
+from operant.engines.fused.worlds import Worlds
+from operant.envs.hackmatrix.scripted import scripted_actions
+from operant.report.stats import episode_interval
+from operant.run.disk import write_text
+from operant.run.seeding import Seeds
+from operant.spec.optimizers import OptimizerSpec
+from operant.spec.schema import Spec
+
+FIRST_SEED = 1_000_000  # `meta.eval_seed`, where a spec does not say otherwise
+TEACHER, SAMPLING = 0.25, 0.25  # shares of the games that the script plays, and in which actions are drawn
+
+
+def spec_of(options: argparse.Namespace) -> Spec:
+    """The game, and the policy network of PPO on it."""
+    algorithm = {"name": "ppo", "time_horizon": options.steps, "minibatch_size": options.envs * options.steps}
+    optimizer = {"lr": options.lr, "lr_end_fraction": 1.0}
+    net = {"hidden": options.hidden, "activation": "relu", "shared": False, "optimizer": optimizer}
+    env = {"name": "HackMatrix-v0", "num_envs": options.envs, "max_frame": 10**10}
+    meta = {"device": options.device, "storage": options.storage, "precision": options.storage}
+    return Spec.model_validate({"env": env, "agent": {"algorithm": algorithm, "net": net}, "meta": meta})
+
+
+def play(learner: Ppo, policy: Policy, now: Worlds, key: Array) -> tuple[Worlds, tuple[Array, Array, Array]]:
+    """One step of every game: what was seen, what was legal, and what the script would have done."""
+    env, count = learner.env, len(now.score)
+    of_choice, of_env = jax.random.split(key)
+    mask = jax.vmap(env.mask)(now.env)
+    seen = now.observation.astype(learner.storage)
+    label = scripted_actions(now.env)
+    logits = policies.only_legal(learner.output(policy, seen), mask)
+    drawn = jax.random.categorical(of_choice, logits)
+    place = jnp.arange(count) / count
+    action = jnp.where(place < TEACHER, label, jnp.where(place < TEACHER + SAMPLING, drawn, logits.argmax(-1)))
+    states, observation, _ = worlds.advancing(env)(now.env, action, jax.random.split(of_env, count))
+    return now._replace(env=states, observation=observation), (seen, mask, label.astype(jnp.int32))
+
+
+def imitate(learner: Ppo, settings: OptimizerSpec, steps: int, minibatches: int, epochs: int) -> Any:
+    """The compiled program of one round: games go on, and what the script said in them is learnt."""
+    optimiser, rates = Optimiser(settings), rates_of(settings)
+
+    def loss(learnt: Any, batch: tuple[Array, Array, Array], policy: Policy) -> tuple[Array, Array]:
+        seen, mask, label = batch
+        output = learner.output(policy._replace(params={**policy.params, **learnt}), seen)
+        logp = jax.nn.log_softmax(policies.only_legal(output, mask))
+        right = (logp.argmax(-1) == label).mean()
+        return -jnp.take_along_axis(logp, label[:, None], 1).mean(), right
+
+    def one(policy: Policy, memory: Any, now: Worlds, key: Array, share: Array) -> tuple[Policy, Any, Worlds, Array]:
+        of_play, of_order = jax.random.split(key)
+        now, rows = lax.scan(partial(play, learner, policy), now, jax.random.split(of_play, steps))
+        rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
+        number = len(rows[2])
+
+        def descend(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], Array]:
+            learnt, memory = carry
+            grads, right = jax.grad(loss, has_aux=True)(learnt, jax.tree.map(lambda x: x[index], rows), policy)
+            now_rates = rates._replace(lr=rates.lr * share)
+            learnt, memory, _ = optimiser.step(learnt, grads, memory, now_rates, jnp.float32(1))
+            return (learnt, memory), right
+
+        orders = [jax.random.permutation(jax.random.fold_in(of_order, e), number) for e in range(epochs)]
+        order = jnp.concatenate(orders).reshape(epochs * minibatches, -1)
+        (learnt, memory), right = lax.scan(descend, ({"actor": policy.params["actor"]}, memory), order)
+        return policy._replace(params={**policy.params, **learnt}), memory, now, right.mean()
+
+    return optimiser, jax.jit(one)
+
+
+@partial(jax.jit, static_argnums=0)
+def _played(learner: Ppo, policies: Policy, hyper: Any, seeds: Array, way: Array) -> Any:
+    """Whole episodes [lanes, seeds], all seeds at once."""
+    wanted = jnp.ones(seeds.shape, bool)
+    return jax.vmap(lambda policy, numbers: play_episodes(learner, policy, numbers, seeds, wanted, way))(
+        policies, hyper
+    )
+
+
+class Record:
+    """The rows so far, and the file that holds them."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.folder, self.games = options.out, options.games
+        self.rows: list[dict[str, Any]] = []
+        self.settings = {name: str(value) for name, value in vars(options).items()}
+        self.begun = time.perf_counter()
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, **row: Any) -> None:
+        """Write and print a row."""
+        self.rows.append({"seconds": round(time.perf_counter() - self.begun, 1), **row})
+        print(json.dumps(self.rows[-1]), flush=True)
+        found = {"device": jax.devices()[0].device_kind, "settings": self.settings, "rows": self.rows}
+        write_text(self.folder / "imitate.json", json.dumps(found, indent=1) + "\n")
+
+    def scores(self, learner: Ppo, hyper: Any, policies: Policy, way: int) -> list[dict[str, Any]]:
+        """Share of games won, stage and return of every lane."""
+        seeds = np.arange(FIRST_SEED, FIRST_SEED + self.games, dtype=np.uint32)
+        found = jax.device_get(_played(learner, policies, hyper, seeds, np.int32(way)))
+        return [
+            {
+                "won": episode_interval(found.facts["won"][lane].tolist()).as_dict(),
+                "stage": float(found.facts["stage"][lane].mean()),
+                "return": episode_interval(found.score[lane].tolist()).as_dict(),
+                "length": float(found.length[lane].mean()),
+            }
+            for lane in range(len(found.score))
+        ]
+
+    def keep(self, name: str, params: Any) -> None:
+        """Store weights."""
+        leaves = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in jax.tree.leaves_with_path(params)}
+        np.savez(self.folder / f"{name}.npz", **leaves)
+
+
+def learn_from_script(learner: Ppo, spec: Spec, options: argparse.Namespace, record: Record) -> None:
+    """Imitation for as long as there is time."""
+    policy = Policy(jax.tree.map(jnp.asarray, learner.weights(Seeds(options.seed).rng("weights"))), None)
+    optimiser, one = imitate(learner, spec.agent.net.optimizer, options.steps, options.minibatches, options.epochs)
+    memory, key = optimiser.init({"actor": policy.params["actor"]}), jax.random.key(options.seed)
+    now = worlds.begin(learner.env, jax.random.fold_in(key, 0), options.envs)
+    hyper = stacked([learner.hyper(spec)])
+    begun = shown = time.perf_counter()
+    rounds = 0
+    while (spent := time.perf_counter() - begun) < options.seconds:
+        left = 1 - spent / options.seconds
+        share = jnp.float32(max(left, 0.01))
+        rounds += 1
+        policy, memory, now, right = one(policy, memory, now, jax.random.fold_in(key, rounds), share)
+        right = float(right)
+        if time.perf_counter() - shown > options.every:
+            shown = time.perf_counter()
+            scores = record.scores(learner, hyper, jax.tree.map(lambda x: x[None], policy), GREEDY)[0]
+            record.add(phase="imitation", states=rounds * options.envs * options.steps, agreement=right, greedy=scores)
+    for name, way in (("greedy", GREEDY), ("sampled", SAMPLED)):
+        scores = record.scores(learner, hyper, jax.tree.map(lambda x: x[None], policy), way)[0]
+        record.add(phase="imitation, end", way=name, states=rounds * options.envs * options.steps, scores=scores)
+    record.keep("imitation", policy.params)
+
+
+def main() -> None:
+    """Imitate, and score."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--envs", type=int, default=8192)
+    parser.add_argument("--steps", type=int, default=32, help="of every game in a round of imitation")
+    parser.add_argument("--minibatches", type=int, default=32)
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--lr", type=float, default=1e-3, help="at first; falls to a hundredth")
+    parser.add_argument("--hidden", type=int, nargs="+", default=[1024, 512, 512])
+    parser.add_argument("--games", type=int, default=1000)
+    parser.add_argument("--every", type=float, default=45.0, help="seconds between evaluations")
+    parser.add_argument("--seconds", type=float, default=280.0, help="of imitation")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--storage", default="bfloat16")
+    parser.add_argument("--out", type=Path, default=Path("imitate"))
+    options = parser.parse_args()
+    spec = spec_of(options)
+    prepare_jax(spec)
+    learner = build_learner(spec)
+    assert isinstance(learner, Ppo)
+    record = Record(options)
+    learn_from_script(learner, spec, options, record)
+
+
+if __name__ == "__main__":
+    main()
