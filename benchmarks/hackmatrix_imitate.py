@@ -141,7 +141,7 @@ class Record:
     def keep(self, name: str, params: Any) -> None:
         """Store weights."""
         leaves = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in jax.tree.leaves_with_path(params)}
-        np.savez(self.folder / f"{name}.npz", **leaves)
+        np.savez(self.folder / f"{name}.npz", **leaves)  # pyright: ignore[reportArgumentType]
 
 
 def learn_from_script(learner: Ppo, spec: Spec, options: argparse.Namespace, record: Record) -> None:

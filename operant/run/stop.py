@@ -40,22 +40,22 @@ class StopRequest:
         self._process = os.getpid()
         self._previous: dict[int, Any] = {}
         self._guards: list[Callable[[], bool]] = []
-        self._ear: _Ear | None = None
-        self._answered_by_ear = False
+        self._thread: _SignalThread | None = None
+        self._answered_by_thread = False
 
     def __enter__(self) -> StopRequest:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 self._previous[number] = signal.signal(number, self._receive)
-            self._ear = _Ear(self._heard)
+            self._thread = _SignalThread(self._heard)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._ear is not None:
-            self._ear.close()
-            self._ear = None
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
         for number, handler in self._previous.items():
             # None stands for a handler that was not installed from Python and cannot be put back from here.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
@@ -81,9 +81,9 @@ class StopRequest:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._process:
             self._receive_in_worker(number)
-        elif self._answered_by_ear:
+        elif self._answered_by_thread:
             # The first signal, which only now got through to this thread.
-            self._answered_by_ear = False
+            self._answered_by_thread = False
             self.obey()
         elif self.requested:
             os._exit(EXIT_STOPPED)
@@ -110,13 +110,13 @@ class StopRequest:
             # The main thread knows, and unwinds: its phase is over before it closes what it opened.
             _wait_while(self._may_end_now, UNWINDING_SECONDS)
         else:
-            self._answered_by_ear = True
+            self._answered_by_thread = True
             self._request()
         if self._may_end_now():
             os._exit(EXIT_STOPPED)
 
 
-class _Ear:
+class _SignalThread:
     """A thread that is told of each signal by the interpreter itself, whatever the main thread does."""
 
     def __init__(self, heard: Callable[[int], None]) -> None:

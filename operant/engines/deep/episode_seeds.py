@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from safetensors.numpy import safe_open
+from safetensors import safe_open
 
 from operant.engines.deep.codec import LEARNER_FILE
 from operant.errors import UsageError

@@ -12,7 +12,7 @@ may end it: places are known by open folders and not by names, and what fails on
 from __future__ import annotations
 
 import _ctypes
-import _signal
+import _signal  # pyright: ignore[reportMissingImports]
 import _socket
 import marshal
 import os

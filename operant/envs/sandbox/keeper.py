@@ -62,7 +62,7 @@ class Keeper:
         numbers += (limits.files, limits.address_space, *((0, 0) if limits.network else buffer_bytes()))
         numbers += (limits.memory // TCP_SHARE, *fds)
         try:
-            return subprocess.Popen(
+            agent = subprocess.Popen(
                 [*YIELDING, *line, "-I", "-S", "-c", AGENT, *map(str, numbers)],
                 stdin=control,
                 stdout=subprocess.DEVNULL,
@@ -70,6 +70,7 @@ class Keeper:
                 start_new_session=True,
                 **{**popen, "pass_fds": (*popen.get("pass_fds", ()), *(fd for fd in fds if fd >= 0))},
             )
+            return cast("subprocess.Popen[bytes]", agent)
         finally:
             if self._group:
                 self._group.close_fds()

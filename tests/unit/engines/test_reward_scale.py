@@ -62,7 +62,7 @@ class Paid(gym.Env):
 
 @pytest.fixture(autouse=True)
 def paid():
-    gym.register(NAME, entry_point=Paid)
+    gym.register(NAME, entry_point=lambda **kwargs: Paid(**kwargs))
     yield
     del gym.registry[NAME]
 
@@ -202,16 +202,17 @@ def test_both_engines_give_the_same_rewards():
     jax = pytest.importorskip("jax")
     from operant.engines.fused import normalise
 
-    rng, num, steps = np.random.default_rng(0), 3, 16
-    deep, moments, running = RewardNormaliser(num, True, 0.95, None), normalise.fresh_returns(num), np.zeros(num)
+    rng, num, steps, array = np.random.default_rng(0), 3, 16, jax.numpy.asarray
+    deep, moments = RewardNormaliser(num, True, 0.95, None), normalise.fresh_returns(num)
+    running = jax.numpy.zeros(num)
     for size in (1.0, 1.0, 5000.0, 1.0):
         reward = (size * rng.normal(2.0, 1.0, (steps, num))).astype(np.float32)
         over = rng.random((steps, num)) < 0.1
         for t in range(steps):
             deep.learn(reward[t], over[t])
-        running, returns = normalise.discounted(running, reward, over, np.float32(0.95))
+        running, returns = normalise.discounted(running, array(reward), array(over), array(0.95))
         moments = normalise.learn(moments, returns.reshape(-1), None)
-        found = normalise.limited(normalise.scaled_rewards(moments, jax.numpy.asarray(reward)), True, None)
+        found = normalise.limited(normalise.scaled_rewards(moments, array(reward)), True, None)
         np.testing.assert_allclose(found, deep.scaled(reward), rtol=1e-4)
 
 

@@ -32,7 +32,7 @@ def test_a_fresh_episode_is_not_the_one_that_its_key_names(split: bool, monkeypa
     if split:  # as problems do that need chance in their steps too
         monkeypatch.setattr(jax.random, "split", lambda key: jax.numpy.stack([key, key]))
         advance = FunctionalEnv.advance
-    _, first, outcome = advance(env, states, np.zeros(len(SEEDS), np.int32), named)
+    _, first, outcome = advance(env, states, jax.numpy.zeros(len(SEEDS), jax.numpy.int32), named)
     assert outcome.truncated.all()
     assert not np.isclose(first, evaluated).all(-1).any()
 
@@ -42,6 +42,6 @@ def test_a_new_game_of_hackmatrix_is_not_the_one_that_its_key_names(monkeypatch:
     named = jax.vmap(jax.random.key)(SEEDS)
     states, evaluated = jax.vmap(env.reset)(named)
     monkeypatch.setattr(jax.random, "split", lambda key: jax.numpy.stack([key, key]))
-    _, first, outcome = env.advance(states, np.zeros(len(SEEDS), np.int32), named)
+    _, first, outcome = env.advance(states, jax.numpy.zeros(len(SEEDS), jax.numpy.int32), named)
     assert (outcome.terminated | outcome.truncated).all()
     assert not np.isclose(first, evaluated).all(-1).any()
