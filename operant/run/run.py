@@ -290,7 +290,7 @@ def _is_run_folder(path: Path) -> bool:
 
 
 def _newest_last(experiments: Iterable[Experiment]) -> list[Experiment]:
-    """By the moment of creation, and by stamp where that is the same or cannot be read."""
+    """By the moment of creation, which the stamp tells where it cannot be read; then by stamp."""
     return sorted(experiments, key=lambda each: (_created(each), _stamp_order(each.path.name)))
 
 
@@ -298,7 +298,8 @@ def _created(experiment: Experiment) -> str:
     try:
         return str(experiment.document.get("created", ""))
     except OperantError:
-        return ""
+        stamp = _stamp_order(experiment.path.name)[0]
+        return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[9:11]}:{stamp[11:13]}:{stamp[13:]}"
 
 
 def _stamp_order(name: str) -> tuple[str, int]:

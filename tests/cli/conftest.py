@@ -18,6 +18,7 @@ import pytest
 
 from operant import engines
 from operant.cli.app import run
+from operant.errors import RunError
 from operant.run.run import Run, find_sessions
 
 TOY = Path(__file__).parent / "toy"
@@ -115,9 +116,12 @@ class Toy:
         (self.folder / "toy.yaml").write_text(text)
 
     def sessions(self) -> list[Run]:
-        """The sessions of the newest run; none while there is no run."""
+        """The sessions of the newest run; none while there is no run, or while it is being made."""
         folders = sorted((self.folder / "runs" / "toy").glob("[0-9]*"))
-        return find_sessions(folders[-1]) if folders else []
+        try:
+            return find_sessions(folders[-1]) if folders else []
+        except RunError:
+            return []
 
     def states(self) -> list[str]:
         """The states of the newest run's sessions."""

@@ -95,7 +95,7 @@ def test_a_check_tells_what_was_changed(operant: Operant) -> None:
     [("rlvr_gsm8k.yaml", "an rlvr-experiments spec; 35 keys"), ("prime_rl_older.toml", "a prime-rl config; 6 keys")],
 )
 def test_a_check_names_the_lab(operant: Operant, file: str, title: str) -> None:
-    small = ("-s", "agent.model.source=tiny", "-s", "env.name=copy")
+    small = ("-s", "agent.model.source=tiny", "-s", "env.name=copy", "-s", "env.text.max_tokens=64")
     result = operant("check", file, "--no-estimate", *small)
     assert result.code == 0, result.err
     assert title in result.out
