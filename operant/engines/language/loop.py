@@ -69,10 +69,10 @@ class Course:
             lab.pipeline.start(lab.tracker.position, lab.tracker.owed)
         if latest is not None:
             return
-        score = self.examination(lab.spec.meta.eval_episodes, "eval")
-        self.session.anchor("start", score)
-        self.session.log(self.at, {**warmed, "eval/score": score})
-        self.save(score)
+        found = self.evaluate(lab.spec.meta.eval_episodes)
+        self.session.anchor("start", found["eval/score"])
+        self.session.log(self.at, {**warmed, **found})
+        self.save(found["eval/score"])
 
     def _record_secret(self) -> None:
         """Record which secret hidden seeds are drawn from, and say so if an earlier attempt had another."""
@@ -114,8 +114,8 @@ class Course:
             row |= self.lab.tracker.flush()
             row |= self._rates()
         if self.session.due("eval", at):
-            score = self.examination(self.lab.spec.meta.eval_episodes, "eval")
-            row["eval/score"] = score
+            row |= self.evaluate(self.lab.spec.meta.eval_episodes)
+            score = row["eval/score"]
         if row:
             self.session.log(at, row)
             self.lab.witness.trace.flush()
@@ -128,25 +128,25 @@ class Course:
         learner, facts = self.lab.learner, self.lab.tracker.state()
         self.session.save(self.at, lambda folder: learner.write(folder, facts), score)
 
-    def examination(self, count: int, split: str) -> float:
-        """The mean greedy score on held-out problems, whose episodes are kept."""
+    def evaluate(self, count: int) -> dict[str, float]:
+        """The mean greedy score on held-out problems, whose episodes are kept, and how many have no score."""
         meta = self.lab.spec.meta
         with self.session.phase("evaluating"):
-            episodes = list(examine(self.lab, count, meta.eval_seed, True, split, self.at))
+            episodes = list(examine(self.lab, count, meta.eval_seed, True, "eval", self.at))
         for episode in episodes:
             self.session.episode(episode)
         self._asked = time.perf_counter()
-        self._tell_of_unscored(episodes, split)
-        return float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
+        score = float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
+        return {"eval/score": score, **self._unscored(episodes, "eval")}
 
-    def _tell_of_unscored(self, episodes: Sequence[Episode], split: str) -> None:
-        """Count the answers without a score, and say what that means; nothing is said where there are none."""
+    def _unscored(self, episodes: Sequence[Episode], split: str) -> dict[str, float]:
+        """How many answers have no score; where there are any, an event says what that means."""
         unscored = [each for each in episodes if each.score is None]
-        self.session.log(self.at, {f"{split}/without_score": float(len(unscored))})
         if unscored:
             means = "count as 0" if len(unscored) < len(episodes) else "are all there are, so that there is no mean"
             words = f"answers without a score: {len(unscored)} of {len(episodes)} ({split}); they {means}"
             self.session.event("errors", f"{words}; one of them: {unscored[0].error}")
+        return {f"{split}/without_score": float(len(unscored))}
 
     def final_examination(self) -> None:
         """The score of the run: the final policy, greedily, on held-out problems."""
@@ -155,11 +155,11 @@ class Course:
             episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
         for episode in episodes:
             self.session.episode(episode)
-        self._tell_of_unscored(episodes, "final")
-        scores = counted_scores(each.score for each in episodes)
+        row, scores = self._unscored(episodes, "final"), counted_scores(each.score for each in episodes)
         if scores:
-            row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
-            self.session.log(self.at, row | {"final/episodes": len(scores)})
+            row |= {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
+            row["final/episodes"] = len(scores)
+        self.session.log(self.at, row)
 
     def _rates(self) -> dict[str, float]:
         """Tokens per second since the last row, and which part of the time went where."""
