@@ -25,7 +25,7 @@ CONTINUOUS = ("sac", "td3", "crossq")
 
 
 def spec_of(algorithm: str, **meta: Any) -> Spec:
-    env = {"name": "Pendulum-v1" if algorithm in CONTINUOUS else "CartPole-v1", "num_envs": 2, "max_frame": 600}
+    env = {"name": "Pendulum-v1" if algorithm in CONTINUOUS else "CartPole-v1", "num_envs": 2, "max_frame": 6000}
     frequencies = {"log_frequency": 100, "eval_frequency": 100, "save_frequency": 100}
     counts = {"eval_episodes": 2, "final_episodes": 3}
     return Spec.model_validate(
