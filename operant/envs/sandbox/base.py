@@ -34,7 +34,11 @@ exec head -c "$2" -- "$1"
 """
 # By its full name a work area can be opened again whose owner has shut it to themselves.
 UNLOCK = 'chmod u+rwx -- "$(pwd -P)"; '
-SNAPSHOT = f"{UNLOCK}chmod -R u+rwX . && tar -cf - ."  # files that were locked are kept too
+# Files that were locked are kept too; what is mounted below the work area, such as packages, is not part of it.
+SNAPSHOT = (
+    UNLOCK + "find . -xdev -type d ! -perm -u=rwx -exec chmod u+rwx {} ';' ; "
+    "find . -xdev -type f ! -perm -u=rw -exec chmod u+rw {} + ; tar --one-file-system -cf - ."
+)
 RESTORE = f"{UNLOCK}find . -mindepth 1 -delete && tar -xf -"
 
 
