@@ -18,7 +18,18 @@ EXTRA_OF = {
     **dict.fromkeys(("ale_py", "Box2D", "mujoco"), "deep"),
     **dict.fromkeys(("jax", "jaxlib"), "jax"),
     **dict.fromkeys(
-        ("accelerate", "gguf", "huggingface_hub", "math_verify", "peft", "tokenizers", "transformers"), "language"
+        (
+            "accelerate",
+            "gguf",
+            "huggingface_hub",
+            "math_verify",
+            "peft",
+            "starlette",
+            "tokenizers",
+            "transformers",
+            "uvicorn",
+        ),
+        "language",
     ),
     "reasoning_gym": "reasoning",
     "ray": "cluster",

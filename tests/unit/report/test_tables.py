@@ -30,7 +30,9 @@ def test_one_experiment(make_trial: Make) -> None:
 def test_text_newest_first(make_trial: Make) -> None:
     make_trial({"final": 480.0}, {"final": 500.0})
     trial = make_trial({"final": None, "state": "failed"}, stamp="20250102-000000")
-    assert render_experiments(rows(trial)).splitlines() == [
+    lines = render_experiments(rows(trial)).splitlines()
+    # The synthetic runs have no checkpoints, which is said as well.
+    assert [line for line in lines if "holds no checkpoint" not in line] == [
         "experiment                    state   sessions  frames  score                            age",
         "ppo_cartpole/20250102-000000  failed       0/2      1k  ~ 450.0 (one seed, no interval)  1 d 02 h",
         "ppo_cartpole/20250101-000000  done         2/2      2k  490.0 [480.0, 500.0]             2 d 02 h",

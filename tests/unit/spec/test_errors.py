@@ -47,8 +47,8 @@ IN_THE_FILE = {
         """\
         demo.yaml:4:3: env.xyzzy is not a setting of env
           4 |   xyzzy: 4
-            |   ^^^^^
-          try: operant help env""",
+            |   ^^^^^ it has name, num_envs, max_frame, max_t, normalize_obs, normalize_reward, clip_obs, clip_reward, vectorization, kwargs, text
+          try: operant help env""",  # noqa: E501
     ),
     "out of range": (
         ("gamma: 0.99", "gamma: 1.5"),

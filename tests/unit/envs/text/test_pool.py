@@ -149,11 +149,11 @@ def test_no_workers_is_a_mistake() -> None:
         Verifiers([], workers=0)
 
 
-def test_a_hanging_sum_of_sympy_costs_its_limit(data: str) -> None:
+def test_a_power_that_would_take_sympy_minutes_is_wrong_in_time(data: str) -> None:
     pytest.importorskip("math_verify")
     task = make_task("math", {"data": data})
     problem = next(one for one in task.problems("eval") if one.answer["answer"] == "p - q")
     with Verifiers([task], workers=1, seconds=2.0) as verifiers:
         bomb = verifiers.judge(problem, r"\boxed{(x+y+z+w+v)^{300}}")
-        assert (bomb.score, bomb.outcome) == (0.0, "timeout")
+        assert (bomb.score, bomb.outcome) in ((0.0, "wrong"), (0.0, "timeout"))
         assert verifiers.judge(problem, r"\boxed{-q+p}").outcome == "right"
