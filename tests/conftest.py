@@ -6,6 +6,8 @@ Those of the compiled game share what they compile.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,14 @@ def _given_secret(tmp_path_factory: pytest.TempPathFactory) -> None:
     file.write_text("a secret for tests, the same every time")
     file.chmod(0o600)
     os.environ["OPERANT_SECRET_FILE"] = str(file)
+
+
+@pytest.fixture(autouse=True)
+def _own_arithmetic() -> Iterator[None]:
+    """A session rounds denormal numbers to zero in its process; the tests that come after one are not to."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.hookimpl(optionalhook=True)

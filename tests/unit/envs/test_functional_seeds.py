@@ -37,6 +37,7 @@ def test_a_fresh_episode_is_not_the_one_that_its_key_names(split: bool, monkeypa
     assert not np.isclose(first, evaluated).all(-1).any()
 
 
+@pytest.mark.slow  # compiles the game
 def test_a_new_game_of_hackmatrix_is_not_the_one_that_its_key_names(monkeypatch: pytest.MonkeyPatch):
     env = HackMatrixEnv(limit=1)
     named = jax.vmap(jax.random.key)(SEEDS)
