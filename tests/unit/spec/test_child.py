@@ -49,7 +49,10 @@ def every_class() -> set[type[Closed]]:
     return found
 
 
-@pytest.mark.parametrize("model", sorted(every_class(), key=lambda each: each.__name__), ids=repr)
+CLASSES: list[type[Closed]] = sorted(every_class(), key=lambda each: each.__name__)
+
+
+@pytest.mark.parametrize("model", CLASSES, ids=repr)
 def test_every_setting_is_marked(model: type[Closed]) -> None:
     for name, field in model.model_fields.items():
         mark = mark_of(field)
