@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,7 @@ from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
     from operant.engines.language.examination import Candidate
+    from operant.web.server import WebServer
 
 KEY = "OPERANT_API_KEY"
 
@@ -79,17 +81,14 @@ def serve(
       operant serve smollm2-135m-instruct --port 8080
       curl http://127.0.0.1:8000/v1/completions -d '{"prompt": "2 + 2 =", "max_tokens": 8}'
     """
-    from operant.web.access import Access, is_loopback
+    from operant.web.access import Access
     from operant.web.guard import MEBIBYTE, Limits
 
     if template not in ("chat", "raw"):
         raise UsageError(f"there is no template {template!r}", remedy="--template chat, or --template raw")
     key = _api_key(api_key_env)
-    if key is None and not is_loopback(host) and not no_auth:
-        raise UsageError(
-            f"everybody who reaches {host} could use the model, for there is no API key",
-            remedy=f"export {KEY}=...    (or --no-auth, where that is meant)",
-        )
+    if key is None and not no_auth:
+        _refuse_other_machines(host)
     access = Access.at(host, allow_host or (), allow_origin or (), key)
     # A mistake is told before the slow imports.
     candidate = _candidate(target, checkpoint, root, Manner(device, dtype))
@@ -108,17 +107,33 @@ def serve(
         sys.stdout.flush()
     else:
         say(f"{model.name} at {url}{', with an API key' if key else ''}; Ctrl-C ends it")
+    limits = Limits(body_bytes=body_mib * MEBIBYTE, all_bytes=8 * body_mib * MEBIBYTE)
+    _run_until_stopped(server, api.build_app(model, access, limits, timeout), model.close)
+    return EXIT_DONE
+
+
+def _refuse_other_machines(host: str) -> None:
+    """`UsageError` where others than this machine could ask."""
+    from operant.web.access import is_loopback
+
+    if not is_loopback(host):
+        raise UsageError(
+            f"everybody who reaches {host} could use the model, for there is no API key",
+            remedy=f"export {KEY}=...    (or --no-auth, where that is meant)",
+        )
+
+
+def _run_until_stopped(server: WebServer, app: Any, close: Callable[[], None]) -> None:
+    """Answer requests until Ctrl-C or a request to end."""
     # Said here, for a program started in the background of a shell would not hear of Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    limits = Limits(body_bytes=body_mib * MEBIBYTE, all_bytes=8 * body_mib * MEBIBYTE)
     try:
-        server.run(api.build_app(model, access, limits, timeout))
+        server.run(app)
     except KeyboardInterrupt:
         aside("ended")
     finally:
-        model.close()
-    return EXIT_DONE
+        close()
 
 
 def _api_key(variable: str | None) -> str | None:
