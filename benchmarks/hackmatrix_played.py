@@ -18,7 +18,7 @@ from operant.engines.fused.actor import load_policy
 from operant.engines.fused.learner import GREEDY, RANDOM
 from operant.engines.fused.playing import Ended, Player
 from operant.engines.fused.program import compiler_options, stacked
-from operant.report.parts import over_episodes
+from operant.report.episode_metrics import over_episodes
 from operant.report.stats import episode_interval
 from operant.run.run import Run
 from operant.spec.schema import Spec

@@ -25,7 +25,7 @@ from operant.engines import engine_of
 from operant.launch.budget import usable_cores
 from operant.launch.local import LocalLauncher
 from operant.launch.prepare import create_trial, unfinished
-from operant.launch.presses import StopPresses
+from operant.launch.stop_signals import StopPresses
 from operant.launch.trial import run_sessions
 from operant.report.read import SessionRecord, TrialRecord, read_trial
 from operant.report.stats import mean_interval

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from operant.report.formatting import duration
+from operant.report.formatting import score as score_text
 from operant.report.timeline import Step, same_opening, same_words
-from operant.report.words import duration
-from operant.report.words import score as score_text
 from operant.run.episode import Turn
 
 HEAD_LINES, TAIL_LINES = 14, 6

@@ -9,12 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from operant.report.curve import nice_ticks
+from operant.report.formatting import score as score_text
 from operant.report.history import History
 from operant.report.plots import Line
 from operant.report.stats import Estimate
 from operant.report.timeline import Step
 from operant.report.trees import Node, Tree, layout
-from operant.report.words import score as score_text
 
 TEAL, AMBER, RED, GREY = "#0d9488", "#d97706", "#dc2626", "#8b8f98"
 SERIES = (TEAL, "#6366f1", AMBER, "#db2777", "#0284c7", "#65a30d", "#9333ea", "#a16207")

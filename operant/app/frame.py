@@ -9,8 +9,8 @@ import streamlit as st
 from operant.app import comparison, history, listing, runs, timeline, tree
 from operant.app.place import COMPARE, EPISODES, HISTORY, RUNS, TIMELINE, TITLES, TREE, Place, go, here
 from operant.errors import OperantError
+from operant.report.discovery import places
 from operant.report.episodes import Catalogue
-from operant.report.places import places
 from operant.run.layout import shown
 
 VIEWS = {

@@ -10,8 +10,8 @@ from operant.app import figures
 from operant.app.place import Place
 from operant.app.timeline import NO_BAR
 from operant.report.episodes import Catalogue
+from operant.report.formatting import score as score_text
 from operant.report.history import AXES, Axis, History, histories
-from operant.report.words import score as score_text
 
 
 def show(catalogue: Catalogue, place: Place) -> None:

@@ -11,9 +11,9 @@ from operant.app import cards
 from operant.app.place import COMPARE, TIMELINE, TREE, Place, button
 from operant.report.episodes import Catalogue, Entry
 from operant.report.filters import NEWEST, ORDERS, Filter, Range, select, values_of
+from operant.report.formatting import compact, duration
 from operant.report.stats import quick_interval
 from operant.report.trees import tree_with
-from operant.report.words import compact, duration
 
 MOST_ROWS = 2000
 

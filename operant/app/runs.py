@@ -10,10 +10,10 @@ import streamlit as st
 from operant.app import cards, figures
 from operant.app.place import EPISODES, HISTORY, Place, button
 from operant.errors import OperantError
+from operant.report.formatting import compact, duration
 from operant.report.plots import Line, trial_line
 from operant.report.read import EVAL_SCORE, TRAIN_RETURN, TrialRecord, read_trial, trials_of
 from operant.report.tables import ExperimentRow, experiment_rows
-from operant.report.words import compact, duration
 from operant.run.layout import METRICS_FILE
 
 SPARK_POINTS = 40

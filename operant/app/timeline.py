@@ -9,10 +9,10 @@ import streamlit as st
 from operant.app import cards, figures
 from operant.app.place import COMPARE, TIMELINE, TREE, Place, button, go
 from operant.report.episodes import Catalogue, Entry, newest_first
+from operant.report.formatting import duration
+from operant.report.formatting import score as score_text
 from operant.report.timeline import Step, steps, totals
 from operant.report.trees import tree_with
-from operant.report.words import duration
-from operant.report.words import score as score_text
 from operant.run.episode import Episode
 
 NO_BAR = {"displayModeBar": False}

@@ -10,8 +10,8 @@ from operant.app import cards, figures
 from operant.app.place import TIMELINE, TREE, Place, button, go
 from operant.app.timeline import NO_BAR, about, draw
 from operant.report.episodes import Catalogue, Entry
+from operant.report.formatting import score as score_text
 from operant.report.trees import Tree, trees
-from operant.report.words import score as score_text
 
 
 def show(catalogue: Catalogue, place: Place) -> None:

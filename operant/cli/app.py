@@ -11,9 +11,23 @@ import typer
 from typer.exceptions import TyperException
 
 from operant import __version__
-from operant.cli import check, convert, doctor, guide, hackmatrix, look, models, play, serve, show, tasks, train, viewer
-from operant.cli.mistakes import defect, lacking, mistyped
-from operant.cli.speak import aside, document, say
+from operant.cli import (
+    check,
+    convert,
+    doctor,
+    hackmatrix,
+    help_command,
+    listing,
+    models,
+    play,
+    serve,
+    show,
+    tasks,
+    train,
+    viewer,
+)
+from operant.cli.errors import defect, lacking, mistyped
+from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
 
 _INTERRUPTED = 130  # what Typer returns for a KeyboardInterrupt
@@ -26,15 +40,15 @@ COMMANDS = (
     ("serve", serve.serve, "Serve a language model to OpenAI's clients."),
     ("watch", play.watch, "Watch the agent play, in a window or as a film."),
     ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
-    ("specs", look.specs, "List the built-in specs, or print one."),
-    ("runs", look.runs, "List the runs with state and score."),
+    ("specs", listing.specs, "List the built-in specs, or print one."),
+    ("runs", listing.runs, "List the runs with state and score."),
     ("show", show.show, "Show a run, or its episodes turn by turn."),
     ("app", viewer.app, "Look at runs and trajectories in a browser."),
-    ("compare", look.compare, "Say which of two runs is better, if that can be said."),
-    ("plot", look.plot, "Draw learning curves to SVG, PNG and CSV."),
-    ("help", guide.help_, "Explain every setting of a section or algorithm."),
+    ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
+    ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),
+    ("help", help_command.help_, "Explain every setting of a section or algorithm."),
     ("convert", convert.convert, "Write a spec of another lab as a native one."),
-    ("schema", guide.schema, "Print the JSON Schema of spec files."),
+    ("schema", help_command.schema, "Print the JSON Schema of spec files."),
     ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
 )
 

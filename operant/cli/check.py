@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from operant.cli.options import AsJson, Overrides, SpecName, Target, TrainerFlags
-from operant.cli.speak import aside, document, plural, say, size
+from operant.cli.output import aside, document, plural, say, size
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def check(
 def _tuned(spec: Spec, tell: Callable[..., None]) -> list[dict[str, Any]]:
     """Tell each number of environments as it is measured, and in the end what to ask for."""
     from operant.engines import engine_of
-    from operant.report.words import compact
+    from operant.report.formatting import compact
 
     engine, tried = engine_of(spec), []
     if not hasattr(engine, "tune"):
@@ -103,7 +103,7 @@ def _costs(estimate: Any, spec: Spec, budget: Budget) -> dict[str, Any]:
 
 def _cost_lines(costs: dict[str, Any], budget: Budget) -> list[str]:
     from operant.launch.budget import usable_cores
-    from operant.report.words import compact, duration
+    from operant.report.formatting import compact, duration
 
     short = costs["disk_bytes"] > costs["disk_free_bytes"]
     return [

@@ -9,7 +9,7 @@ import typer
 
 from operant.cli.files import write_new
 from operant.cli.options import AsJson, Overrides, SpecName, Target
-from operant.cli.speak import document, say
+from operant.cli.output import document, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import typer
 
 from operant import __version__
 from operant.cli.options import AsJson
-from operant.cli.speak import document, plural, say, size
+from operant.cli.output import document, plural, say, size
 from operant.errors import EXIT_DONE, OperantError
 from operant.install import install_extra
 
@@ -129,7 +129,7 @@ def _speed() -> dict[str, Any] | None:
 
 
 def _speed_line(speed: dict[str, Any] | None) -> str:
-    from operant.report.words import compact
+    from operant.report.formatting import compact
 
     if speed is None:
         return "  speed    not measured: training cannot run here yet"

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.cli.speak import aside, document, plural, say
+from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ def _tell_many(catalogue: Catalogue, wanted: Filter, request: Request, as_json: 
 
 
 def _tell_episodes(pairs: Sequence[tuple[Catalogue, Entry]], request: Request, as_json: bool) -> int:
+    from operant.report.formatting import carries_unicode
     from operant.report.transcript import Page, comparison, transcript
-    from operant.report.words import carries_unicode
 
     if as_json:
         rows = [{"name": each.name_of(entry), **_row(each, entry)} for each, entry in pairs]
@@ -165,8 +165,8 @@ def _tree_with(catalogue: Catalogue, entry: Entry) -> Tree:
 
 
 def _tell_trees(found: Sequence[Tree], as_json: bool) -> int:
+    from operant.report.formatting import carries_unicode
     from operant.report.trees import draw_tree
-    from operant.report.words import carries_unicode
 
     if as_json:
         document({"trees": [tree.as_dict() for tree in found], "exit": EXIT_DONE})

@@ -11,7 +11,7 @@ import typer
 
 from operant.cli.files import new_file, write_new
 from operant.cli.options import AsJson
-from operant.cli.speak import aside, document, plural, say
+from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:

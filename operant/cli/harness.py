@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.cli.candidates import of_model, of_run
-from operant.cli.speak import aside, document, say
+from operant.cli.model_references import of_model, of_run
+from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
-    from operant.cli.exam import Wishes
+    from operant.cli.model_evaluation import Wishes
     from operant.engines.language.examination import Candidate
     from operant.engines.language.harness import Judged
     from operant.run.run import Run
@@ -22,7 +22,7 @@ def examine_by_harness(
     target: str, runs: list[Run] | None, checkpoint: str, root: Path, wishes: Wishes, as_json: bool
 ) -> int:
     """Hand a checkpoint or a model to the harness, keep what it made of every answer, and tell its scores."""
-    from operant.cli.exam import record_folder
+    from operant.cli.model_evaluation import record_folder
     from operant.engines import part
     from operant.run.layout import shown
 
@@ -72,8 +72,8 @@ def _row(task: str, judged: list[Judged]) -> dict[str, Any]:
 
 
 def _table(judged: dict[str, list[Judged]]) -> list[str]:
+    from operant.report.formatting import columns
     from operant.report.stats import episode_interval
-    from operant.report.words import columns
 
     filters = list(next(iter(judged.values()))[0].right)
     rows = [

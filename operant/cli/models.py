@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from operant.cli.options import AsJson
-from operant.cli.speak import aside, document, say
+from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE
 
 app = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["--help", "-h"]})

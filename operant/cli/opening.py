@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operant.cli.speak import aside
+from operant.cli.output import aside
 from operant.errors import RunError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from operant.cli.speak import plural
+from operant.cli.output import plural
 from operant.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.candidates import Device, Dtype, Manner, RunOrModel
-from operant.cli.exam import (
+from operant.cli.files import new_file
+from operant.cli.model_evaluation import (
     Follow,
     Harness,
     Limit,
@@ -26,9 +26,9 @@ from operant.cli.exam import (
     Wishes,
     examine,
 )
-from operant.cli.files import new_file
+from operant.cli.model_references import Device, Dtype, Manner, RunOrModel
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
-from operant.cli.speak import aside, document, plural, say
+from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, RunError, UsageError
 from operant.run.layout import CHECKPOINTS_FOLDER
 
@@ -226,7 +226,7 @@ def _evaluate_session(
     run: Run, checkpoint: Checkpoint, episodes: int | None, seed: int | None, *, greedy: bool
 ) -> dict[str, Any]:
     """Play one session's policy, keep the episodes, and return its row of the table."""
-    from operant.report.parts import over_episodes
+    from operant.report.episode_metrics import over_episodes
     from operant.run.episode import counted_scores
     from operant.run.layout import EVALUATIONS_FILE, shown
     from operant.run.metrics import JsonLines
@@ -266,9 +266,9 @@ def _refuse_large_seeds(first: int, count: int) -> None:
 
 
 def _row_line(row: dict[str, Any]) -> str:
-    from operant.report.parts import line
+    from operant.report.episode_metrics import line
+    from operant.report.formatting import score
     from operant.report.stats import Estimate
-    from operant.report.words import score
 
     parts = line({name: Estimate(**each) for name, each in row["parts"].items()})
     means = f"\n  means over episodes: {parts}" if parts else ""

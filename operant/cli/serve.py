@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.candidates import Device, Dtype, Manner, RunOrModel, of_model, of_run, runs_of
+from operant.cli.model_references import Device, Dtype, Manner, RunOrModel, of_model, of_run, runs_of
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root
-from operant.cli.speak import aside, document, say
+from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from operant.cli.options import DEFAULT_ROOT, AsJson, Root, complete_run
-from operant.cli.speak import document, plural, say
+from operant.cli.output import document, plural, say
 from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def show(
 
 
 def _show_run(run: str, root: Path, as_json: bool) -> int:
-    from operant.cli.ending import result, summary_document
     from operant.cli.opening import open_place
+    from operant.cli.trial_summary import result, summary_document
     from operant.report.read import trials_of
     from operant.run.inventory import faults
     from operant.run.run import find_sessions

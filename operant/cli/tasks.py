@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from operant.cli.options import AsJson
-from operant.cli.rehearsals import as_data, show_dialogue, tell_rehearsals
-from operant.cli.speak import aside, document, plural, say
+from operant.cli.output import aside, document, plural, say
+from operant.cli.task_checks import as_data, show_dialogue, tell_rehearsals
 from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> int:
     if context.invoked_subcommand is not None:
         return EXIT_DONE
     from operant.envs.text.registry import task_names
-    from operant.report.words import columns
+    from operant.report.formatting import columns
 
     rows = task_names()
     if as_json:
@@ -198,7 +198,7 @@ def parsed(arguments: list[str] | None) -> dict[str, Any]:
 
 
 def _tell(reports: list[Report]) -> None:
-    from operant.report.words import columns, duration
+    from operant.report.formatting import columns, duration
 
     if not reports:
         return

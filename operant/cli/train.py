@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.mistakes import DEBUG_VARIABLE
+from operant.cli.errors import DEBUG_VARIABLE
 from operant.cli.options import (
     DEFAULT_ROOT,
     AsJson,
@@ -24,7 +24,7 @@ from operant.cli.options import (
     TrainerFlags,
     Until,
 )
-from operant.cli.speak import aside, document, say
+from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError, UsageError
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def train(
     """
     tell = aside if as_json else say
     tell(f"operant train {target}")
-    from operant.cli.conduct import conduct
     from operant.cli.plan import asked_by_flags, plan, translation_lines, validate
+    from operant.cli.run_trial import conduct
     from operant.launch.prepare import create_trial
     from operant.spec.load import load
 
@@ -102,9 +102,9 @@ def resume(
     """
     tell = aside if as_json else say
     tell(f"operant resume {run}")
-    from operant.cli.conduct import conduct
     from operant.cli.opening import refuse_loss, warn
-    from operant.launch.orphan import await_orphans
+    from operant.cli.run_trial import conduct
+    from operant.launch.parent_watch import await_orphans
     from operant.launch.prepare import unfinished
     from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
@@ -133,7 +133,7 @@ def session(
 ) -> int:
     """Train one session in this process, or several as one program; `train` and `resume` start this."""
     from operant.launch.budget import library_environment
-    from operant.launch.orphan import exit_when_signalled, stop_with_parent
+    from operant.launch.parent_watch import exit_when_signalled, stop_with_parent
 
     exit_when_signalled()
     stop_with_parent()
@@ -178,7 +178,7 @@ def _shortcuts(sessions: int | None, seed: int | None) -> list[str]:
 
 def _child(parents: list[Run], overrides: list[str], root: Path, tell: Callable[..., None]) -> tuple[Path, list[Run]]:
     from operant.cli.plan import validate
-    from operant.launch.child import create_child, experiment_of
+    from operant.launch.fork import create_child, experiment_of
     from operant.run.layout import RESOLVED_FILE, shown
     from operant.spec.child import check_child
     from operant.spec.load import load

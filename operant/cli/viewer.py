@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from operant.cli.options import DEFAULT_ROOT, AsJson
-from operant.cli.speak import document, say
+from operant.cli.output import document, say
 from operant.errors import EXIT_DONE, UsageError
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from operant.envs.cores import CORES_VARIABLE
 from operant.launch.budget import library_environment
 from operant.launch.launcher import Resources, Ticket
-from operant.launch.orphan import PARENT_VARIABLE
+from operant.launch.parent_watch import PARENT_VARIABLE
 
 
 class LocalLauncher:

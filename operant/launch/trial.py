@@ -14,7 +14,7 @@ from typing import Literal
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED
 from operant.launch.budget import cores_each
 from operant.launch.launcher import Launcher, Resources, Ticket
-from operant.launch.presses import StopPresses
+from operant.launch.stop_signals import StopPresses
 from operant.run.layout import log_path
 from operant.run.phase import read_phase
 from operant.run.run import Run

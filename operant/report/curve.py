@@ -14,8 +14,8 @@ from typing import TextIO
 import numpy as np
 
 from operant.report.align import Aligned, Curve, align
+from operant.report.formatting import axis_labels, carries_unicode
 from operant.report.stats import Floats
-from operant.report.words import axis_labels, carries_unicode
 
 WIDTH, HEIGHT = 64, 12
 DOTS_ACROSS, DOTS_DOWN = 2, 4

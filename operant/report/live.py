@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, TextIO
 
+from operant.report.formatting import carries_unicode, clock, columns, compact, duration, score
 from operant.report.status import STARTING, Follower, SessionStatus
-from operant.report.words import carries_unicode, clock, columns, compact, duration, score
 
 HEADINGS = ["session", "progress", "frames", "per s", "to go", "return", "eval", "state"]
 RIGHT = {2, 3, 4, 5, 6}

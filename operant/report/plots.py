@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 
 from operant.errors import UsageError
 from operant.report.align import Curve, align
+from operant.report.formatting import compact
 from operant.report.read import TrialRecord, read_trial
 from operant.report.stats import Floats, mean_band
-from operant.report.words import compact
 from operant.run.layout import shown
 
 Axis = Literal["frames", "seconds", "updates", "episodes"]

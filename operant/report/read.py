@@ -15,8 +15,8 @@ import numpy as np
 
 from operant.errors import UsageError
 from operant.report.align import Curve, increasing
+from operant.report.slm_metrics import ReturnSeries
 from operant.report.stats import Floats
-from operant.report.strength import ReturnSeries
 from operant.run import layout
 from operant.run.metrics import read_rows
 from operant.run.run import Run, Trial

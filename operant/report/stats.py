@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from operant.report.words import digits_for
+from operant.report.formatting import digits_for
 
 Floats = NDArray[np.float64]
 

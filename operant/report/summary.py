@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from operant.report.parts import final_parts
-from operant.report.parts import line as parts_line
+from operant.report.episode_metrics import final_parts
+from operant.report.episode_metrics import line as parts_line
+from operant.report.formatting import columns, duration, score
 from operant.report.read import TRAIN_RETURN, Evaluation, SessionRecord, TrialRecord, read_trial
+from operant.report.slm_metrics import TrialMetrics, trial_metrics
 from operant.report.stats import Estimate, mean_interval
-from operant.report.strength import TrialMetrics, trial_metrics
-from operant.report.words import columns, duration, score
 from operant.run.layout import shown
 
 FINAL, LAST = "final evaluation", "last evaluation"

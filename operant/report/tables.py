@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import OperantError
+from operant.report.formatting import columns, compact, duration
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
 from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
 from operant.report.tail import last_rows
-from operant.report.words import columns, compact, duration
 from operant.run.inventory import faults
 from operant.run.layout import METRICS_FILE, shown
 from operant.run.run import Experiment, Run, list_experiments

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from operant.report.episodes import Catalogue, Entry
+from operant.report.formatting import columns, duration
+from operant.report.formatting import score as score_text
 from operant.report.timeline import Step, parting, same_opening, side_by_side, steps, totals
-from operant.report.words import columns, duration
-from operant.report.words import score as score_text
 from operant.run.episode import Episode, Turn
 
 NARROWEST = 40

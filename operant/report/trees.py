@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from operant.report.episodes import Entry
-from operant.report.words import columns
-from operant.report.words import score as score_text
+from operant.report.formatting import columns
+from operant.report.formatting import score as score_text
 
 CHOSEN = "*"
 SEARCH = "search"

@@ -124,7 +124,7 @@ def in_turn(monkeypatch: pytest.MonkeyPatch, *events: Callable[[], None]) -> Non
     """A run that goes on while these events happen, one each time that the watcher sleeps, and is then over."""
     left = list(events)
     monkeypatch.setattr(Run, "state", property(lambda _: "running" if left else "done"))
-    monkeypatch.setattr("operant.cli.exam.time.sleep", lambda _: left.pop(0)())
+    monkeypatch.setattr("operant.cli.model_evaluation.time.sleep", lambda _: left.pop(0)())
 
 
 def test_a_watcher_examines_each_new_checkpoint_until_the_run_is_over(

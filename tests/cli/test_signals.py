@@ -204,7 +204,7 @@ def test_resume_ends_an_orphan_that_does_not_end(toy: Toy, start: Start) -> None
     orphan = pid_of(toy)
     os.killpg(launcher.pid, signal.SIGKILL)
     launcher.wait()
-    code = "import sys, operant.launch.orphan as o; o.ORPHAN_SECONDS = 3.0; from operant.cli.app import run;"
+    code = "import sys, operant.launch.parent_watch as o; o.ORPHAN_SECONDS = 3.0; from operant.cli.app import run;"
     process = subprocess.run(
         [sys.executable, "-c", f"{code} sys.exit(run(['resume', 'toy', '--until', '50', '--plain']))"],
         capture_output=True,

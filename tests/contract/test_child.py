@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from operant.engines import engine_of
 from operant.errors import UsageError
-from operant.launch.child import create_child
+from operant.launch.fork import create_child
 from operant.launch.prepare import create_trial
 from operant.run.run import Run
 from operant.spec.child import check_child

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from operant.report.exam import pass_at_k
+from operant.report.task_scores import pass_at_k
 
 
 @pytest.mark.parametrize("samples", [1, 4, 7])

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from operant.report.strength import ReturnSeries, TrialMetrics, trial_metrics
+from operant.report.slm_metrics import ReturnSeries, TrialMetrics, trial_metrics
 
 
 def series(returns: list[float], frames: list[int] | None = None, updates: list[int] | None = None) -> ReturnSeries:

@@ -10,7 +10,7 @@ import pytest
 
 from operant.launch.launcher import Resources, Ticket
 from operant.launch.local import LocalLauncher
-from operant.launch.orphan import PARENT_VARIABLE
+from operant.launch.parent_watch import PARENT_VARIABLE
 
 PATIENT = """
 import signal, sys, time

@@ -10,7 +10,7 @@ import pytest
 from operant.launch import trial
 from operant.launch.budget import usable_cores
 from operant.launch.launcher import Launcher, Resources, Ticket
-from operant.launch.presses import StopPresses
+from operant.launch.stop_signals import StopPresses
 from operant.launch.trial import Outcome, exit_code, run_sessions, session_argv
 from operant.run.run import Run
 

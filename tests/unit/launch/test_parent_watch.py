@@ -9,7 +9,7 @@ from pathlib import Path
 
 CHILD = """
 import pathlib, signal, sys, time
-from operant.launch.orphan import stop_with_parent
+from operant.launch.parent_watch import stop_with_parent
 def saved(number, frame):
     pathlib.Path(sys.argv[1]).write_text("saved")
     raise SystemExit(4)
@@ -21,13 +21,13 @@ time.sleep(30)
 
 PARENT = """
 import os, subprocess, sys
-from operant.launch.orphan import PARENT_VARIABLE
+from operant.launch.parent_watch import PARENT_VARIABLE
 environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
 subprocess.run([sys.executable, "-c", sys.argv[1], sys.argv[2]], env=environment)
 """
 
 
-STOP_WITH_PARENT = "from operant.launch.orphan import stop_with_parent; stop_with_parent()"
+STOP_WITH_PARENT = "from operant.launch.parent_watch import stop_with_parent; stop_with_parent()"
 
 
 def test_a_job_whose_parent_was_killed_saves_and_ends(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_variable_is_not_passed_on_to_the_jobs_own_children() -> None:
 
 def test_a_signal_before_the_session_begins_is_a_plain_stop() -> None:
     code = (
-        "from operant.launch.orphan import exit_when_signalled; import time; exit_when_signalled();"
+        "from operant.launch.parent_watch import exit_when_signalled; import time; exit_when_signalled();"
         "print('ready', flush=True); time.sleep(30)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

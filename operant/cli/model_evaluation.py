@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.candidates import Manner, of_model, of_run, runs_of
-from operant.cli.speak import aside, document, plural, say
+from operant.cli.model_references import Manner, of_model, of_run, runs_of
+from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, OperantError, UsageError
 
 if TYPE_CHECKING:
     from operant.engines.language.examination import Candidate, Paper
-    from operant.report.exam import TaskScore
+    from operant.report.task_scores import TaskScore
     from operant.run.checkpoint import Checkpoint
     from operant.run.run import Run
 
@@ -191,7 +191,7 @@ def record_folder(target: str, root: Path, out: Path | None) -> Path:
 
 def _examined(sitter: Sitter, paper: Paper, as_json: bool) -> dict[str, Any]:
     """Examine one candidate; its episodes are on disk as they come."""
-    from operant.report.exam import exam_table
+    from operant.report.task_scores import exam_table
 
     scores = list(_scores(sitter, paper))
     if not as_json:
@@ -202,7 +202,7 @@ def _examined(sitter: Sitter, paper: Paper, as_json: bool) -> dict[str, Any]:
 
 def _scores(sitter: Sitter, paper: Paper) -> Iterator[TaskScore]:
     from operant.engines import part
-    from operant.report.exam import task_score
+    from operant.report.task_scores import task_score
     from operant.run.metrics import JsonLines
     from operant.run.progress import Progress
 

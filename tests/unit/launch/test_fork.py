@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from operant.errors import RunError, UsageError
-from operant.launch.child import create_child, experiment_of
+from operant.launch.fork import create_child, experiment_of
 from operant.run.checkpoint import newest_good, publish
 from operant.run.layout import ANCHORS_FILE, session_path, trial_path
 from operant.run.progress import Progress

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from operant.report.formatting import columns, compact
 from operant.report.stats import Estimate, episode_interval
-from operant.report.words import columns, compact
 from operant.run.episode import Episode, counted_scores
 
 RIGHT = 1.0

@@ -10,7 +10,7 @@ import typer
 
 from operant.cli.files import write_new
 from operant.cli.options import AsJson
-from operant.cli.speak import document, say
+from operant.cli.output import document, say
 from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def schema(
 
 def _lines(topic: Topic) -> list[str]:
     """The topic as an aligned table; columns that no row fills are left out."""
-    from operant.report.words import columns
+    from operant.report.formatting import columns
 
     head = {"name": "", "type": "takes", "default": "default", "range": "range", "description": ""}
     used = [key for key in head if any(getattr(row, key) for row in topic.rows)]

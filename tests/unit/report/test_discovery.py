@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from operant.report.places import places
+from operant.report.discovery import places
 from tests.unit.report.trajectories import play, write_experiment, write_rows, write_session
 
 

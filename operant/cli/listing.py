@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from operant.cli.options import DEFAULT_ROOT, AsJson, Root, RunName, complete_run, complete_spec
-from operant.cli.speak import document, say
+from operant.cli.output import document, say
 from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def specs(
       operant specs
       operant specs ppo_cartpole > my_spec.yaml
     """
-    from operant.report.words import columns
+    from operant.report.formatting import columns
     from operant.spec.load import builtin_names, load
 
     if name is not None:

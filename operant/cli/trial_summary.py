@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.cli.speak import aside
+from operant.cli.output import aside
 
 if TYPE_CHECKING:
     from operant.launch.trial import Outcome

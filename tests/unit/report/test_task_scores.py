@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operant.report.exam import exam_table, task_score
+from operant.report.task_scores import exam_table, task_score
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 

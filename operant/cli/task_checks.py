@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from operant.cli.speak import document, say
+from operant.cli.output import document, say
 from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def show_dialogue(task: DialogueTask, split: str, takes: Sequence[str], as_json: bool) -> int:
     """Print the facts of a task, and what a policy is told first."""
-    from operant.report.words import columns
+    from operant.report.formatting import columns
 
     problems = task.problems("train" if split == "train" else "eval")
     first = problems[0]
@@ -42,7 +42,7 @@ def as_data(rehearsal: Rehearsal) -> dict[str, Any]:
 
 def tell_rehearsals(rehearsals: Sequence[Rehearsal]) -> None:
     """One table for each task."""
-    from operant.report.words import columns, duration
+    from operant.report.formatting import columns, duration
 
     head = ["agent", "kind", "score", "raw", "time", ""]
     for one in rehearsals:

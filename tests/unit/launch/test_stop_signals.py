@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import signal
 
-from operant.launch.presses import StopPresses
+from operant.launch.stop_signals import StopPresses
 
 
 def test_requests_are_counted_and_end_nothing() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operant.cli.speak import aside, document, plural, say
+from operant.cli.output import aside, document, plural, say
 
 if TYPE_CHECKING:
-    from operant.launch.presses import StopPresses
+    from operant.launch.stop_signals import StopPresses
     from operant.report.live import View
     from operant.run.run import Run
 
@@ -20,11 +20,11 @@ NOTHING_TO_FINISH = "stopping: nothing was trained since the last checkpoint, so
 
 def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: bool) -> int:
     """Train `runs` within the machine's cores, show their progress, tell how it ended; returns the exit code."""
-    from operant.cli.ending import ending, ending_document
+    from operant.cli.trial_summary import ending, ending_document
     from operant.engines import trains_together
     from operant.launch.budget import share
     from operant.launch.local import LocalLauncher
-    from operant.launch.presses import StopPresses
+    from operant.launch.stop_signals import StopPresses
     from operant.launch.trial import exit_code, run_sessions
     from operant.run.layout import shown
     from operant.spec.stored import stored
@@ -82,7 +82,7 @@ class _Watch:
 
     def _stopping(self) -> str:
         """What the first and the second request to stop lead to, which depends on what there is to save."""
-        from operant.cli.ending import saved_words
+        from operant.cli.trial_summary import saved_words
         from operant.run.phase import read_phase
 
         if self._told:

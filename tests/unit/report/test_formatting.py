@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from operant.report.words import axis_labels, clock, columns, compact, duration, score
+from operant.report.formatting import axis_labels, clock, columns, compact, duration, score
 
 
 @pytest.mark.parametrize(

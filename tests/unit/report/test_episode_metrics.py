@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from operant.report.parts import final_parts, line
+from operant.report.episode_metrics import final_parts, line
 from operant.report.read import read_trial
 from operant.report.summary import render, summarise
 
