@@ -1,3 +1,74 @@
-"""Operant: one lab for reinforcement learning, from CartPole to language-model agents."""
+"""Operant: one lab for reinforcement learning.
+
+    import operant
+
+    trial = operant.train("ppo_cartpole", max_frame=20_000)
+    print(trial.score)
+
+The names below are the public API; each is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from operant.api.evaluation import compare, evaluate
+    from operant.api.events import observe
+    from operant.api.handle import Handle
+    from operant.api.runs import Experiment, Session, Trial, list_runs, open
+    from operant.api.specs import load_spec
+    from operant.api.training import resume, start, train
+    from operant.errors import OperantError
+    from operant.spec.schema import Spec
+
+_PUBLIC = {
+    "Experiment": "operant.api.runs",
+    "Handle": "operant.api.handle",
+    "OperantError": "operant.errors",
+    "Session": "operant.api.runs",
+    "Spec": "operant.spec.schema",
+    "Trial": "operant.api.runs",
+    "compare": "operant.api.evaluation",
+    "evaluate": "operant.api.evaluation",
+    "list_runs": "operant.api.runs",
+    "load_spec": "operant.api.specs",
+    "observe": "operant.api.events",
+    "open": "operant.api.runs",
+    "resume": "operant.api.training",
+    "start": "operant.api.training",
+    "train": "operant.api.training",
+}
+
+__all__ = [
+    "Experiment",
+    "Handle",
+    "OperantError",
+    "Session",
+    "Spec",
+    "Trial",
+    "__version__",
+    "compare",
+    "evaluate",
+    "list_runs",
+    "load_spec",
+    "observe",
+    "open",
+    "resume",
+    "start",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, loaded now: `import operant` itself loads nothing heavy."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'operant' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

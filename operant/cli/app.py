@@ -34,7 +34,7 @@ _INTERRUPTED = 130  # what Typer returns for a KeyboardInterrupt
 
 COMMANDS = (
     ("train", train.train, "Train a spec: every seed, then the score with its interval."),
-    ("resume", train.resume, "Continue a run exactly, or with -s as a child run."),
+    ("resume", train.resume, "Continue a run exactly, or with -s as a fork."),
     ("check", check.check, "Validate a spec and estimate its time and disk."),
     ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
     ("serve", serve.serve, "Serve a language model to OpenAI's clients."),

@@ -40,7 +40,8 @@ def check(
       operant check ppo_cartpole
       operant check my_spec.yaml -s env.num_envs=16
     """
-    from operant.cli.plan import asked_by_flags, plan, translation_lines, validate
+    from operant.api.specs import validate
+    from operant.cli.plan import asked_by_flags, plan, translation_lines
     from operant.engines import engine_of, trains_together
     from operant.envs.cores import CORES_VARIABLE
     from operant.launch.budget import Budget, cores_each, share

@@ -44,10 +44,8 @@ def mistyped(error: TyperException, argv: list[str]) -> UsageError:
 
 def _as_setting(option: str, argv: list[str]) -> UsageError | None:
     """`--lr 1e-3` where `lr` is a setting of the spec that is named: the same command line with -s in its place."""
-    from operant.spec.document import lookup
-    from operant.spec.errors import dotted
+    from operant.api.specs import paths_named
     from operant.spec.load import load
-    from operant.spec.paths import known_paths
 
     typed, _, given = option.partition("=")
     at = next((i for i, word in enumerate(argv) if word.partition("=")[0] == typed), None)
@@ -60,10 +58,7 @@ def _as_setting(option: str, argv: list[str]) -> UsageError | None:
         data = load(target, None, []).spec.model_dump(mode="json") if target else {}
     except OperantError:
         return None
-    key = typed.lstrip("-").replace("-", "_")
-    same = [path for path in known_paths(data) if str(path[-1]) == key]
-    # Sections that this spec leaves out (a language model, in one of another engine) were not meant.
-    paths = [dotted(path) for path in same if isinstance(lookup(data, path[:-1]), dict)]
+    paths = paths_named(typed.lstrip("-").replace("-", "_"), data)
     if not paths:
         return None
     value = given or (argv[at + 1] if words == 2 else "VALUE")

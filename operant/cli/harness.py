@@ -54,7 +54,7 @@ def _backend(wishes: Wishes) -> str:
 
 
 def _candidates(target: str, runs: list[Run] | None, checkpoint: str, wishes: Wishes) -> list[tuple[str, Candidate]]:
-    from operant.cli.play import choose_checkpoint
+    from operant.api.runs import choose_checkpoint
 
     if runs is None:
         return [(target, of_model(target, wishes.manner))]

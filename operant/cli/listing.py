@@ -68,8 +68,9 @@ def compare(first: RunName, second: RunName, root: Root = Path(DEFAULT_ROOT), as
     \b
       operant compare ppo_cartpole dqn_cartpole
     """
+    from operant.api.evaluation import compare
     from operant.cli.opening import open_place
-    from operant.report.compare import compare, render
+    from operant.report.compare import render
     from operant.report.read import trials_of
 
     trials = [trials_of(open_place(run, root))[0] for run in (first, second)]

@@ -137,7 +137,7 @@ def examine(target: str, checkpoint: str, root: Path, wishes: Wishes, as_json: b
     if runs is None:
         sitters = [_bare(target, root, wishes)]
     else:
-        from operant.cli.play import choose_checkpoint
+        from operant.api.runs import choose_checkpoint
 
         sitters = [_sitter(run, choose_checkpoint(run, checkpoint), wishes) for run in runs]
     rows = [_examined(sitter, paper, as_json) for sitter in sitters]

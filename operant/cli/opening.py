@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operant.cli.output import aside
-from operant.errors import RunError
 
 if TYPE_CHECKING:
     from operant.run.inventory import Fault
@@ -35,16 +34,3 @@ def warn(place: Path, tell: Callable[[str], None]) -> list[Fault]:
         for loss in past_losses(session):
             tell(f"warning: {loss}; an earlier resume went on without them")
     return found
-
-
-def refuse_loss(place: Path, found: list[Fault], command: str) -> None:
-    """`RunError` where a resume would go on with a hole in the record, or from frame 0."""
-    from operant.run.layout import RUN_FILE, shown
-
-    grave = [fault for fault in found if fault.harms_resume and fault.path.name != RUN_FILE]
-    if grave:
-        raise RunError(
-            f"a resume would go on with what is missing: {'; '.join(map(str, grave))}",
-            place=shown(place),
-            remedy=f"restore from a copy, or go on without: {command} --accept-loss",
-        )

@@ -1,11 +1,10 @@
-"""What a spec is about to do, in one line, and whether its engine agrees."""
+"""What a spec is about to do, in one line."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from operant.cli.output import plural
-from operant.errors import UsageError
 
 if TYPE_CHECKING:
     from operant.spec.dialects.hackmatrix import Flags
@@ -37,14 +36,3 @@ def asked_by_flags(flags: str | None) -> Flags:
     from operant.spec.dialects.hackmatrix import read_flags
 
     return read_flags(flags or "")
-
-
-def validate(spec: Spec, target: str) -> None:
-    """Let the engine refuse what it cannot run, naming `target` as the place."""
-    from operant.engines import engine_of
-
-    try:
-        engine_of(spec).validate(spec)
-    except UsageError as refusal:
-        refusal.place = refusal.place or target
-        raise

@@ -29,13 +29,12 @@ from operant.cli.model_evaluation import (
 from operant.cli.model_references import Device, Dtype, Manner, RunOrModel
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
 from operant.cli.output import aside, document, plural, say
-from operant.errors import EXIT_DONE, RunError, UsageError
+from operant.errors import EXIT_DONE
 from operant.run.layout import CHECKPOINTS_FOLDER
 
 if TYPE_CHECKING:
     from operant.report.stats import Estimate
     from operant.run.checkpoint import Checkpoint
-    from operant.run.episode import Episode
     from operant.run.run import Run
 
 LATEST, BEST = "latest", "best"
@@ -89,29 +88,22 @@ def evaluate(
     if tasks is not None:
         return examine(run, checkpoint, root, wishes, as_json)
     wishes.refuse_without_tasks()
+    from operant.api.evaluation import Evaluation, evaluate_sessions
     from operant.cli.opening import open_place
-    from operant.run.run import find_sessions
 
-    runs = find_sessions(open_place(run, root))
-    chosen = [(each, choose_checkpoint(each, checkpoint)) for each in runs]
-    rows = []
-    for each, saved in chosen:
-        rows.append(_evaluate_session(each, saved, episodes, seed, greedy=not sampled))
+    place = open_place(run, root)
+    scores = []
+    for each in evaluate_sessions(place, episodes, seed, checkpoint, not sampled):
+        scores.append(each)
         if not as_json:
-            say(_row_line(rows[-1]))
-    return _tell_scores(rows, sampled, as_json)
-
-
-def _tell_scores(rows: list[dict[str, Any]], sampled: bool, as_json: bool) -> int:
-    from operant.report.stats import mean_interval
-
-    scores = [row["score"] for row in rows if row["score"] is not None]
-    estimate = mean_interval(scores) if scores else None
+            say(_row_line(each.as_dict()))
+    found = Evaluation(tuple(scores))
+    rows = [each.as_dict() for each in scores]
     if as_json:
-        score = estimate.as_dict() if estimate else None
+        score = found.score.as_dict() if found.score else None
         document({"score": score, "greedy": not sampled, "sessions": rows, "exit": EXIT_DONE})
     else:
-        say(_score_line(estimate, rows, sampled))
+        say(_score_line(found.score, rows, sampled))
     return EXIT_DONE
 
 
@@ -140,6 +132,8 @@ def watch(
       operant watch ppo_cartpole
       operant watch ppo_cartpole --episodes 3 --out cartpole.mp4
     """
+    from operant.api.evaluation import engine_of_run
+    from operant.api.runs import best_score, choose_checkpoint
     from operant.cli.opening import warn
     from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
@@ -159,7 +153,7 @@ def watch(
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     # What an engine prints is for people; the one JSON document stays alone on standard output.
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        played = _engine(best).watch(best, saved, episodes, first, sink)
+        played = engine_of_run(best).watch(best, saved, episodes, first, sink)
     film = shown(sink) if isinstance(sink, Path) and sink.is_file() else None
     if as_json:
         rows = [episode.as_dict() for episode in played]
@@ -176,93 +170,6 @@ def _checkpoint_named(place: Path, which: str) -> tuple[Path, str]:
     if place.parent.name != CHECKPOINTS_FOLDER:
         return place, which
     return place.parent.parent, str(int(place.name)) if place.name.isdigit() else place.name
-
-
-def choose_checkpoint(run: Run, which: str) -> Checkpoint:
-    """The checkpoint a person means, every byte of it verified; `best` is the newest while none has a score."""
-    from operant.run.checkpoint import best, list_checkpoints, verify
-    from operant.run.layout import shown
-
-    top = best(run.checkpoints) if which == BEST else None
-    if top is not None:
-        return verify(top.path)
-    if which in (BEST, LATEST):
-        return _newest(run)
-    saved = list_checkpoints(run.checkpoints)
-    found = next((each for each in saved if str(each.at.frames) == which), None)
-    if found is None:
-        there = ", ".join(str(each.at.frames) for each in saved) or "none"
-        raise UsageError(
-            f"there is no checkpoint at {which!r}; frames with one: {there}",
-            place=shown(run.path),
-            remedy=f"--checkpoint {LATEST}, --checkpoint {BEST}, or one of these numbers",
-        )
-    return verify(found.path)
-
-
-def _newest(run: Run) -> Checkpoint:
-    from operant.run.checkpoint import newest_good
-    from operant.run.layout import shown
-
-    good, problems = newest_good(run.checkpoints)
-    if good is None and problems:
-        raise RunError(
-            f"no checkpoint of this session is good; the newest: {problems[0]}",
-            place=shown(run.path),
-            remedy=f"operant resume {shown(run.path)}    (trains it again from the beginning)",
-        )
-    if good is None:
-        raise RunError(
-            f"this session has no checkpoint yet (its state is {run.state})",
-            place=shown(run.path),
-            remedy=f"operant resume {shown(run.path)}",
-        )
-    if problems:
-        aside(f"warning: {problems[0]}; using {shown(good.path)} instead")
-    return good
-
-
-def _evaluate_session(
-    run: Run, checkpoint: Checkpoint, episodes: int | None, seed: int | None, *, greedy: bool
-) -> dict[str, Any]:
-    """Play one session's policy, keep the episodes, and return its row of the table."""
-    from operant.report.episode_metrics import over_episodes
-    from operant.run.episode import counted_scores
-    from operant.run.layout import EVALUATIONS_FILE, shown
-    from operant.run.metrics import JsonLines
-
-    meta = run.spec["meta"]
-    count = episodes or meta["final_episodes"]
-    first = meta["eval_seed"] if seed is None else seed
-    _refuse_large_seeds(first, count)
-    played: list[Episode] = list(_engine(run).evaluate(run, checkpoint, count, first, greedy))
-    log = JsonLines(run.path / EVALUATIONS_FILE)
-    for episode in played:
-        log.append(episode.as_dict())
-    log.sync()
-    log.close()
-    scores = counted_scores(episode.score for episode in played)
-    return {
-        "session": shown(run.path),
-        "frames": checkpoint.at.frames,
-        "score": sum(scores) / len(scores) if scores else None,
-        "low": min(scores, default=None),
-        "high": max(scores, default=None),
-        "episodes": len(scores),
-        "errors": sum(episode.score is None for episode in played),
-        "parts": {name: each.as_dict() for name, each in over_episodes(e.parts for e in played).items()},
-        "first_seed": first,
-    }
-
-
-def _refuse_large_seeds(first: int, count: int) -> None:
-    from operant.spec.misfit import MAX_SEED
-
-    if first + count - 1 > MAX_SEED:
-        raise UsageError(
-            f"{plural(count, 'episode')} from seed {first} would end at seed {first + count - 1}, above {MAX_SEED}",
-            remedy=f"--seed {MAX_SEED - count + 1} or less",
-        )
 
 
 def _row_line(row: dict[str, Any]) -> str:
@@ -287,21 +194,6 @@ def _score_line(estimate: Estimate | None, rows: list[dict[str, Any]], sampled: 
         f"score {estimate.text()} mean {kind} return over {plural(len(rows), 'session')}, "
         f"{plural(rows[0]['episodes'], 'episode')} each from seed {rows[0]['first_seed']}"
     )
-
-
-def _engine(run: Run) -> Any:
-    from operant.engines import engine_of
-    from operant.spec.stored import stored
-
-    return engine_of(stored(run.spec))
-
-
-def best_score(run: Run) -> float:
-    """The best evaluation of a session, so that sessions can be ordered."""
-    from operant.run.checkpoint import best
-
-    top = best(run.checkpoints)
-    return float("-inf") if top is None or top.score is None else top.score
 
 
 def _has_screen() -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from operant.cli.output import aside, document, plural, say
 
 if TYPE_CHECKING:
-    from operant.launch.stop_signals import StopPresses
+    from operant.api.handle import Handle
+    from operant.launch.stop_signals import StopSignals
     from operant.report.live import View
     from operant.run.run import Run
 
@@ -18,38 +19,35 @@ FINISHING = "stopping: each session finishes its update and saves; Ctrl-C again 
 NOTHING_TO_FINISH = "stopping: nothing was trained since the last checkpoint, so each session ends now"
 
 
-def conduct(runs: Sequence[Run], *, until: int | None, as_json: bool, plain: bool) -> int:
-    """Train `runs` within the machine's cores, show their progress, tell how it ended; returns the exit code."""
+def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
+    """Show the progress of sessions that train, tell how it ended; returns the exit code."""
+    from operant.api.handle import POLL_SECONDS
     from operant.cli.trial_summary import ending, ending_document
-    from operant.engines import trains_together
-    from operant.launch.budget import share
-    from operant.launch.local import LocalLauncher
-    from operant.launch.stop_signals import StopPresses
-    from operant.launch.trial import exit_code, run_sessions
+    from operant.launch.stop_signals import StopSignals
+    from operant.launch.trial import exit_code
     from operant.run.layout import shown
-    from operant.spec.stored import stored
 
-    together = len(runs) > 1 and trains_together(stored(runs[0].spec))
-    threads, processes = runs[0].threads, runs[0].spec["meta"].get("processes", 1)
-    workers = share(len(runs), threads, processes=processes).workers
+    runs, threads = handle.runs, handle.runs[0].threads
     tell = aside if as_json else say
-    place = shown(runs[0].path.parent.parent)
-    if together:
+    place = shown(handle.path)
+    if handle.together:
         tell(f"{place}: {plural(len(runs), 'session')} in one program")
     else:
-        tell(f"{place}: {plural(workers, 'session')} at a time, {plural(threads, 'thread')} each")
+        tell(f"{place}: {plural(handle.workers, 'session')} at a time, {plural(threads, 'thread')} each")
     # Requests to stop are counted to the last word: an impatient second Ctrl-C must not cut off how to go on.
-    with StopPresses() as presses:
-        watch = _Watch(runs, presses, until, as_json=as_json, plain=plain)
+    with StopSignals() as signals:
+        watch = _Watch(runs, signals, handle.until, as_json=as_json, plain=plain)
         with watch.view:
-            outcomes = run_sessions(
-                runs, LocalLauncher(), workers, presses, until=until, tick=watch.tick, together=together
-            )
+            while not handle.join(POLL_SECONDS):
+                handle.stop_requests = signals.count
+                watch.tick()
+            watch.tick()
+        outcomes = handle.outcomes()
         code = exit_code(outcomes)
         if as_json:
             document(ending_document(outcomes, code))
         else:
-            say(*ending(outcomes, until))
+            say(*ending(outcomes, handle.until))
     return code
 
 
@@ -57,14 +55,14 @@ class _Watch:
     """Refreshes the view, and tells of alerts and requests to stop as they come."""
 
     def __init__(
-        self, runs: Sequence[Run], presses: StopPresses, until: int | None, *, as_json: bool, plain: bool
+        self, runs: Sequence[Run], signals: StopSignals, until: int | None, *, as_json: bool, plain: bool
     ) -> None:
         from operant.report.tail import Tail
         from operant.run.layout import EVENTS_FILE
 
         self.view = _view([run.path for run in runs], until, as_json=as_json, plain=plain)
         self._runs = runs
-        self._presses = presses
+        self._signals = signals
         self._told = 0
         self._events = [(run.path.name, Tail(run.path / EVENTS_FILE)) for run in runs]
         for _, tail in self._events:
@@ -75,7 +73,7 @@ class _Watch:
             for event in tail.read():
                 if event.get("kind") not in ("resume", "failed"):
                     aside(f"{name} {event.get('kind')}: {event.get('message')}")
-        while self._told < min(self._presses.count, 2):
+        while self._told < min(self._signals.count, 2):
             aside(self._stopping())
             self._told += 1
         self.view.refresh()

@@ -145,7 +145,7 @@ def _api_key(variable: str | None) -> str | None:
 
 
 def _candidate(target: str, checkpoint: str, root: Path, manner: Manner) -> Candidate:
-    from operant.cli.play import best_score, choose_checkpoint
+    from operant.api.runs import best_score, choose_checkpoint
 
     runs = runs_of(target, root)
     if runs is None:

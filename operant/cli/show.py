@@ -101,7 +101,7 @@ def _origin_lines(sessions: list[Run]) -> list[str]:
         if facts["provenance"] is not None:
             lines.append(f"  provenance {facts['provenance']}")
         if run.parent is not None:
-            lines.append(f"  child of {run.parent['run']}, begun at its frame {run.parent['frames']:,}")
+            lines.append(f"  fork of {run.parent['run']}, begun at its frame {run.parent['frames']:,}")
     return lines
 
 

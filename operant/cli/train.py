@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,26 +56,19 @@ def train(
     """
     tell = aside if as_json else say
     tell(f"operant train {target}")
-    from operant.cli.plan import asked_by_flags, plan, translation_lines, validate
-    from operant.cli.run_trial import conduct
-    from operant.launch.prepare import create_trial
+    from operant.api.handle import Handle
+    from operant.api.training import create_runs
+    from operant.cli.plan import asked_by_flags, plan, translation_lines
+    from operant.cli.run_trial import run_trial
     from operant.spec.load import load
 
     asked = asked_by_flags(flags)
     loaded = load(target, name, [*asked.overrides, *(overrides or []), *_shortcuts(sessions, seed)])
     tell(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
-    validate(loaded.spec, target)
     if loaded.spec.search is not None:
         tell("the spec has a search block: `train` runs its base setting only")
-    runs = create_trial(
-        loaded.spec.model_dump(mode="json"),
-        root=root,
-        out=out,
-        source_text=loaded.source,
-        source_suffix=loaded.suffix,
-        command=["operant", *sys.argv[1:]],
-    )
-    return conduct(runs, until=until, as_json=as_json, plain=plain)
+    handle = Handle(create_runs(loaded, root=root, out=out), until)
+    return run_trial(handle, as_json=as_json, plain=plain)
 
 
 def resume(
@@ -93,7 +84,7 @@ def resume(
 ) -> int:
     """Continue every session that is not done, exactly where its newest good checkpoint left off.
 
-    With -s the run itself stays as it is: a child run is made, which names its parent and starts
+    With -s the run itself stays as it is: a fork is made, which names its parent and starts
     from the parent's newest good checkpoint under the changed setting.
 
     \b
@@ -102,29 +93,28 @@ def resume(
     """
     tell = aside if as_json else say
     tell(f"operant resume {run}")
-    from operant.cli.opening import refuse_loss, warn
-    from operant.cli.run_trial import conduct
-    from operant.launch.parent_watch import await_orphans
-    from operant.launch.prepare import unfinished
+    from operant.api.handle import Handle
+    from operant.api.runs import Trial
+    from operant.api.training import create_fork_runs, runs_to_resume
+    from operant.cli.opening import warn
+    from operant.cli.run_trial import run_trial
     from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
 
     place = resolve(run, root).resolve()
-    sessions = find_sessions(place)
+    find_sessions(place)
     if overrides:
         warn(place, tell)
-        place, todo = _child(sessions, overrides, root, tell)
+        todo = create_fork_runs(Trial(place), overrides, root=root)
+        fork = todo[0].path.parent.parent
+        tell(f"fork {shown(fork)} of {shown(place)} with {', '.join(overrides)}")
     else:
-        await_orphans(sessions, tell)
-        found = warn(place, tell)
-        if not accept_loss:
-            refuse_loss(place, found, f"operant resume {shown(place)}")
-        todo = unfinished(sessions, until)
+        todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, tell=tell, warn=lambda: warn(place, tell))
     if not todo:
         return _nothing_to_do(place, until, as_json)
     for each in todo:
         tell(_continuing(each))
-    return conduct(todo, until=until, as_json=as_json, plain=plain)
+    return run_trial(Handle(todo, until), as_json=as_json, plain=plain)
 
 
 def session(
@@ -176,30 +166,6 @@ def _shortcuts(sessions: int | None, seed: int | None) -> list[str]:
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 
 
-def _child(parents: list[Run], overrides: list[str], root: Path, tell: Callable[..., None]) -> tuple[Path, list[Run]]:
-    from operant.cli.plan import validate
-    from operant.launch.fork import create_child, experiment_of
-    from operant.run.layout import RESOLVED_FILE, shown
-    from operant.spec.child import check_child
-    from operant.spec.load import load
-    from operant.spec.stored import stored
-
-    parent = experiment_of(parents)
-    source = parent.path / RESOLVED_FILE
-    loaded = load(str(source), None, overrides)
-    check_child(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
-    validate(loaded.spec, shown(parent.path))
-    child, runs = create_child(
-        parents,
-        loaded.spec.model_dump(mode="json"),
-        root=root,
-        command=["operant", *sys.argv[1:]],
-        source_text=loaded.source,
-    )
-    tell(f"child run {shown(child.path)} of {shown(parent.path)} with {', '.join(overrides)}")
-    return child.path, runs
-
-
 def _nothing_to_do(place: Path, until: int | None, as_json: bool) -> int:
     from operant.run.layout import shown
 
@@ -211,7 +177,7 @@ def _nothing_to_do(place: Path, until: int | None, as_json: bool) -> int:
         say(
             f"{shown(place)}: every session {goal}; nothing to resume",
             f"  look:     operant show {shown(place)}",
-            f"  go on:    operant resume {shown(place)} -s env.max_frame=...    (a child run with a larger budget)",
+            f"  go on:    operant resume {shown(place)} -s env.max_frame=...    (a fork with a larger budget)",
         )
     return EXIT_DONE
 
@@ -220,5 +186,5 @@ def _continuing(run: Run) -> str:
     from operant.run.checkpoint import list_checkpoints
 
     saved = list_checkpoints(run.checkpoints)
-    start = f"from frame {saved[-1].at.frames:,}" if saved else "from the beginning"
-    return f"  {run.path.name} goes on {start} of {run.max_frame:,}"
+    start = f"at frame {saved[-1].at.frames:,}" if saved else "at frame 0"
+    return f"  {run.path.name} continues {start} of {run.max_frame:,}"

@@ -76,22 +76,12 @@ def failure(outcome: Outcome) -> list[str]:
     frames = max(Follower(run.path).look().frames, last or 0)
     saved = f"frame {last:,}" if last is not None else "none; a resume starts at frame 0"
     return [
-        f"{run.path.name} (seed {run.seed}) failed at frame {frames:,}: {cause(outcome)}",
+        f"{run.path.name} (seed {run.seed}) failed at frame {frames:,}: {outcome.cause}",
         *(f"  | {line}" for line in _last_words(outcome)),
         f"  last checkpoint: {saved}",
         f"  log:             {shown(outcome.log) if outcome.log else 'none'}",
         f"  continue:        operant resume {shown(run.path)}",
     ]
-
-
-def cause(outcome: Outcome) -> str:
-    """Why a session failed, in one line."""
-    if outcome.signal_name == "SIGKILL":
-        return "killed by SIGKILL; out of memory is the usual reason"
-    if outcome.signal_name is not None:
-        return f"killed by {outcome.signal_name}"
-    recorded = (outcome.run.error or "").strip().splitlines()
-    return recorded[0] if recorded else f"its process ended with code {outcome.code} before training began; it said"
 
 
 def _last_words(outcome: Outcome) -> list[str]:
@@ -137,7 +127,7 @@ def _next(outcomes: Sequence[Outcome], until: int | None) -> list[str]:
         return [f"stopped; {saved_words([outcome.run for outcome in outcomes])}. Continue: operant resume {place}"]
     if "failed" in verdicts:
         return [f"{verdicts.count('failed')} of {len(verdicts)} sessions failed. Continue: operant resume {place}"]
-    go_on = f"  operant resume {place} -s env.max_frame=...    (a child run with a larger budget)"
+    go_on = f"  operant resume {place} -s env.max_frame=...    (a fork with a larger budget)"
     if until is not None and any(outcome.run.state != "done" for outcome in outcomes):
         go_on = f"  operant resume {place}    (to the full budget)"
     return ["next:", *(f"  operant {verb} {place}" for verb in ("show", "watch", "plot")), go_on]
@@ -153,7 +143,7 @@ def _outcome_document(outcome: Outcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "state": outcome.run.state,
         "code": outcome.code,
-        "cause": cause(outcome) if failed else None,
+        "cause": outcome.cause if failed else None,
         "checkpoint": last_checkpoint(outcome.run),
         "log": shown(outcome.log) if outcome.log else None,
         "continue": None if outcome.verdict == "done" else f"operant resume {shown(outcome.run.path)}",

@@ -1,4 +1,4 @@
-"""A child run: the same sessions, a changed setting, begun from the parent's newest good checkpoint."""
+"""A fork of a run: the same sessions, a changed setting, begun from the parent's newest good checkpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from operant.run.seeding import reserved_seeds
 
 @dataclass(frozen=True)
 class _Start:
-    """Where one child session begins."""
+    """Where one session of a fork begins."""
 
     parent: Run
     checkpoint: Checkpoint
@@ -28,14 +28,14 @@ def experiment_of(runs: Sequence[Run]) -> Experiment:
     trials = {run.path.absolute().parent for run in runs}
     if len(trials) > 1:
         raise UsageError(
-            f"a child run continues one trial, and there are {len(trials)} here",
+            f"a fork continues one trial, and there are {len(trials)} here",
             place=shown(trials.pop().parent),
             remedy=f"name one of them: operant resume {shown(runs[0].path.parent)} -s ...",
         )
     return Experiment(trials.pop().parent)
 
 
-def create_child(
+def create_fork(
     parents: Sequence[Run], spec: dict[str, Any], *, root: Path, command: Sequence[str], source_text: str
 ) -> tuple[Experiment, list[Run]]:
     """A new experiment in which every session of `parents` goes on under `spec`.
@@ -47,7 +47,7 @@ def create_child(
     _refuse_trained_seeds(experiment, parents[0].spec, spec)
     starts = [_Start(run, _start_of(run)) for run in parents]
     _refuse_without_budget(experiment, starts, int(spec["env"]["max_frame"]))
-    child = create_experiment(
+    fork = create_experiment(
         root,
         spec,
         source_text=source_text,
@@ -55,13 +55,13 @@ def create_child(
         command=command,
         parent={"run": shown(experiment.path), "frames": min(start.checkpoint.at.frames for start in starts)},
     )
-    return child, [_create_session(child, start, spec) for start in starts]
+    return fork, [_create_session(fork, start, spec) for start in starts]
 
 
-def _create_session(child: Experiment, start: _Start, spec: dict[str, Any]) -> Run:
+def _create_session(fork: Experiment, start: _Start, spec: dict[str, Any]) -> Run:
     parent = start.parent
     run = Run.create(
-        session_path(trial_path(child.path, 0), parent.index),
+        session_path(trial_path(fork.path, 0), parent.index),
         name=spec["name"],
         spec=spec,
         seed=parent.seed,
@@ -85,7 +85,7 @@ def _start_of(run: Run) -> Checkpoint:
     if good is None:
         why = f"none of its checkpoints is good ({problems[0]})" if problems else "it has no checkpoint yet"
         raise RunError(
-            f"a child run cannot start from this session: {why}",
+            f"a fork cannot start from this session: {why}",
             place=shown(run.path),
             remedy=f"operant resume {shown(run.path)}    (without -s, to train it first)",
         )
@@ -98,7 +98,7 @@ def _refuse_trained_seeds(experiment: Experiment, before: Mapping[str, Any], aft
     # Language tasks hold problems out by their content, whatever the seed.
     if old != new and after["agent"].get("model") is None:
         raise UsageError(
-            f"a child run cannot evaluate on the seeds {new.start} to {new.stop - 1}: its parent kept"
+            f"a fork cannot evaluate on the seeds {new.start} to {new.stop - 1}: its parent kept"
             f" {old.start} to {old.stop - 1} out of training, and may have trained on others",
             place=shown(experiment.path),
             remedy=f"-s meta.eval_seed={old.start}, and no more than {len(old)} eval_episodes and final_episodes;"
@@ -115,7 +115,7 @@ def _refuse_without_budget(experiment: Experiment, starts: Sequence[_Start], max
     reached = max(start.checkpoint.at.frames for start in starts)
     if reached >= max_frame:
         raise UsageError(
-            f"the parent has trained for {reached:,} frames already, and the child's budget is {max_frame:,}",
+            f"the parent has trained for {reached:,} frames already, and the fork's budget is {max_frame:,}",
             place=shown(experiment.path),
-            remedy=f"give the child more: -s env.max_frame={2 * reached}",
+            remedy=f"give the fork more: -s env.max_frame={2 * reached}",
         )

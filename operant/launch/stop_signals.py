@@ -1,4 +1,4 @@
-"""Counting how often a person (or the machine) asked this process to stop."""
+"""How often a person or the machine has asked this process to stop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class StopPresses:
+class StopSignals:
     """While open, SIGINT, SIGTERM and SIGHUP are counted instead of ending the process.
 
     Signals belong to the main thread; in any other thread this installs nothing.
@@ -20,15 +20,15 @@ class StopPresses:
         self.count = 0
         self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> StopPresses:
+    def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
-                self._before[number] = signal.signal(number, self._pressed)
+                self._before[number] = signal.signal(number, self._count_signal)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _pressed(self, number: int, frame: FrameType | None) -> None:
+    def _count_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1

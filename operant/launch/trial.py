@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,13 +14,11 @@ from typing import Literal
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED
 from operant.launch.budget import cores_each
 from operant.launch.launcher import Launcher, Resources, Ticket
-from operant.launch.stop_signals import StopPresses
 from operant.run.layout import log_path
 from operant.run.phase import read_phase
 from operant.run.run import Run
 
-_POLL_SECONDS = 0.2
-_HEARING_SECONDS = 5.0
+_RESPONSE_SECONDS = 5.0
 Verdict = Literal["done", "stopped", "failed"]
 
 
@@ -46,6 +44,16 @@ class Outcome:
         """The signal that ended the job, if one did."""
         return signal.Signals(-self.code).name if self.code is not None and self.code < 0 else None
 
+    @property
+    def cause(self) -> str:
+        """Why a failed session failed, in one line."""
+        if self.signal_name == "SIGKILL":
+            return "killed by SIGKILL; out of memory is the usual reason"
+        if self.signal_name is not None:
+            return f"killed by {self.signal_name}"
+        recorded = (self.run.error or "").strip().splitlines()
+        return recorded[0] if recorded else f"its process ended with code {self.code} before training began"
+
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
     """One code for the whole trial: a failure outweighs a stop, and a stop outweighs success."""
@@ -61,68 +69,52 @@ def session_argv(run: Run, until: int | None, others: Sequence[Run] = ()) -> lis
     return [sys.executable, "-m", "operant", "session", *(str(each.path) for each in (run, *others)), *limit]
 
 
-def run_sessions(
-    runs: Sequence[Run],
-    launcher: Launcher,
-    workers: int,
-    presses: StopPresses,
-    *,
-    until: int | None = None,
-    tick: Callable[[], None] = lambda: None,
-    together: bool = False,
-) -> list[Outcome]:
-    """Train `runs`, at most `workers` at once or all `together` in one job; outcomes come in the same order.
+class SessionJobs:
+    """The jobs of a trial: those that wait, run and have ended, each of one session or more and known by its first.
 
-    A failed session does not stop the others. The first request to stop that `presses` counts
-    (Ctrl-C, SIGTERM, a closed terminal) is passed on to every session, and no more are started; the
-    second ends them now. A job that has nothing to save and does not hear the first (it loads or compiles) is ended
-    after a few seconds. `tick` is called several times a second.
+    At most `workers` run at once, or all sessions `together` in one job. A failed session does not stop the others.
+    Whoever drives it calls `advance` several times a second until it is no longer `busy`.
     """
-    jobs = [list(runs)] if together else [[run] for run in runs]
-    crew = _Crew(launcher, workers, until, deque(jobs))
-    while crew.busy:
-        crew.pass_on(presses.count)
-        crew.advance()
-        tick()
-        if crew.busy:
-            time.sleep(_POLL_SECONDS)
-    return [crew.outcome(run) for run in runs]
 
-
-class _Crew:
-    """The jobs that wait, run and have ended, each of one session or more and known by its first."""
-
-    def __init__(self, launcher: Launcher, workers: int, until: int | None, waiting: deque[list[Run]]) -> None:
+    def __init__(
+        self, runs: Sequence[Run], launcher: Launcher, workers: int, *, until: int | None = None, together: bool = False
+    ) -> None:
+        self.runs = list(runs)
         self._launcher = launcher
         self._workers = workers
         self._until = until
-        self._waiting = waiting
+        self._waiting = deque([self.runs] if together else [[run] for run in self.runs])
         self._active: dict[Path, Ticket] = {}
         self._ended: dict[Path, tuple[int, Path]] = {}
-        self._job_of = {run.path: job[0].path for job in waiting for run in job}
-        self._passed_on = 0
+        self._job_of = {run.path: job[0].path for job in self._waiting for run in job}
+        self._stop_requests = 0
         self._asked_at = 0.0
         self._runs_of: dict[Path, list[tuple[Run, int]]] = {}
 
     @property
     def busy(self) -> bool:
+        """Whether a job runs or waits."""
         return bool(self._active or self._waiting)
 
-    def pass_on(self, presses: int) -> None:
-        """Forward requests that have not been forwarded yet; after one, nothing new is started."""
-        if presses and not self._passed_on:
+    def stop(self, requests: int) -> None:
+        """The first request goes to every session and nothing new is started; the second ends them now.
+
+        `requests` counts all so far. A job that has nothing to save and does not hear the first (it loads or
+        compiles) is ended after a few seconds.
+        """
+        if requests and not self._stop_requests:
             self._asked_at = time.monotonic()
-        for _ in range(presses - self._passed_on):
+        for _ in range(requests - self._stop_requests):
             for ticket in self._active.values():
                 self._launcher.cancel(ticket)
-        self._passed_on = presses
-        if presses:
+        self._stop_requests = requests
+        if requests:
             self._waiting.clear()
-            self._end_the_deaf()
+            self._end_unresponsive()
 
-    def _end_the_deaf(self) -> None:
+    def _end_unresponsive(self) -> None:
         """End the jobs that were asked once, have nothing to save, and are still here."""
-        if self._passed_on == 1 and time.monotonic() - self._asked_at > _HEARING_SECONDS:
+        if self._stop_requests == 1 and time.monotonic() - self._asked_at > _RESPONSE_SECONDS:
             for path, ticket in self._active.items():
                 if all(_has_nothing_to_save(run, attempts) for run, attempts in self._runs_of[path]):
                     self._launcher.cancel(ticket)
@@ -138,9 +130,13 @@ class _Crew:
             job = self._waiting.popleft()
             self._active[job[0].path] = self._start(job)
 
-    def outcome(self, run: Run) -> Outcome:
+    def outcomes(self) -> list[Outcome]:
+        """How each session's job ended, in the order of the sessions."""
+        return [self._outcome(run) for run in self.runs]
+
+    def _outcome(self, run: Run) -> Outcome:
         code, log = self._ended.get(self._job_of[run.path], (None, None))
-        return Outcome(run=run, code=code, log=log, stop_asked=self._passed_on > 0)
+        return Outcome(run=run, code=code, log=log, stop_asked=self._stop_requests > 0)
 
     def _start(self, job: list[Run]) -> Ticket:
         run, *others = job

@@ -66,6 +66,20 @@ def plot_trials(
     return files
 
 
+def curve_svg(trial: Path, metric: str) -> str:
+    """The curve of a trial as SVG text, for a page; empty while there is nothing to draw."""
+    from io import StringIO
+
+    record = read_trial(trial)
+    if not any(len(curve.x) for curve in record.curves(metric)):
+        return ""
+    text = StringIO()
+    _figure([trial_line(record.name, record, metric, "frames")], _title([record]), metric, "frames").savefig(
+        text, format="svg", metadata={"Date": None}
+    )
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
 def trial_line(label: str, trial: TrialRecord, metric: str, x: str) -> Line:
     """What is drawn of a trial: its seeds, their mean where all have a value, and the interval of that."""
     named = [(f"session_{session.index}", session.curve(metric, x)) for session in trial.sessions]

@@ -10,15 +10,16 @@ FIRST_LOOK = 65_536
 
 
 class Tail:
-    """Follows one file. The first look reads at most `FIRST_LOOK` bytes of its end.
+    """Follows one file. The first look reads at most `first_look` bytes of its end, or all of it for None.
 
     A file that has become shorter was cut back by a resume and is read anew. After each look
     `is_history` says whether its rows were there before: on the first look and after such a cut. A
     line that is still being written waits for the next look.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, first_look: int | None = FIRST_LOOK) -> None:
         self.path = path
+        self._first_look = first_look
         self.is_history = False
         self._offset: int | None = None
 
@@ -32,7 +33,8 @@ class Tail:
 
     def _read_from(self, file: BinaryIO, size: int) -> list[dict[str, Any]]:
         self.is_history = self._offset is None or size < self._offset
-        start = max(0, size - FIRST_LOOK) if self._offset is None or self.is_history else self._offset
+        first = 0 if self._first_look is None else max(0, size - self._first_look)
+        start = first if self._offset is None or self.is_history else self._offset
         file.seek(start)
         data: bytes = file.read(size - start)
         complete = data[: data.rfind(b"\n") + 1]

@@ -47,6 +47,7 @@ from operant.run.progress import Progress
 from operant.run.provenance import add_fact, capture
 from operant.run.recovery import recover
 from operant.run.redaction import redact
+from operant.run.requests import take_requests
 from operant.run.seeding import Seeds
 from operant.run.stop import StopRequest
 
@@ -85,6 +86,7 @@ class Session:
         self._frames = 0
         self._saved_at: int | None = None
         self._phase: Phase | None = None
+        self._save_requested = False
 
     def __enter__(self) -> Session:
         with disk_guard(self.run.path, self.run.path):
@@ -142,11 +144,12 @@ class Session:
             self._show_phase(outer)
 
     def due(self, kind: Kind, at: Progress) -> bool:
-        """Whether it is time to log, evaluate or save. Depends on frames alone, save for a stop and `save_minutes`.
+        """Whether it is time to log, evaluate or save. Depends on frames alone, save for requests and `save_minutes`.
 
         True when a multiple of `meta.<kind>_frequency` was passed since the last call, and once
-        when the full budget is reached. A save is also due, once, when the session is done, and when
-        the last one is `meta.save_minutes` ago; a checkpoint more or less changes nothing of what follows.
+        when the full budget is reached. A save is also due, once, when the session is done, when somebody asked
+        for one, and when the last one is `meta.save_minutes` ago; a checkpoint more or less changes nothing of what
+        follows.
         """
         frames, last, every = at.frames, self._asked[kind], self._every[kind]
         self._asked[kind] = self._frames = frames
@@ -154,8 +157,10 @@ class Session:
             return True
         if kind != "save":
             return False
+        self._hear_requests()
         late = time.perf_counter() - self._saved_when >= self._save_seconds
-        is_due = frames != self._saved_at and (frames >= self._until or self._stop.requested or late)
+        asked = self._stop.requested or self._save_requested
+        is_due = frames != self._saved_at and (frames >= self._until or asked or late)
         if not is_due:
             self._unsaved_at = frames
         return is_due
@@ -199,7 +204,7 @@ class Session:
             log.sync()
         offsets = {log.path.name: log.offset for log in self._logs}
         self.latest = publish(self.run.checkpoints, at, write, score, offsets)
-        self._saved_at, self._saved_when = at.frames, time.perf_counter()
+        self._saved_at, self._saved_when, self._save_requested = at.frames, time.perf_counter(), False
         with disk_guard(self.run.checkpoints, self.run.path):
             link_newest_and_best(self.run.checkpoints)
             prune(self.run.checkpoints, self._keep)
@@ -222,6 +227,7 @@ class Session:
         run, attempt = self.run, self.run.attempts + 1
         run.record(state="running", error=None, attempts=attempt)
         write_phase(run.path, None)
+        take_requests(run.path)  # those that came for an earlier attempt
         (run.path / RESERVE_FILE).write_bytes(bytes(RESERVE_BYTES))
         self._journal = Journal(run.path, attempt)
         self._capture_provenance(attempt)
@@ -238,6 +244,13 @@ class Session:
         self._not_finite: set[str] = set()
         self._seconds_before = start.seconds
         self._started = self._saved_when = time.perf_counter()
+
+    def _hear_requests(self) -> None:
+        asked = take_requests(self.run.path)
+        self._save_requested |= "save" in asked
+        if "stop" in asked and not self._stop.requested:
+            self._stop.requested = True
+            self.event("stop", "a stop was requested; the session saves and ends")
 
     def _show_phase(self, phase: Phase | None) -> None:
         self._phase = phase

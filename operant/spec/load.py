@@ -7,8 +7,9 @@ without a `name` is called after its file. A spec in another lab's shape is tran
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -95,6 +96,14 @@ def load(target: str, name: str | None = None, overrides: Sequence[str] = (), lo
     documents = origin.documents()
     name = _pick(list(documents), name, target if origin.path is None else str(origin.path))
     return origin.loaded(name, documents[name], overrides, lossy)
+
+
+def load_mapping(data: Mapping[str, Any], name: str | None = None, overrides: Sequence[str] = ()) -> Loaded:
+    """The spec that a mapping holds, as if it were the content of a JSON file."""
+    origin = _Origin(Source(json.dumps(data, indent=2, default=str), "the given spec"), ".json", "spec", None)
+    documents = origin.documents()
+    chosen = _pick(list(documents), name, "the given spec")
+    return replace(origin.loaded(chosen, documents[chosen], overrides), builtin=False)
 
 
 def load_all(target: str, name: str | None, overrides: Sequence[str] = (), lossy: bool = False) -> list[Loaded]:

@@ -79,12 +79,12 @@ def test_a_run_can_be_resumed_from_inside_it(operant: Operant, toy: Toy, monkeyp
     assert toy.states() == ["done"]
 
 
-def test_a_child_run_names_its_parent_and_continues_its_curve(operant: Operant, toy: Toy) -> None:
+def test_a_fork_names_its_parent_and_continues_its_curve(operant: Operant, toy: Toy) -> None:
     operant("train", "toy.yaml", "--sessions", "1")
     (parent,) = toy.sessions()
-    child = operant("resume", "toy", "-s", "env.max_frame=150")
-    assert child.code == 0, child.err
-    assert "session_0 goes on from frame 100 of 150" in child.out
+    fork = operant("resume", "toy", "-s", "env.max_frame=150")
+    assert fork.code == 0, fork.err
+    assert "session_0 continues at frame 100 of 150" in fork.out
     (made,) = toy.sessions()
     assert made.path != parent.path
     assert made.parent is not None

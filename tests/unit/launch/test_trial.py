@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from operant.launch import trial
 from operant.launch.budget import usable_cores
 from operant.launch.launcher import Launcher, Resources, Ticket
-from operant.launch.stop_signals import StopPresses
-from operant.launch.trial import Outcome, exit_code, run_sessions, session_argv
+from operant.launch.stop_signals import StopSignals
+from operant.launch.trial import Outcome, SessionJobs, exit_code, session_argv
 from operant.run.run import Run
 
 MakeTrial = Callable[..., list[Run]]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "_POLL_SECONDS", 0.001)
 
 
 def run_all(
@@ -29,9 +23,16 @@ def run_all(
     *,
     until: int | None = None,
     tick: Callable[[], None] = lambda: None,
+    together: bool = False,
 ) -> list[Outcome]:
-    with StopPresses() as presses:
-        return run_sessions(runs, launcher, workers, presses, until=until, tick=tick)
+    """Drive the jobs to their end, passing signals on as the command line does."""
+    jobs = SessionJobs(runs, launcher, workers, until=until, together=together)
+    with StopSignals() as signals:
+        while jobs.busy:
+            jobs.stop(signals.count)
+            jobs.advance()
+            tick()
+    return jobs.outcomes()
 
 
 class ScriptedLauncher:
@@ -102,8 +103,7 @@ def test_a_job_is_an_argv_with_the_recorded_threads_and_the_attempts_log(make_tr
 def test_sessions_of_one_program_are_one_job_and_share_its_fate(make_trial: MakeTrial) -> None:
     runs = make_trial(max_session=3)
     launcher = ScriptedLauncher({"session_0": 3})
-    with StopPresses() as presses:
-        outcomes = run_sessions(runs, launcher, 2, presses, until=50, together=True)
+    outcomes = run_all(runs, launcher, 2, until=50, together=True)
     [(argv, _, name)] = launcher.submitted
     assert argv[3:] == ["session", *(str(run.path) for run in runs), "--until", "50"]
     assert name == "session_0"

@@ -1,0 +1,146 @@
+"""Scoring policies, and comparing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from operant.api.runs import LATEST, Experiment, Session, Trial, open, open_trial
+from operant.errors import UsageError
+from operant.report.compare import Verdict
+from operant.report.compare import compare as compare_trials
+from operant.report.episode_metrics import over_episodes
+from operant.report.stats import Estimate, mean_interval
+from operant.run.checkpoint import Checkpoint
+from operant.run.episode import Episode, counted_scores
+from operant.run.layout import EVALUATIONS_FILE, shown
+from operant.run.metrics import JsonLines
+from operant.run.run import Run
+from operant.spec.stored import stored
+
+
+@dataclass(frozen=True)
+class SessionScore:
+    """One session's policy on fixed seeds; `score` counts answers without one as 0, `errors` says how many."""
+
+    session: Session
+    checkpoint: Checkpoint
+    first_seed: int
+    episodes: tuple[Episode, ...]
+
+    @property
+    def returns(self) -> list[float]:
+        """The score of each episode."""
+        return counted_scores(episode.score for episode in self.episodes)
+
+    @property
+    def score(self) -> float | None:
+        """The mean over episodes; None if none has a score."""
+        return sum(self.returns) / len(self.returns) if self.returns else None
+
+    @property
+    def errors(self) -> int:
+        """Episodes without a score of their own."""
+        return sum(episode.score is None for episode in self.episodes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of `operant eval --json`."""
+        return {
+            "session": shown(self.session.path),
+            "frames": self.checkpoint.at.frames,
+            "score": self.score,
+            "low": min(self.returns, default=None),
+            "high": max(self.returns, default=None),
+            "episodes": len(self.returns),
+            "errors": self.errors,
+            "parts": {name: each.as_dict() for name, each in over_episodes(e.parts for e in self.episodes).items()},
+            "first_seed": self.first_seed,
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The policies of all sessions on the same seeds."""
+
+    sessions: tuple[SessionScore, ...]
+
+    @property
+    def score(self) -> Estimate | None:
+        """The mean over sessions with its 95 % interval; None if no episode has a score."""
+        scores = [each.score for each in self.sessions if each.score is not None]
+        return mean_interval(scores) if scores else None
+
+
+def evaluate(
+    run: str | Path | Trial | Session,
+    /,
+    *,
+    episodes: int | None = None,
+    seed: int | None = None,
+    checkpoint: str | int = LATEST,
+    deterministic: bool = True,
+    root: str | Path = "runs",
+) -> Evaluation:
+    """Play every session's policy on fixed seeds (`meta.final_episodes` from `meta.eval_seed` on by default).
+
+    The episodes are appended to eval.jsonl in each session's directory. A seed that was trained on is refused.
+    """
+    return Evaluation(tuple(evaluate_sessions(run, episodes, seed, checkpoint, deterministic, root)))
+
+
+def evaluate_sessions(
+    run: str | Path | Trial | Session,
+    episodes: int | None,
+    seed: int | None,
+    checkpoint: str | int,
+    deterministic: bool,
+    root: str | Path = "runs",
+) -> Iterator[SessionScore]:
+    """As `evaluate`, each session as it is played; all checkpoints are chosen before the first plays."""
+    opened = open(run, root) if isinstance(run, str | Path) else run
+    trials = opened.trials if isinstance(opened, Experiment) else [opened]
+    sessions = [each for trial in trials for each in ([trial] if isinstance(trial, Session) else trial.sessions)]
+    chosen = [(session, session.checkpoint(checkpoint)) for session in sessions]
+    for session, saved in chosen:
+        yield _evaluate_session(session, saved, episodes, seed, deterministic)
+
+
+def _evaluate_session(
+    session: Session, saved: Checkpoint, episodes: int | None, seed: int | None, deterministic: bool
+) -> SessionScore:
+    run = session.run
+    meta = run.spec["meta"]
+    count = episodes or meta["final_episodes"]
+    first = meta["eval_seed"] if seed is None else seed
+    _refuse_large_seeds(first, count)
+    played = tuple(engine_of_run(run).evaluate(run, saved, count, first, deterministic))
+    log = JsonLines(run.path / EVALUATIONS_FILE)
+    for episode in played:
+        log.append(episode.as_dict())
+    log.sync()
+    log.close()
+    return SessionScore(session, saved, first, played)
+
+
+def engine_of_run(run: Run) -> Any:
+    """The engine that trained a run."""
+    from operant.engines import engine_of
+
+    return engine_of(stored(run.spec))
+
+
+def compare(first: str | Path | Trial, second: str | Path | Trial, /, root: str | Path = "runs") -> Verdict:
+    """Two runs by their seeds' scores; a winner is named only where the interval allows it."""
+    return compare_trials(open_trial(first, root).path, open_trial(second, root).path)
+
+
+def _refuse_large_seeds(first: int, count: int) -> None:
+    from operant.spec.misfit import MAX_SEED
+
+    if first + count - 1 > MAX_SEED:
+        raise UsageError(
+            f"{count} episodes from seed {first} would end at seed {first + count - 1}, above {MAX_SEED}",
+            remedy=f"a seed of {MAX_SEED - count + 1} or less",
+        )

@@ -1,0 +1,149 @@
+"""A trial that trains in the background, in processes of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from operant.api.events import Observer, Row
+from operant.api.runs import Session, Trial
+from operant.errors import RunError
+from operant.launch.budget import share
+from operant.launch.local import LocalLauncher
+from operant.launch.trial import Outcome, SessionJobs
+from operant.run.layout import shown
+from operant.run.requests import request
+from operant.run.run import Run
+
+POLL_SECONDS = 0.2
+
+
+class Handle:
+    """Sessions that train side by side within the machine's cores.
+
+    They stop by themselves, after saving, when the process that started them ends.
+    """
+
+    def __init__(self, runs: Sequence[Run], until: int | None = None) -> None:
+        from operant.engines import trains_together
+        from operant.spec.stored import stored
+
+        first = runs[0]
+        self.together = len(runs) > 1 and trains_together(stored(first.spec))
+        processes = first.spec["meta"].get("processes", 1)
+        self.workers = share(len(runs), first.threads, processes=processes).workers
+        self.until = until
+        self._jobs = SessionJobs(runs, LocalLauncher(), self.workers, until=until, together=self.together)
+        self.stop_requests = 0
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._drive, name=f"train {shown(first.path.parent)}", daemon=True)
+        self._thread.start()
+
+    @property
+    def runs(self) -> list[Run]:
+        """The run directories of the sessions."""
+        return self._jobs.runs
+
+    @property
+    def path(self) -> Path:
+        """The folder of the experiment."""
+        return self.runs[0].path.parent.parent
+
+    @property
+    def trial(self) -> Trial:
+        """The trial, to be read while it trains."""
+        return Trial(self.runs[0].path.parent)
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions that this handle trains."""
+        return [Session(run.path) for run in self.runs]
+
+    @property
+    def running(self) -> bool:
+        """Whether a session still trains or waits to."""
+        return self._thread.is_alive()
+
+    def rows(self) -> Iterator[Row]:
+        """Every metric row of every session as it comes, to the end of training."""
+        return (event for event in self.observe() if isinstance(event, Row))
+
+    def observe(self) -> Observer:
+        """Rows, episodes, checkpoints and changes of state as they come, to the end of training."""
+        return Observer(self.sessions, over=lambda: not self.running)
+
+    def save(self) -> None:
+        """Ask every session for a checkpoint after its present update."""
+        for run in self.runs:
+            request(run.path, "save")
+
+    def stop(self) -> None:
+        """Ask every session to finish its update, save and end; called again, end them now."""
+        self.stop_requests += 1
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most `timeout` seconds; whether it has come."""
+        self._thread.join(timeout)
+        return not self.running
+
+    def wait(self, timeout: float | None = None) -> Trial:
+        """The trial once every session has ended; `RunError` if one failed, `TimeoutError` after `timeout` seconds.
+
+        Ctrl-C stops the sessions as `stop` does and is raised again when they have ended.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        interrupted = False
+        while self.running:
+            try:
+                self.join(POLL_SECONDS)
+            except KeyboardInterrupt:
+                interrupted = True
+                self.stop()
+            if deadline is not None and time.monotonic() > deadline and self.running:
+                raise TimeoutError(f"{shown(self.path)} still trains after {timeout:g} s")
+        if interrupted:
+            raise KeyboardInterrupt
+        self.raise_failure()
+        return self.trial
+
+    def outcomes(self) -> list[Outcome]:
+        """How each session's process ended."""
+        if self._fault is not None:
+            raise self._fault
+        return self._jobs.outcomes()
+
+    def raise_failure(self) -> None:
+        """`RunError` with the cause and the log of the first session that failed, if one did."""
+        failed = [outcome for outcome in self.outcomes() if outcome.verdict == "failed"]
+        if failed:
+            first = failed[0]
+            raise RunError(
+                f"{len(failed)} of {len(self.runs)} sessions failed; the first: {first.cause}",
+                place=shown(first.run.path),
+                remedy=f"its log is {shown(first.log) if first.log else 'missing'}; operant resume {shown(self.path)}",
+            )
+
+    def _drive(self) -> None:
+        try:
+            while self._jobs.busy:
+                self._jobs.stop(self.stop_requests)
+                self._jobs.advance()
+                if self._jobs.busy:
+                    time.sleep(POLL_SECONDS)
+        except BaseException as fault:
+            self._fault = fault
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        """Wait for the end; an exception inside stops the sessions first."""
+        if kind is not None:
+            self.stop()
+        self.join()
+
+    def __repr__(self) -> str:
+        return f"Handle({shown(self.path)}, {'running' if self.running else self.trial.state})"

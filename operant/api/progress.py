@@ -1,0 +1,95 @@
+"""Watching a trial from Python: a redrawn table in a terminal, a curve in a notebook, silence in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from operant.api.handle import POLL_SECONDS, Handle
+from operant.api.runs import Trial
+from operant.report.live import View, live_lines, live_view
+from operant.report.live import labels as short_labels
+from operant.report.status import Follower, SessionStatus
+
+CURVE_METRIC = "train/return"
+REDRAW_SECONDS = 1.0
+
+
+def watched(handle: Handle, progress: bool | None) -> Trial:
+    """The trial when it has ended; meanwhile a view, if one is wanted or somebody looks on."""
+    view = _view(handle, progress)
+    if view is None:
+        return handle.wait()
+    with view:
+        interrupted = False
+        while handle.running:
+            try:
+                view.refresh()
+                handle.join(POLL_SECONDS)
+            except KeyboardInterrupt:
+                interrupted = True
+                handle.stop()
+    if interrupted:
+        raise KeyboardInterrupt
+    return handle.wait()
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel, whose output can be redrawn."""
+    shell = sys.modules.get("IPython")
+    kernel = shell.get_ipython() if shell is not None else None
+    return kernel is not None and hasattr(kernel, "kernel")
+
+
+def _view(handle: Handle, progress: bool | None) -> View | None:
+    paths = [run.path for run in handle.runs]
+    if progress is False:
+        return None
+    if in_notebook():
+        return NotebookView(paths, handle.until)
+    if progress or sys.stderr.isatty():
+        return live_view(paths, handle.until, sys.stderr, launched=True)
+    return None
+
+
+class NotebookView:
+    """The sessions' table and the learning curve in one output cell, redrawn about once a second."""
+
+    def __init__(self, sessions: Sequence[Path], until: int | None = None) -> None:
+        self._labels = short_labels(sessions)
+        self._sessions = list(sessions)
+        self._followers = [Follower(path, until, True) for path in sessions]
+        self._shown: Any = None
+        self._frames = -1
+
+    def __enter__(self) -> Self:
+        self.refresh()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.refresh(last=True)
+
+    def refresh(self, last: bool = False) -> list[SessionStatus]:
+        """Redraw the cell, if frames were played since the last time."""
+        statuses = [follower.look() for follower in self._followers]
+        frames = sum(status.frames for status in statuses)
+        if frames != self._frames or last:
+            self._frames = frames
+            self._draw("\n".join(live_lines(self._labels, statuses, 100)))
+        return statuses
+
+    def _draw(self, table: str) -> None:
+        from html import escape
+
+        from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+
+        from operant.report.plots import curve_svg
+
+        picture = curve_svg(self._sessions[0].parent, CURVE_METRIC)
+        content = HTML(f"<pre>{escape(table)}</pre>{picture}")
+        if self._shown is None:
+            self._shown = display(content, display_id=True)
+        else:
+            self._shown.update(content)
