@@ -5,7 +5,8 @@
 
 Imitation (Ross et al., 2011): games are played by the learner, most of them greedily, and by the script; in every
 state the script says what it would do, and that is learnt by cross-entropy. Scores are of fixed evaluation seeds,
-greedy and sampled. `OUT/imitate.json` holds the settings and all rows, `OUT/imitation.npz` the weights.
+greedy and sampled. `OUT/imitate.json` holds the settings and all rows, `OUT/imitation.npz` the policy's weights,
+from which `benchmarks.hackmatrix_improve` goes on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,13 +43,14 @@ FIRST_SEED = 1_000_000  # `meta.eval_seed`, where a spec does not say otherwise
 TEACHER, SAMPLING = 0.25, 0.25  # shares of the games that the script plays, and in which actions are drawn
 
 
-def spec_of(options: argparse.Namespace) -> Spec:
-    """The game, and the policy network of PPO on it."""
+def spec_of(options: argparse.Namespace, precision: str, **of_algorithm: Any) -> Spec:
+    """The game, and the networks of PPO on it; `of_algorithm` are more of PPO's settings."""
     algorithm = {"name": "ppo", "time_horizon": options.steps, "minibatch_size": options.envs * options.steps}
-    optimizer = {"lr": options.lr, "lr_end_fraction": 1.0}
+    algorithm |= of_algorithm
+    optimizer = {"lr": options.lr, "lr_end_fraction": 1.0, "clip_each": True}
     net = {"hidden": options.hidden, "activation": "relu", "shared": False, "optimizer": optimizer}
     env = {"name": "HackMatrix-v0", "num_envs": options.envs, "max_frame": 10**10}
-    meta = {"device": options.device, "storage": options.storage, "precision": options.storage}
+    meta = {"device": options.device, "storage": options.storage, "precision": precision}
     return Spec.model_validate({"env": env, "agent": {"algorithm": algorithm, "net": net}, "meta": meta})
 
 
@@ -110,8 +113,8 @@ def _played(learner: Ppo, policies: Policy, hyper: Any, seeds: Array, way: Array
 class Record:
     """The rows so far, and the file that holds them."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.folder, self.games = options.out, options.games
+    def __init__(self, options: argparse.Namespace, name: str) -> None:
+        self.folder, self.games, self.name = options.out, options.games, name
         self.rows: list[dict[str, Any]] = []
         self.settings = {name: str(value) for name, value in vars(options).items()}
         self.begun = time.perf_counter()
@@ -122,11 +125,13 @@ class Record:
         self.rows.append({"seconds": round(time.perf_counter() - self.begun, 1), **row})
         print(json.dumps(self.rows[-1]), flush=True)
         found = {"device": jax.devices()[0].device_kind, "settings": self.settings, "rows": self.rows}
-        write_text(self.folder / "imitate.json", json.dumps(found, indent=1) + "\n")
+        write_text(self.folder / f"{self.name}.json", json.dumps(found, indent=1) + "\n")
 
-    def scores(self, learner: Ppo, hyper: Any, policies: Policy, way: int) -> list[dict[str, Any]]:
+    def scores(
+        self, learner: Ppo, hyper: Any, policies: Policy, way: int, first_seed: int = FIRST_SEED
+    ) -> list[dict[str, Any]]:
         """Share of games won, stage and return of every lane."""
-        seeds = np.arange(FIRST_SEED, FIRST_SEED + self.games, dtype=np.uint32)
+        seeds = np.arange(first_seed, first_seed + self.games, dtype=np.uint32)
         found = jax.device_get(_played(learner, policies, hyper, seeds, np.int32(way)))
         return [
             {
@@ -138,39 +143,41 @@ class Record:
             for lane in range(len(found.score))
         ]
 
-    def keep(self, name: str, params: Any) -> None:
-        """Store weights."""
-        leaves = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in jax.tree.leaves_with_path(params)}
-        np.savez(self.folder / f"{name}.npz", **leaves)  # pyright: ignore[reportArgumentType]
+    def keep(self, name: str, actor: Any) -> None:
+        """Store a policy's weights, in half precision."""
+        leaves = jax.tree.leaves_with_path({"actor": actor})
+        arrays = {jax.tree_util.keystr(path): np.asarray(leaf, np.float16) for path, leaf in leaves}
+        np.savez(self.folder / f"{name}.npz", **arrays)  # pyright: ignore[reportArgumentType]
 
 
-def learn_from_script(learner: Ppo, spec: Spec, options: argparse.Namespace, record: Record) -> None:
-    """Imitation for as long as there is time."""
-    policy = Policy(jax.tree.map(jnp.asarray, learner.weights(Seeds(options.seed).rng("weights"))), None)
-    optimiser, one = imitate(learner, spec.agent.net.optimizer, options.steps, options.minibatches, options.epochs)
-    memory, key = optimiser.init({"actor": policy.params["actor"]}), jax.random.key(options.seed)
+def learn_from_script(
+    learner: Ppo, program: Any, options: argparse.Namespace, seed: int, look: Callable[[Policy, int, float], None]
+) -> tuple[Policy, int]:
+    """Imitation for `options.seconds` after the first round, which compiles; the policy and the states it has seen.
+
+    `look` is called every so often with the policy, the states so far, and how often it agrees with the script.
+    """
+    optimiser, one = program
+    policy = Policy(jax.tree.map(jnp.asarray, learner.weights(Seeds(seed).rng("weights"))), None)
+    memory, key = optimiser.init({"actor": policy.params["actor"]}), jax.random.key(seed)
     now = worlds.begin(learner.env, jax.random.fold_in(key, 0), options.envs)
-    hyper = stacked([learner.hyper(spec)])
     begun = shown = time.perf_counter()
     rounds = 0
     while (spent := time.perf_counter() - begun) < options.seconds:
-        left = 1 - spent / options.seconds
-        share = jnp.float32(max(left, 0.01))
+        share = jnp.float32(max(1 - spent / options.seconds, 0.01))
         rounds += 1
         policy, memory, now, right = one(policy, memory, now, jax.random.fold_in(key, rounds), share)
         right = float(right)
+        if rounds == 1:
+            begun = shown = time.perf_counter()
         if time.perf_counter() - shown > options.every:
             shown = time.perf_counter()
-            scores = record.scores(learner, hyper, jax.tree.map(lambda x: x[None], policy), GREEDY)[0]
-            record.add(phase="imitation", states=rounds * options.envs * options.steps, agreement=right, greedy=scores)
-    for name, way in (("greedy", GREEDY), ("sampled", SAMPLED)):
-        scores = record.scores(learner, hyper, jax.tree.map(lambda x: x[None], policy), way)[0]
-        record.add(phase="imitation, end", way=name, states=rounds * options.envs * options.steps, scores=scores)
-    record.keep("imitation", policy.params)
+            look(policy, rounds * options.envs * options.steps, right)
+    return policy, rounds * options.envs * options.steps
 
 
-def main() -> None:
-    """Imitate, and score."""
+def arguments() -> argparse.ArgumentParser:
+    """What may be asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--envs", type=int, default=8192)
     parser.add_argument("--steps", type=int, default=32, help="of every game in a round of imitation")
@@ -180,18 +187,35 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, nargs="+", default=[1024, 512, 512])
     parser.add_argument("--games", type=int, default=1000)
     parser.add_argument("--every", type=float, default=45.0, help="seconds between evaluations")
-    parser.add_argument("--seconds", type=float, default=280.0, help="of imitation")
+    parser.add_argument("--seconds", type=float, default=280.0, help="of imitation, after the first round")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--storage", default="bfloat16")
     parser.add_argument("--out", type=Path, default=Path("imitate"))
-    options = parser.parse_args()
-    spec = spec_of(options)
+    return parser
+
+
+def main() -> None:
+    """Imitate, and score."""
+    options = arguments().parse_args()
+    spec = spec_of(options, options.storage)
     prepare_jax(spec)
     learner = build_learner(spec)
     assert isinstance(learner, Ppo)
-    record = Record(options)
-    learn_from_script(learner, spec, options, record)
+    record = Record(options, "imitate")
+    hyper = stacked([learner.hyper(spec)])
+
+    def scores(policy: Policy, way: int) -> dict[str, Any]:
+        return record.scores(learner, hyper, jax.tree.map(lambda x: x[None], policy), way)[0]
+
+    def look(policy: Policy, states: int, agreement: float) -> None:
+        record.add(phase="imitation", states=states, agreement=agreement, greedy=scores(policy, GREEDY))
+
+    program = imitate(learner, spec.agent.net.optimizer, options.steps, options.minibatches, options.epochs)
+    policy, states = learn_from_script(learner, program, options, options.seed, look)
+    record.keep("imitation", policy.params["actor"])
+    for name, way in (("greedy", GREEDY), ("sampled", SAMPLED)):
+        record.add(phase="imitation, end", way=name, states=states, scores=scores(policy, way))
 
 
 if __name__ == "__main__":
