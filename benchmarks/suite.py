@@ -16,17 +16,19 @@ import argparse
 import json
 import platform
 import sys
+import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from benchmarks.suites import SUITES, Cell
+from operant.api.handle import POLL_SECONDS
 from operant.engines import engine_of
 from operant.launch.budget import usable_cores
 from operant.launch.local import LocalLauncher
 from operant.launch.prepare import create_trial, unfinished
-from operant.launch.stop_signals import StopPresses
-from operant.launch.trial import run_sessions
+from operant.launch.stop_signals import StopSignals
+from operant.launch.trial import SessionJobs
 from operant.report.read import SessionRecord, TrialRecord, read_trial
 from operant.report.stats import mean_interval
 from operant.run.checkpoint import list_checkpoints
@@ -143,8 +145,12 @@ def main(arguments: list[str] | None = None) -> int:
         for cell in cells
     ]
     todo = [run for _, group in runs for run in unfinished(group)]
-    with StopPresses() as presses:
-        run_sessions(todo, LocalLauncher(), chosen.jobs, presses)
+    jobs = SessionJobs(todo, LocalLauncher(), chosen.jobs)
+    with StopSignals() as signals:
+        while jobs.busy:
+            jobs.stop(signals.count)
+            jobs.advance()
+            time.sleep(POLL_SECONDS)
     for cell, group in runs:
         if unfinished(group):
             print(f"{cell.name:24} not finished: operant resume {group[0].path.parent.parent}", flush=True)
