@@ -37,7 +37,7 @@ def spec_of(envs: int, device: str) -> Spec:
     net = {"hidden": [64, 64], "activation": "tanh", "optimizer": {"lr": 2.5e-4, "lr_end_fraction": 0.0}}
     return Spec.model_validate(
         {
-            "engine": "fused",
+            "engine": "jax",
             "env": {"name": "CartPole-v1", "num_envs": envs, "max_frame": 10**10},
             "agent": {"algorithm": algorithm, "net": net},
             "meta": {"device": device},

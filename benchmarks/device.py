@@ -1,4 +1,4 @@
-"""The deep engine on this machine's accelerator: does it learn, at what rate, and is resume exact there too?
+"""The torch engine on this machine's accelerator: does it learn, at what rate, and is resume exact there too?
 
     python -m benchmarks.device            # prints one JSON line per algorithm and device
 

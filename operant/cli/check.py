@@ -29,7 +29,7 @@ def check(
         bool, typer.Option("--estimate/--no-estimate", help="Train for a second in memory to estimate time and disk.")
     ] = True,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Measure how many environments this device plays quickest (fused engine).")
+        bool, typer.Option("--tune", help="Measure how many environments this device plays quickest (jax engine).")
     ] = False,
     flags: TrainerFlags = None,
     as_json: AsJson = False,

@@ -111,5 +111,5 @@ def _made(kind: Callable[..., FunctionalEnv], spec: EnvSpec, settings: dict[str,
 def _unknown(name: str) -> UsageError:
     near = get_close_matches(name, OURS, n=3, cutoff=0.7)
     known = "classic control, HackMatrix-v0, gymnax:NAME and brax:NAME are in JAX"
-    remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=deep for Gymnasium's; {known}"
+    remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=torch for Gymnasium's; {known}"
     return UsageError(f"env.name: no environment in JAX is called {name!r}", remedy=remedy)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class DqnSpec(ExploringAlgorithm):
     """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target, of means or quantiles."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = True
     TAKES_MASKS = True

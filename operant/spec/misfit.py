@@ -78,8 +78,8 @@ def _inert_settings(spec: Spec) -> Iterable[Misfit]:
         if spec.agent.model.generator != "vllm":
             settings = (f"agent.model.vllm.{key}" for key in type(spec.agent.model.vllm).model_fields)
             reasons |= dict.fromkeys(settings, "agent.model.generator is not vllm")
-    if spec.engine_name != "fused":
-        why = f"it is of the fused engine, and {spec.engine_name} runs this"
+    if spec.engine_name != "jax":
+        why = f"it is of the jax engine, and {spec.engine_name} runs this"
         scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
         reasons |= dict.fromkeys(("meta.devices", "meta.storage", *scale), why)
     reasons |= _unused_cluster(spec)

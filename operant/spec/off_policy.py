@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class TwinAlgorithm(Algorithm):
     """The base of algorithms with a policy and twin critics that learn from replay (abstract)."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = True
 

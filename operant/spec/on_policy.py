@@ -30,7 +30,7 @@ AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schem
 class AdvantageAlgorithm(Algorithm):
     """The base of algorithms that learn from advantages, one gradient step per rollout (abstract)."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True
@@ -71,7 +71,7 @@ class A2cSpec(AdvantageAlgorithm):
 class ReinforceSpec(Algorithm):
     """Monte-Carlo policy gradient from whole episodes, without a critic (Williams, 1992)."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True
@@ -107,7 +107,7 @@ class ReinforceSpec(Algorithm):
 class SarsaSpec(ExploringAlgorithm):
     """On-policy temporal differences of action values (Rummery and Niranjan, 1994)."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True
@@ -136,7 +136,7 @@ class SarsaSpec(ExploringAlgorithm):
 class RandomSpec(Algorithm):
     """Uniformly random play, which learns nothing: the baseline of every other algorithm."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True

@@ -24,7 +24,7 @@ LEAST_EPOCHS = 2
 class ProximalAlgorithm(Algorithm):
     """The base of algorithms with the clipped objective of PPO (abstract)."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "exact"
     USES_MEMORY = False
     TAKES_MASKS = True
@@ -39,7 +39,7 @@ class ProximalAlgorithm(Algorithm):
     training_epoch: int = free(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
     auto_scale: bool = free(
         default=False,
-        description="Above 32,768 samples an update, more minibatches and fewer epochs in proportion; fused engine.",
+        description="Above 32,768 samples an update, more minibatches and fewer epochs in proportion; jax engine.",
     )
     clip_eps: Annotated[Schedule, Scheduled(gt=0, le=1)] = free(
         default=0.2, description="Clip range of the probability ratio."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ValidationInfo, model_validator
+from pydantic import BeforeValidator, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from operant.spec.algorithms import ALGORITHMS, Algorithm, PpoSpec
@@ -23,9 +23,19 @@ from operant.spec.nets import NETS, MlpSpec, Net
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
-ONLY_FUSED = ("HackMatrix-v0", "gymnax:", "brax:")
+ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:")
+EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
+"""The names that engines had, which specs and runs made then still say."""
 OF_A_RUN = "of_a_run"
 """In the context of a validation: the spec is one that a run has kept."""
+
+
+def _engine_today(value: Any) -> Any:
+    """The name of an engine, where an older spec has an earlier one."""
+    return EARLIER_ENGINES.get(value, value) if isinstance(value, str) else value
+
+
+Engine = Annotated[Literal["auto", "torch", "jax", "language"], BeforeValidator(_engine_today)]
 
 
 class EnvSpec(Closed):
@@ -166,12 +176,12 @@ class MetaSpec(Closed):
     )
     compile: bool = free(default=False, description="Compile the networks for updates; needs a C++ compiler.")
     devices: int = free(
-        default=1, ge=1, le=1024, description="Devices that share environments and minibatches; fused engine."
+        default=1, ge=1, le=1024, description="Devices that share environments and minibatches; jax engine."
     )
     storage: Literal["float32", "bfloat16"] = fixed(
         "observations in a replay are kept in this precision",
         default="float32",
-        description="Of observations as they are kept to learn from; fused engine.",
+        description="Of observations as they are kept to learn from; jax engine.",
     )
     cluster: Literal["none", "ray"] = free(
         default="none", description="Where completions are written and judged: here, or by actors of Ray."
@@ -194,11 +204,11 @@ class Spec(Closed):
         max_length=100,
         description="Names the run directory; letters, digits, dots, dashes and underscores.",
     )
-    engine: Literal["auto", "deep", "fused", "language"] = fixed(
+    engine: Engine = fixed(
         "each engine has checkpoints of its own",
         default="auto",
-        description="PyTorch on Gymnasium (deep), one compiled program of JAX (fused), or language models (language); "
-        "`auto` goes by the problem and the algorithm.",
+        description="PyTorch on Gymnasium (torch), one compiled program of JAX (jax), or language models (language); "
+        "`auto` goes by the environment and the algorithm.",
     )
     env: EnvSpec = section(default_factory=EnvSpec, description="The problem and how much of it to play.")
     agent: AgentSpec = section(default_factory=AgentSpec, description="The learner.")
@@ -211,7 +221,7 @@ class Spec(Closed):
         if self.engine != "auto":
             return self.engine
         engine = type(self.agent.algorithm).ENGINE
-        return "fused" if engine == "deep" and self.env.name.startswith(ONLY_FUSED) else engine
+        return "jax" if engine == "torch" and self.env.name.startswith(ONLY_JAX) else engine
 
     @model_validator(mode="after")
     def _fits(self, info: ValidationInfo) -> Spec:

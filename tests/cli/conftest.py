@@ -131,7 +131,7 @@ class Toy:
 @pytest.fixture
 def toy(here: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
     """The toy engine in place of the deep one, here and in every process started from here."""
-    monkeypatch.setitem(engines.ENGINES, "deep", "toy_engine")
+    monkeypatch.setitem(engines.ENGINES, "torch", "toy_engine")
     monkeypatch.setattr(sys, "path", [str(TOY), *sys.path])
     monkeypatch.setenv("PYTHONPATH", f"{TOY}{os.pathsep}{ROOT}")
     monkeypatch.setenv("PYTHONUTF8", "1")

@@ -31,7 +31,7 @@ def trained(stamp: str, until: int | None = None) -> Path:
         command=["operant"],
     )
     for run in runs:
-        load_engine("deep").train(run, until)
+        load_engine("torch").train(run, until)
     return runs[0].path.resolve()
 
 

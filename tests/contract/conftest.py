@@ -423,12 +423,12 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "ppo-fused": {
-        "engine": "fused",
+        "engine": "jax",
         "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 96_000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-fused-continuous": {
-        "engine": "fused",
+        "engine": "jax",
         "env": {
             "name": "Pendulum-v1",
             "num_envs": 2,
@@ -491,7 +491,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "dqn-fused": {
-        "engine": "fused",
+        "engine": "jax",
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 48_000, "normalize_obs": True},
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "target_update": 200},
@@ -500,7 +500,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "sac-fused": {
-        "engine": "fused",
+        "engine": "jax",
         "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 24_000},
         "agent": {
             "algorithm": {"name": "sac", **TWIN},

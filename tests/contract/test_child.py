@@ -61,7 +61,7 @@ PARENTS: dict[str, dict[str, Any]] = {
         "agent": {"algorithm": {"name": "ppo_sil", "time_horizon": 16, "minibatch_size": 16}, "memory": SMALL},
     },
     "fused-ppo": {
-        "engine": "fused",
+        "engine": "jax",
         "env": CARTPOLE,
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 16, "minibatch_size": 16}},
     },

@@ -1,4 +1,4 @@
-"""What only the fused engine does: several sessions in one program, and one program on several devices."""
+"""What only the jax engine does: several sessions in one program, and one program on several devices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FRAMES = {"ppo": 32_000, "dqn": 16_000}
 def spec_of(agent: str, devices: int) -> Spec:
     env = {"name": "CartPole-v1", "num_envs": 4, "max_frame": FRAMES[agent], "normalize_obs": True}
     meta = {**META, "devices": devices}
-    return Spec.model_validate({"name": agent, "engine": "fused", "env": env, "agent": AGENTS[agent], "meta": meta})
+    return Spec.model_validate({"name": agent, "engine": "jax", "env": env, "agent": AGENTS[agent], "meta": meta})
 
 
 def create(folder: Path, spec: Spec, lanes: int) -> list[Run]:

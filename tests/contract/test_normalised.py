@@ -48,7 +48,7 @@ def spec_of(engine: str, algorithm: str, reward: bool) -> Spec:
         "name": "Acrobot-v1" if algorithm in DISCRETE else "Pendulum-v1",
         "num_envs": 1,
         "max_t": 60,
-        "max_frame": FRAMES.get(algorithm, OTHERS) * (8 if engine == "fused" else 1),
+        "max_frame": FRAMES.get(algorithm, OTHERS) * (8 if engine == "jax" else 1),
         "normalize_obs": True,
         "normalize_reward": reward,
     }
@@ -58,7 +58,7 @@ def spec_of(engine: str, algorithm: str, reward: bool) -> Spec:
     return Spec.model_validate({"name": algorithm, "engine": engine, "env": env, "agent": agent, "meta": META})
 
 
-OFTEN_RUN = {("deep", "ppo"), ("deep", "sac"), ("fused", "ppo")}  # with every change; the others among the slow ones
+OFTEN_RUN = {("torch", "ppo"), ("torch", "sac"), ("jax", "ppo")}  # with every change; the others among the slow ones
 
 
 def cases() -> list[Any]:
@@ -68,11 +68,11 @@ def cases() -> list[Any]:
 def normalising() -> list[tuple[str, str, bool]]:
     """Every algorithm that takes `normalize_obs`, and whether it takes `normalize_reward` as well."""
     found = []
-    for engine, names in (("deep", SETTINGS), ("fused", FUSED)):
+    for engine, names in (("torch", SETTINGS), ("jax", FUSED)):
         for name in names:
             try:
                 spec = spec_of(engine, name, reward=True)
-                taken = engine == "deep" or not list(unsupported(spec))
+                taken = engine == "torch" or not list(unsupported(spec))
             except ValidationError:
                 taken = False
             found.append((engine, name, taken))
@@ -81,7 +81,7 @@ def normalising() -> list[tuple[str, str, bool]]:
 
 def test_no_algorithm_that_normalises_is_left_out():
     for name, algorithm in ALGORITHMS.items():
-        if algorithm.ENGINE == "deep" and "env.normalize_obs" not in algorithm.model_validate({"name": name}).inert():
+        if algorithm.ENGINE == "torch" and "env.normalize_obs" not in algorithm.model_validate({"name": name}).inert():
             assert name in SETTINGS, f"{name} takes env.normalize_obs: add it here"
     assert sum(taken for _, _, taken in normalising()) == len(SETTINGS) - 1 + 1, "all but reinforce, and PPO in JAX"
 
@@ -90,7 +90,7 @@ def test_no_algorithm_that_normalises_is_left_out():
 def test_killed_and_resumed_with_statistics_of_one_environment(
     engine: str, algorithm: str, reward: bool, tmp_path: Path
 ):
-    if engine == "fused" and find_spec("jax") is None:
+    if engine == "jax" and find_spec("jax") is None:
         pytest.skip("jax is not installed: scripts/uv sync --all-extras")
     spec = spec_of(engine, algorithm, reward)
     whole, broken = (create(tmp_path / name, spec) for name in ("whole", "broken"))
@@ -100,7 +100,7 @@ def test_killed_and_resumed_with_statistics_of_one_environment(
     finish(broken)
     assert broken.state == "done"
     assert result(broken) == result(whole)
-    assert statistics(whole) >= {"reward/count", "obs/count"} if reward and engine == "deep" else True
+    assert statistics(whole) >= {"reward/count", "obs/count"} if reward and engine == "torch" else True
 
 
 def statistics(run: Run) -> set[str]:

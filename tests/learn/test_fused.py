@@ -55,7 +55,7 @@ def train(learner: str, probe: str) -> tuple[Program, State, Any]:
     kwargs = {"continuous": True} if learner.endswith("continuous") else {}
     name = f"operant/Probe{probe.capitalize()}-v0"
     env = {"name": name, "num_envs": ENVS, "max_frame": frames, "kwargs": kwargs}
-    spec = Spec.model_validate({"engine": "fused", "env": env, "agent": agent})
+    spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent})
     program = Program(build_learner(spec), LANES)
     hyper = stacked([program.learner.hyper(spec)] * LANES)
     states = program.start([Seeds(seed) for seed in range(LANES)])
@@ -103,7 +103,7 @@ def test_lanes_of_different_settings_share_a_program_and_differ():
     """A lane with a learning rate of nearly nothing stays where it was, beside one that learns."""
     agent, _ = LEARNERS["ppo"]
     env = {"name": "operant/ProbeConstant-v0", "num_envs": ENVS, "max_frame": 4096}
-    spec = Spec.model_validate({"engine": "fused", "env": env, "agent": agent})
+    spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent})
     program = Program(build_learner(spec), 2)
     hyper = stacked([program.learner.hyper(spec)] * 2)
     rates = hyper.rates._replace(lr=jnp.array([3e-3, 1e-9]), critic_lr=jnp.array([3e-3, 1e-9]))

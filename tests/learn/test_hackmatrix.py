@@ -1,4 +1,4 @@
-"""The deep engine plays the grid hacking game by its masks."""
+"""The torch engine plays the grid hacking game by its masks."""
 
 from __future__ import annotations
 

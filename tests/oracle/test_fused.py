@@ -1,4 +1,4 @@
-"""The same update on the same batch and weights, in the deep engine and in the fused one."""
+"""The same update on the same batch and weights, in the torch engine and in the jax one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def spec_of(case: dict[str, Any], engine: str, epochs: int = 3) -> Spec:
 
 
 def weights_of(net: torch.nn.Module) -> dict[str, Any]:
-    """A torch actor-critic's weights as the fused engine keeps them."""
+    """A torch actor-critic's weights as the jax engine keeps them."""
     parts: dict[str, Any] = {"trunk": [], "actor": [], "critic": []}
     for name, part in parts.items():
         for layer in getattr(net, name).modules():
@@ -54,7 +54,7 @@ def weights_of(net: torch.nn.Module) -> dict[str, Any]:
 
 
 def deep_rollout(case: dict[str, Any]) -> tuple[DeepPpo, Any]:
-    deep = build_deep(spec_of(case, "deep"), Seeds(3), torch.device("cpu"))
+    deep = build_deep(spec_of(case, "torch"), Seeds(3), torch.device("cpu"))
     assert isinstance(deep, DeepPpo)
     rollout = collect(deep.vector, deep.actor, deep.rewards, deep.rng_act, STEPS)
     deep.tracker.frames = ENVS * STEPS
@@ -70,7 +70,7 @@ def as_samples(samples: DeepSamples) -> Samples:
 @pytest.mark.parametrize("name", CASES)
 def test_one_ppo_update_agrees(name: str):
     deep, rollout = deep_rollout(CASES[name])
-    spec = spec_of(CASES[name], "fused")
+    spec = spec_of(CASES[name], "jax")
     fused = build_learner(spec)
     assert isinstance(fused, Ppo)
     weights = weights_of(deep.net)
@@ -94,7 +94,7 @@ def test_judging_the_same_rollout_agrees(name: str):
     """Log-probabilities and values of the same steps."""
     deep, rollout = deep_rollout(CASES[name])
     expected = as_samples(deep.samples(rollout))
-    fused = build_learner(spec_of(CASES[name], "fused"))
+    fused = build_learner(spec_of(CASES[name], "jax"))
     assert isinstance(fused, Ppo)
     policy = Policy(weights_of(deep.net), None)
     grids = (rollout.obs, rollout.action.astype(np.int32) if name == "discrete" else rollout.action)
@@ -122,7 +122,7 @@ def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, mini
     """Each action is judged beside the very observation that it was chosen for: its ratio is 1, not nearly 1."""
     spec = Spec.model_validate(
         {
-            "engine": "fused",
+            "engine": "jax",
             "env": {"name": env, "num_envs": 8, "max_frame": 100_000, "normalize_obs": True},
             "agent": {"algorithm": {"name": "ppo", "time_horizon": 32, "minibatch_size": minibatch}},
         }
@@ -156,14 +156,14 @@ def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, mini
     assert clipped.tolist() == [0.0] * 6
 
 
-@pytest.mark.parametrize("engine", ["deep", "fused"])
+@pytest.mark.parametrize("engine", ["torch", "jax"])
 def test_a_value_clip_that_nothing_reaches_teaches_the_same(engine: str):
     """One convention: with `clip_vloss` and without, the value loss is the same number, and so is all that follows."""
 
     def told(clip: float | None) -> dict[str, float]:
         case = {"env": "CartPole-v1", "algorithm": {"clip_vloss": clip}, "net": {}}
         spec = spec_of(case, engine, epochs=2)
-        if engine == "deep":
+        if engine == "torch":
             deep, rollout = deep_rollout(case)
             return deep.update(rollout)
         program = Program(build_learner(spec), 1)

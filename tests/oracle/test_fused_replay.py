@@ -1,4 +1,4 @@
-"""Losses of DQN and SAC on the same batch and weights, in the deep engine and in the fused one."""
+"""Losses of DQN and SAC on the same batch and weights, in the torch engine and in the jax one."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def as_transition(rows: dict[str, np.ndarray]) -> Transition:
 @pytest.mark.parametrize("settings", [{"double": True, "loss": "huber"}, {"double": False, "loss": "mse"}])
 def test_one_dqn_loss_agrees(settings: dict[str, Any]):
     algorithm = {"name": "dqn", **settings}
-    deep = build_deep(spec_of("CartPole-v1", "deep", algorithm, duelling=True), Seeds(3), torch.device("cpu"))
-    fused = build_learner(spec_of("CartPole-v1", "fused", algorithm, duelling=True))
+    deep = build_deep(spec_of("CartPole-v1", "torch", algorithm, duelling=True), Seeds(3), torch.device("cpu"))
+    fused = build_learner(spec_of("CartPole-v1", "jax", algorithm, duelling=True))
     assert isinstance(deep, DeepDqn)
     assert isinstance(fused, Dqn)
     with torch.no_grad():
@@ -84,8 +84,8 @@ def test_one_dqn_loss_agrees(settings: dict[str, Any]):
 def test_one_sac_step_agrees(env: str):
     """A critic's step, then the policy's and the temperature's, all with the same noise."""
     algorithm = {"name": "sac", "temperature": 0.3}
-    deep = build_deep(spec_of(env, "deep", algorithm, activation="relu"), Seeds(3), torch.device("cpu"))
-    spec = spec_of(env, "fused", algorithm, activation="relu")
+    deep = build_deep(spec_of(env, "torch", algorithm, activation="relu"), Seeds(3), torch.device("cpu"))
+    spec = spec_of(env, "jax", algorithm, activation="relu")
     fused = build_learner(spec)
     assert isinstance(deep, DeepSac)
     assert isinstance(fused, Sac)

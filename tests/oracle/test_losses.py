@@ -1,4 +1,4 @@
-"""Every loss of the deep engine against float64 numpy."""
+"""Every loss of the torch engine against float64 numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The deep engine: PyTorch learners on Gymnasium environments, one readable file per algorithm.
+"""The torch engine: PyTorch learners on Gymnasium environments, one readable file per algorithm.
 
 This module is the engine's whole face. It imports nothing heavy: `validate` needs Gymnasium and
 the others need torch, each from inside its function.

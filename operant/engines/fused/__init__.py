@@ -1,4 +1,4 @@
-"""The fused engine: environment, rollout and update in one compiled program of JAX.
+"""The jax engine: environment, rollout and update in one compiled program of JAX.
 
 This module is the engine's whole face. It imports nothing heavy: each function imports what it needs.
 """
@@ -22,7 +22,7 @@ def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
     from operant.envs.find_functional import need_jax
 
-    need_jax("the fused engine")
+    need_jax("the jax engine")
     from operant.engines.fused.suits import check_suits
 
     check_suits(spec)

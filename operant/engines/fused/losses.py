@@ -1,4 +1,4 @@
-"""Losses and estimators as pure functions of arrays; each is held to the deep engine's in tests/oracle."""
+"""Losses and estimators as pure functions of arrays; each is held to the torch engine's in tests/oracle."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Running standardisation of observations and rewards; the statistics are part of the state.
 
 They learn once per rollout, from all of its steps: a rollout is played with the statistics of its
-beginning, and rewards are scaled by those that include it. The rules are those of the deep engine.
+beginning, and rewards are scaled by those that include it. The rules are those of the torch engine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jax import Array, lax
 from operant.engines.fused.devices import Axis, mean_over, sum_over, unrolled
 
 TINY = 1e-8
-LIMIT = 10.0  # of normalised rewards where a spec names none, as in the deep engine
+LIMIT = 10.0  # of normalised rewards where a spec names none, as in the torch engine
 
 
 class Moments(NamedTuple):

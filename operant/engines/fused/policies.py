@@ -1,7 +1,7 @@
 """Action distributions: how a network's output becomes actions and log-probabilities.
 
 A policy's real actions are numbers in [-1, 1] (unbounded ones as they are); `to_env` stretches
-them to the problem's bounds, as the deep engine does.
+them to the problem's bounds, as the torch engine does.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
         if value not in known:
             offers = " or ".join(f"{path}={_written(each)}" for each in known)
             yield UsageError(
-                f"{path}: the fused engine cannot take {_written(value)}: {why}",
-                remedy=f"-s {offers}; or -s engine=deep, if the problem is one of Gymnasium's",
+                f"{path}: the jax engine cannot take {_written(value)}: {why}",
+                remedy=f"-s {offers}; or -s engine=torch, if the problem is one of Gymnasium's",
             )
 
 
@@ -100,7 +100,7 @@ def unsuited(spec: Spec, facts: Facts) -> Iterator[UsageError]:
             remedy=f"-s env.max_frame={MOST_FRAMES}",
         )
     if not facts.vectors:
-        yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=deep")
+        yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
 
 
 def unequal(spec: Spec) -> Iterator[UsageError]:

@@ -2,4 +2,4 @@
 
 import operant.engines
 
-operant.engines.ENGINES["deep"] = "toy_engine"
+operant.engines.ENGINES["torch"] = "toy_engine"

@@ -183,7 +183,7 @@ def fused_reports(num_envs: int, scale: float) -> dict[str, float]:
 
     env = {"name": "Pendulum-v1", "num_envs": num_envs, "max_frame": 4000, "normalize_reward": True}
     agent = {"algorithm": {"name": "ppo", **SETTINGS["ppo"]}, "net": {"hidden": [8]}}
-    spec = Spec.model_validate({"engine": "fused", "env": env, "agent": agent, "meta": {"log_frequency": 512}})
+    spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent, "meta": {"log_frequency": 512}})
     learner = COMPILED["ppo"](spec, PaidPendulum())
     program = Program(learner, 1)
     _, report = program.chunk(program.start([Seeds(3)]), stacked([learner.hyper(spec)]), np.int32(2))

@@ -20,7 +20,7 @@ def remedy(**settings: object) -> str:
 
 def test_a_name_that_is_nearly_right():
     assert "CartPole-v1" in remedy(name="CartPole-v2")
-    assert "engine=deep" in remedy(name="LunarLander-v3")
+    assert "engine=torch" in remedy(name="LunarLander-v3")
 
 
 def test_arguments_that_a_problem_does_not_take():

@@ -291,6 +291,6 @@ def write_runs(root: Path) -> Path:
 
 
 def play(count: int = 5) -> list[Episode]:
-    """Episodes of a game without words, as the deep engine keeps them."""
+    """Episodes of a game without words, as the torch engine keeps them."""
     at = Progress(frames=1000, updates=10, episodes=5, seconds=2.0)
     return [Episode("CartPole-v1", "eval", number, at, 400.0 + number, 400, "terminated") for number in range(count)]

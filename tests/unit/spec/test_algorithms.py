@@ -16,7 +16,7 @@ from operant.spec.schema import AlgorithmSpec, Spec
 class DriftSpec(Algorithm):
     """Walks at random."""
 
-    ENGINE = "deep"
+    ENGINE = "torch"
     RESUME = "warm"
     USES_MEMORY = False
 

@@ -87,7 +87,7 @@ def test_a_refusal_names_the_setting_both_values_the_reason_and_the_next_step() 
         ("agent.net.optimizer.momentum", optimizer(name="sgd"), optimizer(name="sgd", momentum=0.9)),
         ("agent.algorithm.normalize_advantages", {}, {"agent": {"algorithm": {"normalize_advantages": "percentile"}}}),
         ("env.name", {}, {"env": {"name": "Acrobot-v1"}}),
-        ("engine", {}, {"engine": "fused"}),
+        ("engine", {}, {"engine": "jax"}),
         ("meta.seed", {}, {"meta": {"seed": 1}}),
     ],
 )  # fmt: skip
@@ -103,7 +103,7 @@ def test_what_a_checkpoint_was_made_from_cannot_change(path: str, old: dict[str,
         ({}, {"agent": {"algorithm": {"entropy_coef": {"start": 0.1, "end": 0.0, "frames": 10}}}}),
         ({}, {"agent": {"algorithm": {"normalize_advantages": "none"}}}),
         ({}, {"env": {"max_frame": 10**6}, "meta": {"log_frequency": 5}}),
-        ({}, {"engine": "deep"}),
+        ({}, {"engine": "torch"}),
         (
             {"agent": {"net": {"optimizer": {"name": "sgd", "momentum": 0.5}}}},
             {"agent": {"net": {"optimizer": {"name": "sgd", "momentum": 0.9}}}},

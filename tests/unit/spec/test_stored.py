@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from operant.errors import RunError
+from operant.spec.child import changes
+from operant.spec.load import load
 from operant.spec.schema import Spec
 from operant.spec.stored import aged, stored
 
@@ -55,3 +57,12 @@ def test_a_run_of_today_has_nothing_to_be_told():
     spec = Spec.model_validate({"env": {"name": "copy"}, "agent": {"algorithm": {"name": "rloo", "staleness": 4}}})
     assert aged(spec.model_dump(mode="json")) == []
     assert aged(Spec().model_dump(mode="json")) == []
+
+
+@pytest.mark.parametrize(("earlier", "today"), [("deep", "torch"), ("fused", "jax")])
+def test_an_engine_by_its_earlier_name(earlier: str, today: str):
+    before, after = stored({"engine": earlier}), Spec(engine=today)
+    assert before == after
+    assert before.model_dump()["engine"] == before.engine_name == today
+    assert load("ppo_cartpole", overrides=[f"engine={earlier}"]).spec.engine_name == today
+    assert changes(before, after) == []

@@ -91,8 +91,8 @@ def objections(given: Spec, start: Spec) -> Iterator[str]:
     agent = given.agent
     if agent.algorithm.name not in ALGORITHMS:
         yield f"agent.algorithm.name must be one of {', '.join(ALGORITHMS)}"
-    if given.engine_name != "deep" or agent.model is not None or agent.net.type != "mlp":
-        yield "the agent must be one of the deep engine, with a net of type mlp"
+    if given.engine_name != "torch" or agent.model is not None or agent.net.type != "mlp":
+        yield "the agent must be one of the torch engine, with a net of type mlp"
     yield from too_large(given.model_dump(mode="json"))
 
 

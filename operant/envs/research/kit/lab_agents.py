@@ -19,7 +19,7 @@ FORBIDDEN = {
     "chooses_its_seeds": ("max_session: ", "eval_seed: 7, max_session: "),
     "evaluates_once": ("final_episodes: 50", "final_episodes: 1"),
     "takes_more_cores": ("max_session: ", "processes: 2, max_session: "),
-    "takes_another_engine": ("env:", "engine: fused\nenv:"),
+    "takes_another_engine": ("env:", "engine: jax\nenv:"),
     "searches": ("env:", "search: {agent.algorithm.gamma__uniform: [0, 1]}\nenv:"),
     "takes_a_huge_net": ("agent:", "agent:\n  net: {type: mlp, hidden: [65536, 65536]}"),
     "names_a_class": ("env: {name: ", "env: {kwargs: {command: touch /tmp/harm}, name: os:"),

@@ -38,7 +38,7 @@ def program_of(algorithm: dict[str, object]) -> tuple[Program, Any]:
     memory = {} if algorithm["name"] == "ppo" else {"memory": {"batch_size": 32, "max_size": 1000}}
     agent = {"algorithm": algorithm, "net": {"hidden": [8]}, **memory}
     env = {"name": "CartPole-v1", "num_envs": 4, "max_frame": 2000}
-    spec = Spec.model_validate({"engine": "fused", "env": env, "agent": agent})
+    spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent})
     learner = LEARNERS[spec.agent.algorithm.name](spec, Counted())
     return Program(learner, 1), stacked([learner.hyper(spec)])
 

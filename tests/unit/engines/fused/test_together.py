@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.engines import engine_of
+from operant.engines import ENGINES, engine_of
 from operant.engines.fused.health import Health
 from operant.engines.fused.learners import LEARNERS
 from operant.engines.fused.optimise import RULES
@@ -20,7 +20,7 @@ from operant.spec.schema import Spec
 
 
 def make(folder: Path, name: str, **algorithm: object) -> Run:
-    spec = Spec.model_validate({"engine": "fused", "agent": {"algorithm": {"name": "ppo", **algorithm}}})
+    spec = Spec.model_validate({"engine": "jax", "agent": {"algorithm": {"name": "ppo", **algorithm}}})
     return Run.create(folder / name, name=name, spec=spec.model_dump(mode="json"), seed=0, session=0, threads=1)
 
 
@@ -69,22 +69,22 @@ def test_what_a_spec_may_name_is_what_there_is():
 
 def test_checking_a_plain_spec_loads_no_jax():
     code = "import sys; from operant.engines import fused; from operant.spec.schema import Spec;"
-    code += "fused.validate(Spec(engine='fused')); sys.exit('jax' in sys.modules)"
+    code += "fused.validate(Spec(engine='jax')); sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
     ("name", "engine", "expected"),
     [
-        ("CartPole-v1", "auto", "deep"),
-        ("CartPole-v1", "fused", "fused"),
-        ("HackMatrix-v0", "auto", "fused"),
-        ("HackMatrix-v0", "deep", "deep"),
-        ("gymnax:Catch-bsuite", "auto", "fused"),
-        ("brax:ant", "auto", "fused"),
+        ("CartPole-v1", "auto", "torch"),
+        ("CartPole-v1", "jax", "jax"),
+        ("HackMatrix-v0", "auto", "jax"),
+        ("HackMatrix-v0", "torch", "torch"),
+        ("gymnax:Catch-bsuite", "auto", "jax"),
+        ("brax:ant", "auto", "jax"),
     ],
 )
 def test_a_problem_has_its_engine_unless_the_spec_names_another(name: str, engine: str, expected: str):
     spec = Spec.model_validate({"engine": engine, "env": {"name": name}})
     assert spec.engine_name == expected
-    assert engine_of(spec).__name__ == f"operant.engines.{expected}"
+    assert engine_of(spec).__name__ == ENGINES[expected]

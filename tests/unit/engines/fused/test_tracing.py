@@ -56,7 +56,7 @@ def spec_of(name: str, path: str | None = None, value: Any = None) -> Spec:
     critic = {} if name == "dqn" else {"critic_lr": 1e-3}
     agent = {**AGENTS[name], "net": {"hidden": [8], "optimizer": {"clip_grad_norm": 0.5, **critic}}}
     env = {"name": "CartPole-v1", "num_envs": 2, "max_frame": 640, "normalize_obs": True}
-    document: Any = {"engine": "fused", "env": env, "agent": agent}
+    document: Any = {"engine": "jax", "env": env, "agent": agent}
     return Spec.model_validate(document if path is None else put(document, tuple(path.split(".")), value))
 
 
