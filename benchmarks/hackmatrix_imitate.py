@@ -36,8 +36,8 @@ from operant.envs.hackmatrix.scripted import scripted_actions
 from operant.report.stats import episode_interval
 from operant.run.disk import write_text
 from operant.run.seeding import Seeds
-from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.optimizers import OptimizerSpec
 
 FIRST_SEED = 1_000_000  # `meta.eval_seed`, where a spec does not say otherwise
 TEACHER, SAMPLING = 0.25, 0.25  # shares of the games that the script plays, and in which actions are drawn

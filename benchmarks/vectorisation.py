@@ -17,7 +17,7 @@ import numpy as np
 
 from operant.envs.cores import CORES_VARIABLE
 from operant.envs.gym import VectorEnv
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 ENVS = ("CartPole-v1", "LunarLander-v3", "BipedalWalker-v3", "HalfCheetah-v5", "Humanoid-v5")
 REPEATS = 5

@@ -72,7 +72,7 @@ def schema(
       # yaml-language-server: $schema=operant.schema.json
     """
     from operant.run.layout import shown
-    from operant.spec.json_schema import json_schema
+    from operant.spec.describe import json_schema
 
     if out is None:
         document(json_schema())

@@ -112,7 +112,7 @@ def saved_words(runs: Sequence[Run]) -> str:
 
 def resume_kind(run: Run) -> str | None:
     """What the run's algorithm promises of a resume: "exact" or "warm"."""
-    from operant.spec.algorithms import ALGORITHMS
+    from operant.spec.settings.algorithms import ALGORITHMS
 
     algorithm = ALGORITHMS.get(run.spec["agent"]["algorithm"]["name"])
     return algorithm.resume_kind(run.spec) if algorithm else None

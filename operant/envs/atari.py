@@ -22,7 +22,7 @@ from operant.envs.worlds import Outcome, Worlds
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 FULL_TILT = np.ones(1, np.float32)  # of the joystick, which only continuous actions move by less
 DRAWN_SIDE = 420  # pixels of a film: the agent's own view is too small to watch

@@ -13,7 +13,7 @@ from operant.envs.worlds import MaskReader
 from operant.errors import OperantError, UsageError
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 
 def check_env(spec: EnvSpec) -> gym.Env:

@@ -13,7 +13,7 @@ from operant.envs.gym import make_env
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 WINDOW = "window"
 SUFFIXES = (".gif", ".mp4")

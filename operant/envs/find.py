@@ -28,7 +28,7 @@ from operant.errors import UsageError
 from operant.install import install_extra
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 GROUP = "operant.envs"
 ATARI = "ALE/"

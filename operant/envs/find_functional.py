@@ -20,7 +20,7 @@ from operant.install import missing_package
 
 if TYPE_CHECKING:
     from operant.envs.functional import FunctionalEnv
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 PROBE = "operant/Probe"
 OURS: dict[str, tuple[str, str, dict[str, Any]]] = {

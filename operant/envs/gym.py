@@ -34,7 +34,7 @@ from operant.envs.worlds import SerialWorlds, Worlds, is_image
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 register_hackmatrix()
 register_bridge()

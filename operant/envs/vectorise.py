@@ -13,7 +13,7 @@ from operant.envs.cores import CORES_VARIABLE
 from operant.envs.find import find, plays_natively
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 # A step of these takes 50 to 400 microseconds, and the way to another process and back up to 100.
 HEAVY_FAMILIES = ("gymnasium.envs.mujoco", "gymnasium.envs.box2d")

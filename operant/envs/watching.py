@@ -18,7 +18,7 @@ from operant.run.episode import Episode
 from operant.run.progress import Progress
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from operant.envs.arithmetic_mode import adopt_arithmetic_mode
 from operant.envs.gym import make_env
 from operant.envs.workers import DONE, FAILED, RESTART, STEP, Layout, Shared, Slice
 from operant.envs.worlds import SerialWorlds
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 def serve(line: socket.socket, memory: int) -> None:

@@ -37,7 +37,7 @@ from operant.run.followers import search_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 STEP, RESTART, DONE, FAILED = b"s", b"r", b"d", b"f"
 PATIENCE_SECONDS = 5.0

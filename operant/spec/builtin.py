@@ -6,7 +6,7 @@ import re
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from operant.spec.document import Source
+from operant.spec.reading.document import Source
 
 SECTION_NAMES = ("name", "env", "agent", "meta", "search")
 TOP_KEY = re.compile(r"^(?P<comments>(?:#[^\n]*\n)*)(?P<name>[A-Za-z0-9][\w.-]*):", re.MULTILINE)

@@ -1,19 +1,22 @@
-"""Tables of settings for `operant help` and the documentation, made from the spec classes themselves."""
+"""What the spec classes say: tables for `operant help` and the documentation, and the JSON Schema for editors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from operant.errors import UsageError
+from operant.spec.builtin import SECTION_NAMES
 from operant.spec.distributions import ABOUT, PARAMETERS
+from operant.spec.field_types import FieldType, field_type
 from operant.spec.fields import Closed, Linear
-from operant.spec.kinds import Kind, kind_of
 from operant.spec.paths import REGISTRIES, SECTIONS, help_command
-from operant.spec.problems import nearest, shown
+from operant.spec.reading.diagnostics import nearest, shown
+from operant.spec.schema import Spec
 
 Words = tuple[str, ...]
 SEARCH = ("search",)
@@ -102,21 +105,21 @@ def _distribution(name: str) -> Row:
 
 
 def _row(name: str, field: FieldInfo) -> Row:
-    kind = kind_of(field)
-    about = f"{field.description or ''}{_see(kind)}"
-    return Row(name, kind.type, _default(field), kind.range, about)
+    accepted = field_type(field)
+    about = f"{field.description or ''}{_see(accepted)}"
+    return Row(name, accepted.type, _default(field), accepted.range, about)
 
 
-def _see(kind: Kind) -> str:
+def _see(accepted: FieldType) -> str:
     """Where a section's own settings are described."""
-    if kind.words != "section" or kind.section is None:
+    if accepted.words != "section" or accepted.section is None:
         return ""
-    command = help_command(kind.section) if kind.one_of is None else _kind_command(kind.one_of.registry)
+    command = help_command(accepted.section) if accepted.one_of is None else _registry_command(accepted.one_of.registry)
     return f" See `{command}`."
 
 
-def _kind_command(registry: Mapping[str, type[Closed]]) -> str:
-    return next(f"operant help {kind}" for kind, each in REGISTRIES.items() if each is registry)
+def _registry_command(registry: Mapping[str, type[Closed]]) -> str:
+    return next(f"operant help {name}" for name, each in REGISTRIES.items() if each is registry)
 
 
 def _default(field: FieldInfo) -> str:
@@ -129,3 +132,28 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, Closed):
         return ""
     return str(value) if isinstance(value, str) else shown(list(value) if isinstance(value, tuple) else value)
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """A schema that accepts a file of one spec, or of several under their names."""
+    spec = Spec.model_json_schema()
+    shared = spec.pop("$defs")
+    spec["properties"]["$schema"] = {"type": "string", "description": "Where editors find this schema."}
+    named = {
+        "title": "Named specs",
+        "description": "Several specs, each under its name; a name that starts with _ only holds YAML anchors.",
+        "type": "object",
+        "propertyNames": {"not": {"enum": list(SECTION_NAMES)}},
+        "patternProperties": {"^[A-Za-z0-9]": {"$ref": "#/$defs/Spec"}},
+        "minProperties": 1,
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "Operant spec",
+        "description": "One experiment of Operant, or several under their names.",
+        "anyOf": [{"$ref": "#/$defs/Spec"}, named],
+        "$defs": {**shared, "Spec": spec},
+    }

@@ -10,24 +10,24 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from operant.errors import SpecError
-from operant.spec.document import Document, KeyPath, Span, lookup
+from operant.spec.field_types import FieldType, number
 from operant.spec.fields import Closed, Linear
-from operant.spec.kinds import Kind, number
-from operant.spec.misfit import Misfit
 from operant.spec.paths import REGISTRIES, find, help_command, known_paths, owner_of, title
-from operant.spec.problems import MAX_SHOWN, Problem, did_you_mean, nearest, order, report, shown
+from operant.spec.reading.diagnostics import MAX_SHOWN, Diagnostic, did_you_mean, nearest, order, report, shown
+from operant.spec.reading.document import Document, KeyPath, Span, lookup
 from operant.spec.schema import Spec
+from operant.spec.validation.conflict import Conflict
 
 TRUE_WORDS, FALSE_WORDS = {"yes", "on", "y", "true"}, {"no", "off", "n", "false"}
 
 
 def spec_error(fault: ValidationError, document: Document) -> SpecError:
     """All that pydantic found wrong with the data of a document, as one report."""
-    problems = problems_in(fault, document, MAX_SHOWN)
+    problems = diagnostics_in(fault, document, MAX_SHOWN)
     return report(problems, document.source.label, fault.error_count() - len(problems))
 
 
-def problems_in(fault: ValidationError, document: Document, most: int | None = None) -> list[Problem]:
+def diagnostics_in(fault: ValidationError, document: Document, most: int | None = None) -> list[Diagnostic]:
     """One problem per fault; at most so many, those that were written first.
 
     What was perhaps meant is a search among all settings, and the data may have thousands that are none.
@@ -38,9 +38,9 @@ def problems_in(fault: ValidationError, document: Document, most: int | None = N
     return [TELLERS.get(detail["type"], _wrong_type)(path, detail, document) for path, detail in faults]
 
 
-def is_only_misfit(fault: ValidationError) -> bool:
+def is_only_conflict(fault: ValidationError) -> bool:
     """Whether every field is valid by itself, and only their combination is at fault."""
-    return all(detail["type"] == "misfit" for detail in fault.errors(include_url=False))
+    return all(detail["type"] == "conflict" for detail in fault.errors(include_url=False))
 
 
 def written_path(loc: KeyPath, data: Any) -> KeyPath:
@@ -75,16 +75,16 @@ def dotted(path: KeyPath) -> str:
     return ".".join(str(part) for part in path)
 
 
-def _unknown(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _unknown(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     return unknown_setting(path, document)
 
 
-def unknown_setting(path: KeyPath, document: Document) -> Problem:
+def unknown_setting(path: KeyPath, document: Document) -> Diagnostic:
     """There is no setting at `path`; which one was meant?"""
     owner = owner_of(path, document.data)
     cause = f"{dotted(path)} is not a {'section' if owner is Spec else 'setting'} of {title(owner)}"
     hint = suggestion(str(path[-1]), owner, document.data) or f"it has {', '.join(owner.model_fields)}"
-    return Problem(cause, key_span(path, document), hint, help_command(owner))
+    return Diagnostic(cause, key_span(path, document), hint, help_command(owner))
 
 
 def suggestion(key: str, owner: type[Closed], data: Any) -> str:
@@ -108,20 +108,20 @@ def _suggestions(key: str, owner: type[Closed], data: Any) -> Iterator[str]:
     yield from (f"did you mean {dotted(path)}?" for path in paths if path[-1] == leaf != key)
 
 
-def _missing(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _missing(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     slot, owner = find(path, document.data), owner_of(path, document.data)
     about = str(slot.field.description).rstrip(".") if slot else ""
     hint = f"it needs {path[-1]}: {about[:1].lower()}{about[1:]}"
-    return Problem(f"{dotted(path)} is missing", span_of(path, document), hint, help_command(owner))
+    return Diagnostic(f"{dotted(path)} is missing", span_of(path, document), hint, help_command(owner))
 
 
-def _misfit(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
-    misfit: Misfit = detail.get("ctx", {})["misfit"]
+def _conflict(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
+    conflict: Conflict = detail.get("ctx", {})["conflict"]
     value = _written(path, detail, document)
     said = "" if isinstance(value, Closed | dict) else f" = {shown(value)}"
-    mend = f"add -s {misfit.path}={shown(misfit.mend)}" if misfit.mend is not None else None
-    remedy = mend or help_command(owner_of(path, document.data))
-    return Problem(f"{misfit.path}{said} {misfit.problem}", _blame(misfit, document), misfit.fits, remedy)
+    fix = f"add -s {conflict.path}={shown(conflict.fix)}" if conflict.fix is not None else None
+    remedy = fix or help_command(owner_of(path, document.data))
+    return Diagnostic(f"{conflict.path}{said} {conflict.reason}", _blame(conflict, document), conflict.valid, remedy)
 
 
 def _written(path: KeyPath, detail: ErrorDetails, document: Document) -> Any:
@@ -129,67 +129,67 @@ def _written(path: KeyPath, detail: ErrorDetails, document: Document) -> Any:
     return lookup(document.data, path) if path in document.marks else detail["input"]
 
 
-def _blame(misfit: Misfit, document: Document) -> Span | None:
+def _blame(conflict: Conflict, document: Document) -> Span | None:
     """Of the settings involved, the one a person wrote: on the command line, else in the file."""
-    paths = [tuple(path.split(".")) for path in (misfit.path, *misfit.others)]
+    paths = [tuple(path.split(".")) for path in (conflict.path, *conflict.others)]
     written = [path for path in paths if path in document.marks]
     overridden = [path for path in written if document.marks[path].value.source.label is None]
     return span_of(next(iter(overridden + written + paths)), document)
 
 
-def _choice(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _choice(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     value, slot = detail["input"], find(path, document.data)
-    choices = slot.kind.choices if slot else ()
+    choices = slot.type.choices if slot else ()
     return _not_one_of(path, value, choices, document)
 
 
-def _not_one_of(path: KeyPath, value: Any, choices: tuple[str, ...], document: Document) -> Problem:
+def _not_one_of(path: KeyPath, value: Any, choices: tuple[str, ...], document: Document) -> Diagnostic:
     cause = f"{dotted(path)} = {shown(value)} is not one of {', '.join(choices)}"
     remedy = help_command(owner_of(path, document.data))
-    return Problem(cause, span_of(path, document), did_you_mean(str(value), choices), remedy)
+    return Diagnostic(cause, span_of(path, document), did_you_mean(str(value), choices), remedy)
 
 
-def _unknown_name(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _unknown_name(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     """No such algorithm, net or memory."""
     slot = find(path, document.data)
-    one_of = slot.kind.one_of if slot else None
+    one_of = slot.type.one_of if slot else None
     if one_of is None:
         return _wrong_type(path, detail, document)
     problem = _not_one_of((*path, one_of.tag), detail["input"].get(one_of.tag), tuple(one_of.registry), document)
-    return Problem(problem.cause, problem.at, problem.hint, f"operant help {path[-1]}")
+    return Diagnostic(problem.cause, problem.at, problem.hint, f"operant help {path[-1]}")
 
 
-def _out_of_range(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _out_of_range(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     slot, owner = find(path, document.data), owner_of(path, document.data)
     value = _written(path, detail, document)
-    if owner is Linear and slot is not None and not slot.kind.range:
+    if owner is Linear and slot is not None and not slot.type.range:
         slot = find(path[:-1], document.data)
-    kind = slot.kind if slot else Kind()
-    hint = f"must be {kind.range}" if kind.range else "must be finite"
-    bound = kind.nearest(value) if isinstance(value, int | float) else None
+    accepted = slot.type if slot else FieldType()
+    hint = f"must be {accepted.range}" if accepted.range else "must be finite"
+    bound = accepted.nearest(value) if isinstance(value, int | float) else None
     hint += f"; nearest: {number(bound).replace(',', '')}" if bound is not None else ""
     cause = f"{dotted(path)} = {shown(value)} is out of range"
-    return Problem(cause, span_of(path, document), hint, help_command(owner))
+    return Diagnostic(cause, span_of(path, document), hint, help_command(owner))
 
 
-def _pattern(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _pattern(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     slot = find(path, document.data)
     hint = str(slot.field.description).rstrip(".").partition("; ")[2] if slot else ""
     cause = f"{dotted(path)} = {shown(detail['input'])} has characters that do not belong"
-    return Problem(cause, span_of(path, document), hint, help_command(owner_of(path, document.data)))
+    return Diagnostic(cause, span_of(path, document), hint, help_command(owner_of(path, document.data)))
 
 
-def _not_plain(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _not_plain(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     cause = f"{dotted(path)} = {shown(detail['input'])} cannot be stored"
-    return Problem(cause, span_of(path, document), detail["msg"], help_command(owner_of(path, document.data)))
+    return Diagnostic(cause, span_of(path, document), detail["msg"], help_command(owner_of(path, document.data)))
 
 
-def _wrong_type(path: KeyPath, detail: ErrorDetails, document: Document) -> Problem:
+def _wrong_type(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     value, slot, owner = detail["input"], find(path, document.data), owner_of(path, document.data)
-    kind = slot.kind if slot else Kind()
+    accepted = slot.type if slot else FieldType()
     default = slot.field.get_default(call_default_factory=True) if slot else None
-    cause = f"{dotted(path)} = {shown(value)} is not {with_article(kind.type)}"
-    return Problem(cause, span_of(path, document), _right_type(path, value, kind, default), help_command(owner))
+    cause = f"{dotted(path)} = {shown(value)} is not {with_article(accepted.type)}"
+    return Diagnostic(cause, span_of(path, document), _right_type(path, value, accepted, default), help_command(owner))
 
 
 def with_article(words: str) -> str:
@@ -197,24 +197,24 @@ def with_article(words: str) -> str:
     return words if words.startswith(("true", "text", "anything")) else f"a {words}"
 
 
-def _right_type(path: KeyPath, value: Any, kind: Kind, default: Any) -> str:
+def _right_type(path: KeyPath, value: Any, accepted: FieldType, default: Any) -> str:
     """How the value was perhaps meant."""
     if value is None:
         keeps = "" if isinstance(default, Closed) else f", {shown(default)}"
         return f"leave the line out to keep the default{keeps}"
-    if kind.words == "section":
-        section, tag = kind.section_for(None), kind.one_of.tag if kind.one_of else "name"
+    if accepted.words == "section":
+        section, tag = accepted.section_for(None), accepted.one_of.tag if accepted.one_of else "name"
         is_name = isinstance(value, str) and section is not None and tag in section.model_fields
         return f"did you mean {dotted((*path, tag))}?" if is_name else ""
-    if kind.words == "true or false" and str(value).lower() in TRUE_WORDS | FALSE_WORDS:
+    if accepted.words == "true or false" and str(value).lower() in TRUE_WORDS | FALSE_WORDS:
         return f"did you mean {'true' if str(value).lower() in TRUE_WORDS else 'false'}?"
-    if kind.item is not None and not isinstance(value, list | dict):
+    if accepted.item is not None and not isinstance(value, list | dict):
         return f"did you mean [{shown(value)}]?"
-    if "number" in kind.words and isinstance(value, str) and _is_number(value):
+    if "number" in accepted.words and isinstance(value, str) and _is_number(value):
         return "remove the quotes"
-    if kind.words == "whole number" and isinstance(value, float) and math.isfinite(value):
+    if accepted.words == "whole number" and isinstance(value, float) and math.isfinite(value):
         return f"nearest: {math.floor(value)} or {math.ceil(value)}"
-    return "put it in quotes" if kind.words == "text" and not isinstance(value, list | dict) else ""
+    return "put it in quotes" if accepted.words == "text" and not isinstance(value, list | dict) else ""
 
 
 def _is_number(text: str) -> bool:
@@ -225,11 +225,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-Teller = Callable[[KeyPath, ErrorDetails, Document], Problem]
+Teller = Callable[[KeyPath, ErrorDetails, Document], Diagnostic]
 TELLERS: dict[str, Teller] = {
     "extra_forbidden": _unknown,
     "missing": _missing,
-    "misfit": _misfit,
+    "conflict": _conflict,
     "literal_error": _choice,
     "union_tag_invalid": _unknown_name,
     "string_pattern_mismatch": _pattern,

@@ -1,23 +1,68 @@
-"""The base of every spec class, and the kinds of value that several of them share."""
+"""The base of every spec class, and the types of value that several of them share.
+
+Every setting also says what it does to a checkpoint. A fork of a run goes on from its parent's checkpoint with some
+settings changed. A setting is `free` (any change leaves the checkpoint what it is), `fixed` (with another value the
+checkpoint could not be loaded, would mean something else, or the change would do nothing), or it `widens` (it may grow,
+and not shrink). A `section` has the rules of its own settings.
+"""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ValidationInfo,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, ValidationError, core_schema
 
-from operant.spec.child_marks import free
+Rule = Literal["free", "fixed", "widens", "section"]
+KEY = "fork"
+
+
+@dataclass(frozen=True)
+class ForkRule:
+    """Whether a fork of a run may change a setting, and for all but the free ones the reason."""
+
+    kind: Rule
+    why: str = ""
+
+
+def free(**field: Any) -> Any:
+    """A setting that a fork may change at will."""
+    return Field(json_schema_extra={KEY: "free"}, **field)
+
+
+def fixed(why: str, /, **field: Any) -> Any:
+    """A setting that a fork has from its parent, because `why`."""
+    return Field(json_schema_extra={KEY: "fixed", "why": why}, **field)
+
+
+def widens(why: str, /, **field: Any) -> Any:
+    """A number that a fork may only raise; `why` that is safe."""
+    return Field(json_schema_extra={KEY: "widens", "why": why}, **field)
+
+
+def section(**field: Any) -> Any:
+    """A group of settings, each with a rule of its own."""
+    return Field(json_schema_extra={KEY: "section"}, **field)
+
+
+def fork_rule(field: FieldInfo) -> ForkRule | None:
+    """The rule of a setting in forks; None where it was forgotten."""
+    extra = field.json_schema_extra
+    if not isinstance(extra, dict) or KEY not in extra:
+        return None
+    return ForkRule(extra[KEY], str(extra.get("why", "")))  # pyright: ignore[reportArgumentType]
 
 
 class Closed(BaseModel):
@@ -29,8 +74,8 @@ class Closed(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
 
-    def fixed_here(self) -> Mapping[str, str]:
-        """The settings that a child run may not change as these others stand, each with the reason."""
+    def fixed_in_fork(self) -> Mapping[str, str]:
+        """The settings that a fork may not change as these others stand, each with the reason."""
         return {}
 
     @field_validator("*", mode="before")

@@ -19,19 +19,19 @@ from pydantic import ValidationError
 
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
-from operant.spec.dialects.labs import lab_of
-from operant.spec.dialects.ledger import Remark
-from operant.spec.dialects.slm.commas import holds_slm, without_last_commas
-from operant.spec.document import Document, Mark, Reader, Source
+from operant.spec.dialects.conversion import Remark
+from operant.spec.dialects.registry import lab_of
+from operant.spec.dialects.slm.shape import holds_slm, without_last_commas
 from operant.spec.errors import span_of, spec_error
-from operant.spec.limits import MAX_BYTES
 from operant.spec.overrides import apply, fill
-from operant.spec.problems import Problem, cut, listed, nearest, report, shown
-from operant.spec.read_json import read_json
-from operant.spec.read_toml import read_toml
-from operant.spec.read_yaml import read_yaml
+from operant.spec.reading.diagnostics import Diagnostic, cut, listed, nearest, report, shown
+from operant.spec.reading.document import Document, Mark, Reader, Source
+from operant.spec.reading.json import read_json
+from operant.spec.reading.limits import MAX_BYTES
+from operant.spec.reading.toml import read_toml
+from operant.spec.reading.yaml import read_yaml
 from operant.spec.schema import Spec
-from operant.spec.space import search_problems
+from operant.spec.space import search_diagnostics
 
 READERS: dict[str, Reader] = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".toml": read_toml}
 EDITOR_KEY = "$schema"
@@ -78,8 +78,8 @@ class _Origin:
         lab, remarks = lab_of(document.data), ()
         if lab is not None:
             document, overrides = fill(document, overrides)
-            translation = lab.translate(document, lossy)
-            document, remarks = translation.document, translation.remarks
+            converted = lab.convert(document, lossy)
+            document, remarks = converted.document, converted.remarks
         document = apply(document, overrides)
         spec = _built(document)
         title = lab.title if lab is not None else ""
@@ -210,7 +210,7 @@ def _split(document: Document, stem: str) -> dict[str, Document]:
         hint = "write key: value, with a space" if isinstance(data, str) and ":" in data else ""
         holds = "a list" if isinstance(data, list) else "a single value"
         cause = f"the file holds {holds}, not a spec or named specs"
-        raise report([Problem(cause, document.marks[()].value, hint, REMEDY)])
+        raise report([Diagnostic(cause, document.marks[()].value, hint, REMEDY)])
     body = {key: value for key, value in data.items() if key != EDITOR_KEY}
     lab = lab_of(body)
     if lab is not None and lab.name_path:
@@ -241,11 +241,11 @@ def _named(document: Document, name: str) -> Document:
     at = (root.key or root.value) if root else None
     if not isinstance(document.data, dict):
         cause = f"{cut(name)} = {shown(document.data)} is not a spec"
-        raise report([Problem(cause, at, "a spec has the sections env, agent, meta", REMEDY)])
+        raise report([Diagnostic(cause, at, "a spec has the sections env, agent, meta", REMEDY)])
     said = document.data.get("name", name)
     if str(said) != name:
         cause = f"name = {shown(said)} differs from {cut(name)}, which the spec is filed under"
-        raise report([Problem(cause, span_of(("name",), document), "leave it out")], document.source.label)
+        raise report([Diagnostic(cause, span_of(("name",), document), "leave it out")], document.source.label)
     marks = document.marks if at is None else {("name",): Mark(at), **document.marks}
     return replace(document, data={"name": name, **document.data}, marks=marks)
 
@@ -276,7 +276,7 @@ def _built(document: Document) -> Spec:
         spec = Spec.model_validate(document.data)
     except ValidationError as fault:
         raise spec_error(fault, document) from None
-    problems = search_problems(document)
+    problems = search_diagnostics(document)
     if problems:
         raise report(problems, document.source.label)
     return spec

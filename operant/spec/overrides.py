@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from operant.errors import SpecError
-from operant.spec.document import Document, KeyPath, Mark, Source, Span, leaves, lookup
 from operant.spec.errors import dotted, suggestion
 from operant.spec.fields import Linear
-from operant.spec.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES, too_deep, too_large
 from operant.spec.paths import find, help_command
-from operant.spec.problems import MAX_LISTED, MAX_SHOWN, Problem, did_you_mean, report
-from operant.spec.read_yaml import read_yaml
+from operant.spec.reading.diagnostics import MAX_LISTED, MAX_SHOWN, Diagnostic, did_you_mean, report
+from operant.spec.reading.document import Document, KeyPath, Mark, Source, Span, leaves, lookup
+from operant.spec.reading.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES, too_deep, too_large
+from operant.spec.reading.yaml import read_yaml
 from operant.spec.schema import Spec
 
 PLACEHOLDER = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^{}]*))?\}")
@@ -86,7 +86,7 @@ def parse(text: str) -> Override:
 
 def _bad(source: Source, at: int, cause: str, hint: str) -> SpecError:
     remedy = "write -s NAME=VALUE, such as -s agent.algorithm.gamma=0.98"
-    return report([Problem(cause, source.span(at, len(source.text)), hint, remedy)])
+    return report([Diagnostic(cause, source.span(at, len(source.text)), hint, remedy)])
 
 
 def _moved(mark: Mark, source: Source) -> Mark:
@@ -182,7 +182,7 @@ def _index(items: list[Any], part: str, at: Span) -> int:
     if part.isdecimal() and int(part) < len(items):
         return int(part)
     hint = f"items 0 to {len(items) - 1}" if items else "it is empty"
-    raise report([Problem(f"{part} is not an item of a list of {len(items)}", at, hint)])
+    raise report([Diagnostic(f"{part} is not an item of a list of {len(items)}", at, hint)])
 
 
 def _with_default_schedule(document: Document, path: KeyPath) -> Document:
@@ -196,7 +196,7 @@ def _with_default_schedule(document: Document, path: KeyPath) -> Document:
     return document.placed(path, empty)
 
 
-def _matching_nothing(overrides: Sequence[Override], names: list[str], document: Document) -> Iterator[Problem]:
+def _matching_nothing(overrides: Sequence[Override], names: list[str], document: Document) -> Iterator[Diagnostic]:
     """A single word is a placeholder or a top setting; anything else was a slip."""
     slips = [each for each in overrides if "." not in each.key and each.key not in Spec.model_fields]
     for index, override in enumerate(slips):
@@ -204,13 +204,15 @@ def _matching_nothing(overrides: Sequence[Override], names: list[str], document:
         if index < MAX_SHOWN:
             hint = did_you_mean(key, names) or suggestion(key, Spec, document.data)
         cause = f"{key} is neither a setting nor a placeholder of this spec"
-        yield Problem(cause, override.part_span(0), hint, help_command(Spec))
+        yield Diagnostic(cause, override.part_span(0), hint, help_command(Spec))
 
 
-def _leftovers(document: Document) -> Iterator[Problem]:
+def _leftovers(document: Document) -> Iterator[Diagnostic]:
     left = placeholders(document)
     remedy = "add " + " ".join(f"-s {name}=VALUE" for name in list(left)[:MAX_LISTED])
     for name, paths in left.items():
         for path in paths:
             found = document.mark_of(path)
-            yield Problem(f"{dotted(path)} waits for ${{{name}}}", found[1].value if found else None, "not set", remedy)
+            yield Diagnostic(
+                f"{dotted(path)} waits for ${{{name}}}", found[1].value if found else None, "not set", remedy
+            )

@@ -13,11 +13,12 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from operant.spec.algorithms import ALGORITHMS
-from operant.spec.document import KeyPath, lookup
+from operant.spec.field_types import FieldType, field_type
 from operant.spec.fields import Closed, Linear
-from operant.spec.kinds import Kind, kind_of
-from operant.spec.language import (
+from operant.spec.reading.document import KeyPath, lookup
+from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import ALGORITHMS
+from operant.spec.settings.language import (
     DialogueSpec,
     LmOptimizerSpec,
     LoraSpec,
@@ -28,12 +29,12 @@ from operant.spec.language import (
     TinySpec,
     VllmSpec,
 )
-from operant.spec.memories import MEMORIES
-from operant.spec.nets import NETS
-from operant.spec.optimizers import OptimizerSpec
-from operant.spec.rlvr import WarmupSpec
-from operant.spec.schedulers import SCHEDULERS
-from operant.spec.schema import AgentSpec, EnvSpec, MetaSpec, Spec
+from operant.spec.settings.language_algorithms import WarmupSpec
+from operant.spec.settings.memories import MEMORIES
+from operant.spec.settings.nets import NETS
+from operant.spec.settings.optimizers import OptimizerSpec
+from operant.spec.settings.schedulers import SCHEDULERS
+from operant.spec.settings.sections import AgentSpec, EnvSpec, MetaSpec
 
 REGISTRIES: dict[str, Mapping[str, type[Closed]]] = {
     "algorithm": ALGORITHMS,
@@ -64,11 +65,11 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in the schema: the section that holds it, its field, and the kind of value it takes."""
+    """A place in the schema: the section that holds it, its field, and the type of value it takes."""
 
     owner: type[Closed]
     field: FieldInfo
-    kind: Kind
+    type: FieldType
 
 
 def find(path: KeyPath, data: Any) -> Slot | None:
@@ -76,19 +77,19 @@ def find(path: KeyPath, data: Any) -> Slot | None:
     model: type[Closed] | None = Spec
     slot: Slot | None = None
     for part in path:
-        if slot is not None and slot.kind.words == "mapping":
+        if slot is not None and slot.type.words == "mapping":
             return slot
-        if slot is not None and slot.kind.item is not None and isinstance(part, int):
-            slot = Slot(slot.owner, slot.field, slot.kind.item)
+        if slot is not None and slot.type.item is not None and isinstance(part, int):
+            slot = Slot(slot.owner, slot.field, slot.type.item)
             data = data[part] if isinstance(data, list) and part < len(data) else None
-            model = slot.kind.section_for(data)
+            model = slot.type.section_for(data)
             continue
         if model is None or part not in model.model_fields:
             return None
         field = model.model_fields[str(part)]
-        slot = Slot(model, field, kind_of(field))
+        slot = Slot(model, field, field_type(field))
         data = data.get(part) if isinstance(data, dict) else None
-        model = slot.kind.section_for(data)
+        model = slot.type.section_for(data)
     return slot
 
 
@@ -97,7 +98,7 @@ def owner_of(path: KeyPath, data: Any) -> type[Closed]:
     slot = find(path[:-1], data)
     if slot is None:
         return Spec
-    return slot.kind.section_for(lookup(data, path[:-1])) or slot.owner
+    return slot.type.section_for(lookup(data, path[:-1])) or slot.owner
 
 
 def words_of(model: type[Closed]) -> tuple[str, ...]:
@@ -117,16 +118,16 @@ def help_command(model: type[Closed]) -> str:
 
 def known_paths(data: Any, model: type[Closed] = Spec, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every setting of a spec that makes these choices of algorithm, net and memory."""
-    for name, kind in _kinds(model).items():
+    for name, each in _field_types(model).items():
         at = (*path, name)
         yield at
         below = data.get(name) if isinstance(data, dict) else None
-        section = kind.section_for(below)
+        section = each.section_for(below)
         if section is not None and (section is not Linear or isinstance(below, dict)):
             yield from known_paths(below, section, at)
 
 
 @cache
-def _kinds(model: type[Closed]) -> dict[str, Kind]:
-    """The kind of each field of a section, worked out once: a file of many slips asks for them again and again."""
-    return {name: kind_of(field) for name, field in model.model_fields.items()}
+def _field_types(model: type[Closed]) -> dict[str, FieldType]:
+    """The type of each field of a section, worked out once: a file of many slips asks for them again and again."""
+    return {name: field_type(field) for name, field in model.model_fields.items()}

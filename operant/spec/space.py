@@ -19,10 +19,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from operant.spec.distributions import ALIASES, PARAMETERS, Distribution, fault_in
-from operant.spec.document import Document, KeyPath, put
-from operant.spec.errors import dotted, is_only_misfit, key_span, problems_in, unknown_setting
+from operant.spec.errors import diagnostics_in, dotted, is_only_conflict, key_span, unknown_setting
 from operant.spec.paths import find
-from operant.spec.problems import Problem, did_you_mean, nearest, report
+from operant.spec.reading.diagnostics import Diagnostic, did_you_mean, nearest, report
+from operant.spec.reading.document import Document, KeyPath, put
 from operant.spec.schema import Spec
 
 TRIES = 200
@@ -48,7 +48,7 @@ def parse(search: Mapping[str, Any] | None) -> Space:
     entries = list(_entries(search or {}))
     problems = [entry for entry in entries if isinstance(entry, _Fault)]
     if problems:
-        raise report([Problem(each.cause, None, each.hint, REMEDY) for each in problems])
+        raise report([Diagnostic(each.cause, None, each.hint, REMEDY) for each in problems])
     return tuple(entry for entry in entries if isinstance(entry, Dimension))
 
 
@@ -129,7 +129,7 @@ def _dimension(at: KeyPath, path: str, kind: str, parameters: list[Any]) -> Dime
     return Dimension(path, Distribution(known, tuple(parameters)), at)
 
 
-def search_problems(document: Document) -> list[Problem]:
+def search_diagnostics(document: Document) -> list[Diagnostic]:
     """What is wrong with the search section of a spec that is otherwise valid."""
     search = document.data.get("search")
     if search is None:
@@ -138,49 +138,49 @@ def search_problems(document: Document) -> list[Problem]:
     entries = list(_entries(search))
     if len(entries) > MAX_DIMENSIONS:
         cause = f"search varies {len(entries):,} settings, and can vary at most {MAX_DIMENSIONS}"
-        return [Problem(cause, key_span(("search",), document), "leave some out", REMEDY)]
-    problems: list[Problem] = []
+        return [Diagnostic(cause, key_span(("search",), document), "leave some out", REMEDY)]
+    problems: list[Diagnostic] = []
     space: dict[str, Dimension] = {}
     for entry in entries:
         if isinstance(entry, _Fault):
-            problems.append(Problem(entry.cause, key_span(("search", *entry.at), document), entry.hint, REMEDY))
+            problems.append(Diagnostic(entry.cause, key_span(("search", *entry.at), document), entry.hint, REMEDY))
         elif entry.path in space:
-            problems.append(Problem(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
+            problems.append(Diagnostic(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
         else:
             space[entry.path] = entry
             problems += _misplaced(entry, base, document)
     return problems or _unfitting(tuple(space.values()), base, document)
 
 
-def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iterable[Problem]:
+def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iterable[Diagnostic]:
     """A path that is no setting, or a value that the setting could never take."""
     path = tuple(dimension.path.split("."))
     slot, at = find(path, base.data), key_span(("search", *dimension.at), document)
     if slot is None:
         return [replace(unknown_setting(path, base), at=at)]
-    if path[0] in FIXED or slot.kind.words == "section":
-        return [Problem(f"{dimension.path} is not a single setting that can be searched", at, "", REMEDY)]
+    if path[0] in FIXED or slot.type.words == "section":
+        return [Diagnostic(f"{dimension.path} is not a single setting that can be searched", at, "", REMEDY)]
     for value in dimension.distribution.probes():
         tried, fault = _attempt(base, {dimension.path: value})
-        if fault is not None and not is_only_misfit(fault):
-            problem = problems_in(fault, tried, 1)[0]
-            is_between = slot.kind.words == "whole number" and isinstance(value, float)
+        if fault is not None and not is_only_conflict(fault):
+            problem = diagnostics_in(fault, tried, 1)[0]
+            is_between = slot.type.words == "whole number" and isinstance(value, float)
             hint = "draw whole numbers with randint, lograndint or quniform" if is_between else problem.hint
             return [replace(problem, at=at, hint=hint)]
     return []
 
 
-def _unfitting(space: Space, base: Document, document: Document) -> list[Problem]:
+def _unfitting(space: Space, base: Document, document: Document) -> list[Diagnostic]:
     """A space of which no draw at all makes a spec that fits together."""
     rng = Random(0)
-    problem = Problem("")
+    problem = Diagnostic("")
     for _ in range(TRIES):
         tried, fault = _attempt(base, sample(space, rng))
         if fault is None:
             return []
-        problem = problems_in(fault, tried, 1)[0]
+        problem = diagnostics_in(fault, tried, 1)[0]
     at = key_span(("search", *space[0].at), document)
-    return [Problem(f"none of {TRIES} draws fits: {problem.cause}", at, problem.hint, REMEDY)]
+    return [Diagnostic(f"none of {TRIES} draws fits: {problem.cause}", at, problem.hint, REMEDY)]
 
 
 def _attempt(base: Document, values: Mapping[str, Any]) -> tuple[Document, ValidationError | None]:

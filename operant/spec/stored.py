@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from operant.errors import RunError
-from operant.spec.misfit import find_misfits, setting
-from operant.spec.rlvr import VERIFIED
 from operant.spec.schema import OF_A_RUN, Spec
+from operant.spec.settings.language_algorithms import VERIFIED
+from operant.spec.validation.cross_field import find_conflicts, setting
 
 OLD_LOGPROBS = "trainer"
 """What ratios of language models compared with before there was `old_logprobs`."""
@@ -37,10 +37,10 @@ def aged(data: Mapping[str, Any]) -> list[str]:
     """What to tell a person who goes on with a run: settings refused today, and what an older version computed."""
     spec = stored(data)
     refused = [
-        f"{each.path} = {setting(spec, each.path)} {each.problem}. This run goes on with it as it began; "
-        f"a new one would need {each.fits}"
-        for each in find_misfits(spec)
-        if each.past
+        f"{each.path} = {setting(spec, each.path)} {each.reason}. This run goes on with it as it began; "
+        f"a new one would need {each.valid}"
+        for each in find_conflicts(spec)
+        if each.allowed_once
     ]
     return refused + _computed_otherwise(data)
 

@@ -16,10 +16,10 @@ from operant.errors import UsageError
 from operant.launch.fork import create_child
 from operant.launch.prepare import create_trial
 from operant.run.run import Run
-from operant.spec.child import check_child
-from operant.spec.document import lookup, put
+from operant.spec.field_types import Kind, field_type
 from operant.spec.fields import Closed, Linear
-from operant.spec.kinds import Kind, kind_of
+from operant.spec.fork import check_fork
+from operant.spec.reading.document import lookup, put
 from operant.spec.schema import Spec
 
 META = {
@@ -100,7 +100,7 @@ def settings(section: Closed, path: str = "") -> Iterator[tuple[str, Kind]]:
         if isinstance(value, Closed) and not isinstance(value, Linear):
             yield from settings(value, f"{path}{name}.")
         else:
-            yield f"{path}{name}", kind_of(field)
+            yield f"{path}{name}", field_type(field)
 
 
 def others(kind: Kind, value: Any) -> list[Any]:
@@ -149,7 +149,7 @@ def fork(name: str, spec: Spec, root: Path) -> str:
     run = parent(name, root)
     try:
         engine_of(spec).validate(spec)
-        check_child(spec_of(name), spec, "the parent", "spec.json")
+        check_fork(spec_of(name), spec, "the parent", "spec.json")
         _, (child,) = create_child(
             [run], spec.model_dump(mode="json"), root=root / "children", command=[], source_text=""
         )
@@ -189,7 +189,7 @@ def test_a_changed_setting_is_refused_or_the_child_trains_on(name: str, path: st
     free = ("agent.net.optimizer.lr", "agent.memory.batch_size")
     for outcome in outcomes.values():
         assert (outcome == "done") == (path in free or ("percentile" not in outcome and path.endswith("advantages")))
-        assert outcome == "done" or f"{path} cannot change in a child run, from " in outcome
+        assert outcome == "done" or f"{path} cannot change in a forked run, from " in outcome
 
 
 @pytest.mark.slow

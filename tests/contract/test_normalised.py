@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from operant.engines.fused.suits import ALGORITHMS as FUSED
 from operant.engines.fused.suits import unsupported
 from operant.run.run import Run
-from operant.spec.algorithms import ALGORITHMS
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import ALGORITHMS
 from tests.contract.conftest import SMALL_NET, create, finish, result
 from tests.contract.test_resume import kill_at_random
 

@@ -15,7 +15,8 @@ from operant.engines.deep.playing import play, random_return
 from operant.envs.gym import VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.load import load
-from operant.spec.schema import EnvSpec, Spec
+from operant.spec.schema import Spec
+from operant.spec.settings.sections import EnvSpec
 
 EPISODES, FIRST_SEED = 40, 900
 NET = {"hidden": [32], "optimizer": {"lr": 3e-3}}

@@ -15,7 +15,7 @@ import torch
 
 from operant.engines.language.losses import LossSettings
 from operant.engines.language.settings import loss_settings
-from operant.spec.rlvr import GrpoSpec
+from operant.spec.settings.language_algorithms import GrpoSpec
 from tests.oracle.language_worlds import Policies, expected_gradient, world
 
 HERE = world(longest=1)

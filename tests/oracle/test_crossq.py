@@ -11,10 +11,10 @@ from operant.engines.deep.experience import Sample
 from operant.engines.deep.renorm import BatchRenorm, RenormCritic, limits
 from operant.engines.deep.soft import Temperature
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec
-from operant.spec.off_policy import SacSpec
-from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import MlpSpec
+from operant.spec.settings.off_policy import SacSpec
+from operant.spec.settings.optimizers import OptimizerSpec
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:

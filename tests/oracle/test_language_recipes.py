@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from operant.engines.language.lessons import lessons_of
-from operant.spec.rlvr import VERIFIED
+from operant.spec.settings.language_algorithms import VERIFIED
 from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of, weighted
 
 REWARDS = [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]

@@ -11,8 +11,8 @@ from operant.engines.deep.dqn import Dqn
 from operant.engines.deep.quantile import QuantileNet
 from operant.engines.deep.replay import Batch
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import MlpSpec
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:

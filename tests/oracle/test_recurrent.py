@@ -16,8 +16,8 @@ from operant.engines.deep.recurrent import Core, RecurrentActorCritic, Stream
 from operant.engines.deep.rollout import Rollout, collect
 from operant.envs.gym import make_env, observation_shape
 from operant.run.seeding import Seeds
-from operant.spec.nets import GruSpec, ImpalaSpec, LstmSpec, NatureCnnSpec, Net, Recurrent
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import GruSpec, ImpalaSpec, LstmSpec, NatureCnnSpec, Net, Recurrent
 
 SPECS = [
     GruSpec(hidden=(7,), recurrent=5),

@@ -13,8 +13,8 @@ from operant.engines.deep.sac import Sac
 from operant.engines.deep.soft import Choice, Squashed
 from operant.engines.deep.twin import TwinCritic, blend
 from operant.run.seeding import Seeds
-from operant.spec.nets import MlpSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import MlpSpec
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:

@@ -17,8 +17,8 @@ from operant.engines.deep.returns import gae, n_step_returns
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.on_policy import AdvantageAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.on_policy import AdvantageAlgorithm
 
 
 class A2c(ActorCriticLearner):

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.errors import UsageError
-from operant.spec.schema import MetaSpec
+from operant.spec.settings.sections import MetaSpec
 
 # The ways that a learner asks a network, and whether always for as many observations as before.
 PASSES = {"forward": True, "judge": True, "value": False}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from operant.engines.deep.frames import FrameReplay
 from operant.engines.deep.replay import Replay
-from operant.spec.algorithms import DqnSpec
-from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import DqnSpec
+from operant.spec.settings.off_policy import TwinAlgorithm
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from operant.engines.deep.sac import build_actor, build_net
 from operant.engines.deep.soft import SoftLearner, actions_for
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
-from operant.spec.nets import Net
-from operant.spec.off_policy import CrossQSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import Net
+from operant.spec.settings.off_policy import CrossQSpec
 
 
 class CrossQ(SoftLearner):

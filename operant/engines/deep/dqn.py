@@ -21,10 +21,10 @@ from operant.engines.deep.replay import Batch
 from operant.engines.deep.storage import Storage
 from operant.envs.gym import Ended
 from operant.run.seeding import Seeds
-from operant.spec.algorithms import DqnSpec
 from operant.spec.fields import value_at
-from operant.spec.memories import PrioritisedReplaySpec
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import DqnSpec
+from operant.spec.settings.memories import PrioritisedReplaySpec
 
 
 class Dqn(QLearner):

@@ -23,9 +23,9 @@ from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.memories import PrioritisedReplaySpec
-from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.memories import PrioritisedReplaySpec
+from operant.spec.settings.off_policy import TwinAlgorithm
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from operant.engines.deep.replay import Batch, Priorities
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 Rows = dict[str, np.ndarray]
 KEPT = {"action", "reward", "terminated", "next_mask"}

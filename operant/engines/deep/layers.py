@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from operant.spec.nets import SCALED_INITS, Net
+from operant.spec.settings.nets import SCALED_INITS, Net
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,

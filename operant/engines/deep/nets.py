@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
 from operant.engines.deep.vision import ImageTrunk, image_layers
-from operant.spec.nets import Net
+from operant.spec.settings.nets import Net
 
 Shape = int | tuple[int, ...]
 Judge = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.rates import LearningRates
-from operant.spec.optimizers import OptimizerSpec
+from operant.spec.settings.optimizers import OptimizerSpec
 
 CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,

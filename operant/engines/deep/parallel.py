@@ -31,7 +31,8 @@ from operant.envs.worlds import Outcome, Worlds
 from operant.errors import RunError
 from operant.run.followers import Death, Followers, follow
 from operant.run.run import Run
-from operant.spec.schema import EnvSpec, Spec
+from operant.spec.schema import Spec
+from operant.spec.settings.sections import EnvSpec
 from operant.spec.stored import stored
 
 HOST = "127.0.0.1"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from operant.errors import UsageError
-from operant.spec.nets import ImpalaSpec, NatureCnnSpec, Net
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import ImpalaSpec, NatureCnnSpec, Net
 
 
 @dataclass(frozen=True)

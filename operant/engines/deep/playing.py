@@ -10,7 +10,7 @@ from operant.engines.deep.actor import Act
 from operant.engines.deep.policies import uniform_action
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 MOST_TOGETHER = 16
 RANDOM_EPISODES = 100

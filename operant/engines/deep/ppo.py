@@ -22,8 +22,8 @@ from operant.engines.deep.returns import gae
 from operant.engines.deep.rollout import Rollout
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.proximal import ProximalAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.ppo import ProximalAlgorithm
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from operant.engines.deep.q_policy import Exploration, build_actor, build_net, e
 from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import Ended, VectorEnv
 from operant.run.seeding import Seeds
-from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithm import ExploringAlgorithm
 
 
 class QLearner(ABC):

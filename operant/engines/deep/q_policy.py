@@ -15,10 +15,10 @@ from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Boltzmann, EpsilonGreedy, Policy
 from operant.engines.deep.quantile import QuantileNet, mean_of_quantiles
 from operant.envs.gym import ActionMap
-from operant.spec.algorithms import DqnSpec
-from operant.spec.exploration import ExploringAlgorithm
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithm import ExploringAlgorithm
+from operant.spec.settings.algorithms import DqnSpec
 
 
 @dataclass(frozen=True)

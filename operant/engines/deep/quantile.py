@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from operant.engines.deep.layers import linear
 from operant.engines.deep.nets import Shape, features
-from operant.spec.nets import Net
+from operant.spec.settings.nets import Net
 
 
 class QuantileNet(nn.Module):

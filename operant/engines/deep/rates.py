@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch.optim import lr_scheduler
 
-from operant.spec.optimizers import OptimizerSpec
-from operant.spec.schedulers import OneCycleLRSpec
+from operant.spec.settings.optimizers import OptimizerSpec
+from operant.spec.settings.schedulers import OneCycleLRSpec
 
 COUNTERS = ("last_epoch", "_step_count", "T_cur", "T_i")  # all that moves in a scheduler, beside the rates
 

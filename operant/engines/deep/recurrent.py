@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from operant.engines.deep.layers import linear
 from operant.engines.deep.nets import Shape, features
-from operant.spec.nets import Memory, Net
+from operant.spec.settings.nets import Memory, Net
 
 
 class Core(nn.Module):

@@ -26,8 +26,8 @@ from operant.engines.deep.tracker import Tracker
 from operant.envs.gym import ActionMap, Ended, VectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.on_policy import ReinforceSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.on_policy import ReinforceSpec
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.deep.twin import Critics, TwinCritic
-from operant.spec.nets import Net
+from operant.spec.settings.nets import Net
 
 EPSILON = 1e-3  # of variances: features that hardly vary are not blown up
 WIDEST_SCALE, WIDEST_SHIFT = 3.0, 5.0  # limits of r and d in the end

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from operant.engines.deep.soft import SoftLearner, actions_for
 from operant.engines.deep.twin import Critics, TwinCritic, TwinImageCritic, blend
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
-from operant.spec.nets import Net
-from operant.spec.off_policy import SacSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import Net
+from operant.spec.settings.off_policy import SacSpec
 
 
 class Sac(SoftLearner):

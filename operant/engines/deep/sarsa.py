@@ -17,8 +17,8 @@ from operant.engines.deep.q_learner import QLearner
 from operant.engines.deep.rollout import Rollout
 from operant.envs.gym import Ended
 from operant.run.seeding import Seeds
-from operant.spec.on_policy import SarsaSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.on_policy import SarsaSpec
 
 
 class Chosen:

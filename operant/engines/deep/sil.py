@@ -27,9 +27,9 @@ from operant.engines.deep.unfinished import Rows, Unfinished
 from operant.engines.deep.vision import laid_out
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.memories import PrioritisedReplaySpec
 from operant.spec.schema import Spec
-from operant.spec.self_imitation import ImitatingAlgorithm
+from operant.spec.settings.memories import PrioritisedReplaySpec
+from operant.spec.settings.ppo import ImitatingAlgorithm
 
 
 class Imitation:

@@ -22,9 +22,9 @@ from operant.engines.deep.policies import Categorical, Policy, SquashedGaussian,
 from operant.engines.deep.twin_learner import TwinLearner
 from operant.envs.gym import ActionMap
 from operant.run.seeding import Seeds
-from operant.spec.off_policy import CrossQSpec, SacSpec, SoftAlgorithm
-from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.off_policy import CrossQSpec, SacSpec, SoftAlgorithm
+from operant.spec.settings.optimizers import OptimizerSpec
 
 Critic = Callable[[Tensor], Tensor]
 

@@ -8,7 +8,7 @@ from operant.engines.deep.frames import FrameReplay
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.replay import Replay
 from operant.envs.gym import Step, VectorEnv
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 Rows = dict[str, np.ndarray]
 

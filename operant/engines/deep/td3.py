@@ -24,9 +24,9 @@ from operant.engines.deep.twin_learner import TwinLearner
 from operant.envs.gym import ActionMap, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
-from operant.spec.nets import Net
-from operant.spec.off_policy import Td3Spec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import Net
+from operant.spec.settings.off_policy import Td3Spec
 
 
 class Td3(TwinLearner):

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, linear
 from operant.engines.deep.nets import QNet
-from operant.spec.nets import Net
+from operant.spec.settings.nets import Net
 
 
 class Critics(nn.Module, ABC):

@@ -16,9 +16,9 @@ from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.twin import Critics
 from operant.envs.gym import ActionMap, Ended
 from operant.run.seeding import Seeds
-from operant.spec.nets import Net
-from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import Net
+from operant.spec.settings.off_policy import TwinAlgorithm
 
 
 class TwinLearner(ABC):

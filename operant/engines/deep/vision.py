@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from operant.engines.deep.convolution import PRODUCTS_PAY, Convolution
 from operant.engines.deep.layers import ACTIVATIONS, HIDDEN_GAIN, initialise
 from operant.engines.deep.pixels import Image, feature_map, image_of
-from operant.spec.nets import ImpalaSpec, NatureCnnSpec, Net
+from operant.spec.settings.nets import ImpalaSpec, NatureCnnSpec, Net
 
 BLOCK = 256 if PRODUCTS_PAY else 64
 """Images that pass the convolutions together on a CPU: more would leave its caches before the gradient returns.

@@ -24,8 +24,8 @@ from operant.engines.fused.optimise import Rates, rates_of
 from operant.engines.fused.replay import Playing, Ring, Transition
 from operant.engines.fused.tracing import OPTIMISER
 from operant.envs.functional import Discrete, FunctionalEnv
-from operant.spec.algorithms import DqnSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import DqnSpec
 
 REPORTED = ("loss/q", "q/mean", "optim/grad_norm")
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from operant.spec.nets import Net
+from operant.spec.settings.nets import Net
 
 Layer = dict[str, Any]
 Params = Any

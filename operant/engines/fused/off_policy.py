@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from operant.engines.fused.learner import Learner
 from operant.engines.fused.optimise import Optimiser
 from operant.envs.functional import FunctionalEnv
-from operant.spec.algorithms import DqnSpec
-from operant.spec.off_policy import SacSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import DqnSpec
+from operant.spec.settings.off_policy import SacSpec
 
 
 class OffPolicy(Learner):

@@ -24,8 +24,8 @@ from operant.engines.fused.shuffle import shuffled
 from operant.engines.fused.tracing import CRITIC, OPTIMISER
 from operant.engines.fused.worlds import Cuts, Step, Tally, Worlds
 from operant.envs.functional import Discrete, FunctionalEnv
-from operant.spec.proximal import PpoSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.ppo import PpoSpec
 
 REPORTED = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
 TRACED = ("gamma", "lam", "clip_eps", "entropy_coef", "val_loss_coef", "clip_vloss", "target_kl")

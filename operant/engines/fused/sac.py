@@ -25,8 +25,8 @@ from operant.engines.fused.optimise import Optimiser, Rates, rates_of
 from operant.engines.fused.replay import Playing, Ring, Transition
 from operant.engines.fused.tracing import CRITIC, OPTIMISER
 from operant.envs.functional import Discrete, FunctionalEnv
-from operant.spec.off_policy import SacSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.off_policy import SacSpec
 
 REPORTED = ("loss/q", "q/mean", "optim/grad_norm", "loss/policy", "policy/entropy", "policy/temperature")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from operant.envs.find_functional import Facts, facts_of
 from operant.errors import UsageError
-from operant.spec.misfit import setting
-from operant.spec.proximal import PpoSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.ppo import PpoSpec
+from operant.spec.validation.cross_field import setting
 
 # Named here so that a spec is checked without loading JAX, which takes seconds; a test holds both to the truth.
 ALGORITHMS = ("ppo", "dqn", "sac")

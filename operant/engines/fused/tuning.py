@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from operant.engines.fused.cost import measure
 from operant.errors import UsageError
-from operant.spec.document import put
-from operant.spec.proximal import ProximalAlgorithm
+from operant.spec.reading.document import put
 from operant.spec.schema import Spec
+from operant.spec.settings.ppo import ProximalAlgorithm
 
 FEWEST, MOST = 64, 65_536
 WORTH = 1.1

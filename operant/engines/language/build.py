@@ -31,10 +31,9 @@ from operant.envs.text.registry import make_task
 from operant.errors import UsageError
 from operant.run.heap import keep_large_blocks
 from operant.run.seeding import Seeds
-from operant.spec.language import LoraSpec, ModelSpec, TextSpec
-from operant.spec.rlvr import VerifiedAlgorithm
 from operant.spec.schema import Spec
-from operant.spec.verified_misfits import OF_THE_BATCH
+from operant.spec.settings.language import LoraSpec, ModelSpec, TextSpec
+from operant.spec.settings.language_algorithms import OF_THE_BATCH, VerifiedAlgorithm
 
 if TYPE_CHECKING:
     from operant.engines.language.pipeline import Pipeline

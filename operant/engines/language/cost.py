@@ -15,8 +15,8 @@ from operant.envs.text.dialogue import DialogueTask
 from operant.run.expense import Estimate
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
-from operant.spec.rlvr import VerifiedAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 PROBE_SECONDS = 2.0
 BYTES_PER_EPISODE = 240

@@ -22,8 +22,8 @@ from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 from operant.run.episode import Episode
 from operant.run.progress import Progress
-from operant.spec.language import DialogueSpec, ModelSpec, PartSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.language import DialogueSpec, ModelSpec, PartSpec
 
 PORTION = 256
 """Problems that are answered and judged before their episodes are handed over."""

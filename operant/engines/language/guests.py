@@ -20,7 +20,7 @@ from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, Rollout, VerifiersTask
 from operant.errors import OperantError, RunError
 from operant.run.episode import Turn
-from operant.spec.language import DialogueSpec
+from operant.spec.settings.language import DialogueSpec
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from operant.engines.language.settings import loss_settings
 from operant.engines.language.shard import Scorer, frozen_copy, spread, whole
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
-from operant.spec.language import LmOptimizerSpec, ModelSpec
-from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.settings.language import LmOptimizerSpec, ModelSpec
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 MEANS = {
     "ratio": "policy/ratio",

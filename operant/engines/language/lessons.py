@@ -11,7 +11,7 @@ import numpy as np
 from operant.engines.language.credit import credit
 from operant.engines.language.pack import Sample
 from operant.engines.language.rollout import Answer, Group, Step
-from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.language.shard import like, whole
-from operant.spec.language import LmOptimizerSpec
+from operant.spec.settings.language import LmOptimizerSpec
 
 
 class Optimiser:

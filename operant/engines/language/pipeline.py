@@ -19,7 +19,7 @@ from operant.engines.language.pulse import TRAINER
 from operant.engines.language.rollout import Group, Rounds
 from operant.envs.text.mixture import Course
 from operant.run.seeding import Seeds
-from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 if TYPE_CHECKING:
     from torch import Tensor

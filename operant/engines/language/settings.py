@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operant.engines.language.losses import LossSettings
 from operant.spec.fields import value_at
-from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 MEANS = {"sequence_mean": "sequence", "sequence_sum": "sum", "token_mean": "token", "constant": "constant"}
 CORRECTIONS = {"truncate": "token", "truncate_sequence": "sequence"}

@@ -20,7 +20,7 @@ from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask
 from operant.run.episode import Turn
-from operant.spec.language import DialogueSpec
+from operant.spec.settings.language import DialogueSpec
 
 LEAST_TOKENS = 4
 """A turn with room for fewer tokens is not taken: the context is full."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from operant.engines.language.model import Policy
-    from operant.spec.language import VllmSpec
+    from operant.spec.settings.language import VllmSpec
 
 PROBE = "The sum of 2 and 3 is 5, and the difference of 9 and 4 is 5 as well."
 REMEDY = "agent.model.generator: torch    (the built-in generator shares the trainer's weights)"

@@ -18,7 +18,7 @@ from operant.engines.language.transcript import Transcript
 from operant.envs.text.dialogue import DialogueTask, Played, play_script
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
-from operant.spec.rlvr import WarmupSpec
+from operant.spec.settings.language_algorithms import WarmupSpec
 
 if TYPE_CHECKING:
     from operant.engines.language.build import Lab

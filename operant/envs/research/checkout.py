@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from operant.errors import UsageError
-from operant.spec.document import Source as Text
-from operant.spec.read_yaml import read_yaml
+from operant.spec.reading.document import Source as Text
+from operant.spec.reading.yaml import read_yaml
 
 CONFIGS = "configs"
 DATA = "data"

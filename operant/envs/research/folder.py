@@ -25,10 +25,10 @@ from operant.envs.research.source import Source
 from operant.envs.text.dialogue import Scripted
 from operant.envs.text.sources import find_file
 from operant.errors import UsageError
-from operant.spec.document import Document, KeyPath
-from operant.spec.document import Source as Text
-from operant.spec.problems import Problem, nearest, report
-from operant.spec.read_yaml import read_yaml
+from operant.spec.reading.diagnostics import Diagnostic, nearest, report
+from operant.spec.reading.document import Document, KeyPath
+from operant.spec.reading.document import Source as Text
+from operant.spec.reading.yaml import read_yaml
 
 DATA_REFERENCE = "data:"
 
@@ -121,17 +121,17 @@ def load_folder(name: str) -> Folder:
     return Folder(folder, task)
 
 
-def _problem(detail: ErrorDetails, document: Document) -> Problem:
+def _problem(detail: ErrorDetails, document: Document) -> Diagnostic:
     path = cast(KeyPath, detail["loc"])
     mark = document.mark_of(path)
     at = None if mark is None else mark[1].key or mark[1].value
     name = ".".join(map(str, path))
     if detail["type"] == "extra_forbidden":
         near = nearest(str(path[-1]), TaskFile.model_fields)
-        return Problem(f"there is no setting {name}", at, f"did you mean {near}?" if near else "leave it out")
+        return Diagnostic(f"there is no setting {name}", at, f"did you mean {near}?" if near else "leave it out")
     if detail["type"] == "missing":
-        return Problem(f"{name} is missing", at, remedy=f"add a line to {FILE}: {path[-1]}: ...")
-    return Problem(f"{name or FILE}: {detail['msg'].removeprefix('Value error, ')}", at)
+        return Diagnostic(f"{name} is missing", at, remedy=f"add a line to {FILE}: {path[-1]}: ...")
+    return Diagnostic(f"{name or FILE}: {detail['msg'].removeprefix('Value error, ')}", at)
 
 
 def _refuse_missing_files(folder: Path, task: TaskFile, document: Document) -> None:
@@ -141,9 +141,9 @@ def _refuse_missing_files(folder: Path, task: TaskFile, document: Document) -> N
         there = reference in task.data if reference != name else (folder / "visible" / name).is_file()
         if not there:
             mark = document.mark_of(("visible", index))
-            problems.append(Problem(f"visible: there is no {name}", mark[1].value if mark else None))
+            problems.append(Diagnostic(f"visible: there is no {name}", mark[1].value if mark else None))
     if not (folder / "grader.py").is_file():
-        problems.append(Problem("there is no grader.py beside this file", None, "def grade(work: Work) -> float"))
+        problems.append(Diagnostic("there is no grader.py beside this file", None, "def grade(work: Work) -> float"))
     if problems:
         raise report(problems, document.source.label)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.errors import UsageError
-from operant.spec.limits import MAX_DIGITS
-from operant.spec.problems import VALUE_WIDTH, cut, nearest
+from operant.spec.reading.diagnostics import VALUE_WIDTH, cut, nearest
+from operant.spec.reading.limits import MAX_DIGITS
 
 SAME = {
     "num-envs": "env.num_envs",

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section, converter, has_shape
 from operant.spec.dialects.prime_rl_env import environments
 from operant.spec.dialects.prime_rl_trainer import trainer
-from operant.spec.dialects.translation import has_shape, translator
 
 LAB = "prime-rl"
 BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
@@ -61,7 +60,7 @@ def recognises(content: Any) -> bool:
 
 
 def _sections(top: Section) -> None:
-    ledger = top.ledger
+    conversion = top.conversion
     top.copy("name", "name")
     run = top.below("run")
     run.get("name")
@@ -71,20 +70,20 @@ def _sections(top: Section) -> None:
     batch = _batch(orchestrator)
     steps = max(1, top.whole("max_steps", 1))
     top.need("max_steps")
-    ledger.set("env.max_frame", steps * batch, top.at("max_steps"))
-    ledger.remark(top.at("max_steps"), f"{steps} steps x {batch} completions = {steps * batch:,} frames")
+    conversion.set("env.max_frame", steps * batch, top.at("max_steps"))
+    conversion.remark(top.at("max_steps"), f"{steps} steps x {batch} completions = {steps * batch:,} frames")
     _checkpoints(top.below("ckpt"), batch, steps)
     top.lacks({"resume": "has no counterpart: operant resume RUN goes on at a run's checkpoint"})
     _model(top)
-    ledger.set("meta.device", "auto", ("orchestrator",))
-    ledger.set("meta.max_session", 1, ("orchestrator",))
+    conversion.set("meta.device", "auto", ("orchestrator",))
+    conversion.set("meta.max_session", 1, ("orchestrator",))
     _orchestrator(orchestrator, batch, steps)
     trainer(top.below("trainer"))
     top.drop(SHARED)
     top.close()
 
 
-translate = translator(LAB, _sections)
+convert = converter(LAB, _sections)
 
 
 def _model(top: Section) -> None:
@@ -96,40 +95,40 @@ def _model(top: Section) -> None:
     elif own.get("name") is not None:
         own.copy("name", "agent.model.source")
     else:
-        top.ledger.refuse(model.at("name"), "is missing", "the model to train")
+        top.conversion.refuse(model.at("name"), "is missing", "the model to train")
     if model.get("name") is not None and own.get("name", model.get("name")) != model.get("name"):
-        top.ledger.lose(own.at("name"), "is another model than model.name")
+        top.conversion.lose(own.at("name"), "is another model than model.name")
     model.close()
 
 
 def _batch(orchestrator: Section) -> int:
     """Completions of a step, in groups."""
-    ledger = orchestrator.ledger
+    conversion = orchestrator.conversion
     if orchestrator.get("token_batch_size") is not None:
-        ledger.refuse(
+        conversion.refuse(
             orchestrator.at("token_batch_size"), "has no counterpart: batches count completions", "batch_size"
         )
     older = orchestrator.get("rollouts_per_example") is not None
     key = "rollouts_per_example" if older else "group_size"
     group, batch = orchestrator.whole(key, GROUP), orchestrator.whole("batch_size", BATCH)
     if group < 2:
-        ledger.refuse(orchestrator.at(key), "leaves nothing to compare a completion with", "2 or more")
+        conversion.refuse(orchestrator.at(key), "leaves nothing to compare a completion with", "2 or more")
         group = 2
-    ledger.set("agent.algorithm.name", "grpo", orchestrator.at("algo"))
-    ledger.set("agent.algorithm.group_size", group, orchestrator.at(key))
-    ledger.set("agent.algorithm.batch_size", batch, orchestrator.at("batch_size"))
+    conversion.set("agent.algorithm.name", "grpo", orchestrator.at("algo"))
+    conversion.set("agent.algorithm.group_size", group, orchestrator.at(key))
+    conversion.set("agent.algorithm.batch_size", batch, orchestrator.at("batch_size"))
     said = f"{batch} completions of a step = {batch // group} prompts x {group}"
-    ledger.remark(orchestrator.at("batch_size"), said)
+    conversion.remark(orchestrator.at("batch_size"), said)
     return max(batch, 1)
 
 
 def _checkpoints(section: Section, batch: int, steps: int) -> None:
     interval = section.get("interval")
     every = steps if interval is None else max(1, section.whole("interval", steps))
-    section.ledger.set("meta.save_frequency", every * batch, section.at("interval"))
-    section.ledger.set("meta.log_frequency", batch, section.path)
+    section.conversion.set("meta.save_frequency", every * batch, section.at("interval"))
+    section.conversion.set("meta.log_frequency", batch, section.path)
     if interval is not None:
-        section.ledger.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
+        section.conversion.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
     section.copy("keep_last", "meta.keep_checkpoints")
     section.drop({"keep_interval": "left out: the newest checkpoints and the best one are kept"})
     section.drop({"resume_step": "left out: operant resume RUN", "weights_only": "left out: every one can be resumed"})
@@ -143,7 +142,7 @@ def _orchestrator(section: Section, batch: int, steps: int) -> None:
     _sampling(train.below("sampling"))
     _credit(section)
     keeps_all = train.get("filter_zero_advantages", True) is False
-    section.ledger.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", train.path)
+    section.conversion.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", train.path)
     _evaluation(section.below("eval"), batch, steps)
     _staleness(section)
     environments(section, train)
@@ -159,9 +158,11 @@ def _staleness(section: Section) -> None:
     if not found:
         return
     allowed, key = min(found)
-    section.ledger.set("agent.algorithm.staleness", allowed, section.at(key))
+    section.conversion.set("agent.algorithm.staleness", allowed, section.at(key))
     for _, other in (each for each in found if each[1] != key):
-        section.ledger.remark(section.at(other), f"an upper limit, which holds: {key} is no more, and is the staleness")
+        section.conversion.remark(
+            section.at(other), f"an upper limit, which holds: {key} is no more, and is the staleness"
+        )
 
 
 def _sampling(section: Section) -> None:
@@ -180,7 +181,7 @@ def _sampling(section: Section) -> None:
 
 def _credit(section: Section) -> None:
     """Rewards less their group's mean, not divided by their deviation, unless an algorithm says otherwise."""
-    ledger, algo, advantage = section.ledger, section.get("algo", "grpo"), section.below("advantage")
+    conversion, algo, advantage = section.conversion, section.get("algo", "grpo"), section.below("advantage")
     name, at = algo, section.at("algo")
     if isinstance(algo, dict):
         inner = section.below("algo")
@@ -189,10 +190,10 @@ def _credit(section: Section) -> None:
         inner.lacks({"length_penalty": "has no counterpart: rewards are as judged"})
         inner.close()
     if name in CREDITS:
-        ledger.set("agent.algorithm.credit", CREDITS[str(name)], at)
-        ledger.set("agent.algorithm.scale", "none", at)
+        conversion.set("agent.algorithm.credit", CREDITS[str(name)], at)
+        conversion.set("agent.algorithm.scale", "none", at)
     else:
-        ledger.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")
+        conversion.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")
     advantage.lacks({"length_weighted_mean": "has no counterpart: a group's mean counts completions"}, (False,))
     advantage.lacks({"type": "has no counterpart"}, ("default",))
     advantage.close()
@@ -201,9 +202,9 @@ def _credit(section: Section) -> None:
 def _evaluation(section: Section, batch: int, steps: int) -> None:
     """The same held-out problems every so often."""
     every = section.whole("interval", EVAL_INTERVAL) if section.data else steps
-    section.ledger.set("meta.eval_frequency", max(1, every) * batch, section.at("interval"))
+    section.conversion.set("meta.eval_frequency", max(1, every) * batch, section.at("interval"))
     if section.data:
-        section.ledger.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
+        section.conversion.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
     section.copy("num_examples", "meta.eval_episodes")
     once = "left out: an evaluation answers each problem once, greedily"
     section.drop({"group_size": once, "rollouts_per_example": once, "sampling": once})
@@ -217,9 +218,9 @@ def _buffer(section: Section) -> None:
     section.drop({"seed": "left out: the run's seed orders the problems"})
     filtering = section.get("online_difficulty_filtering")
     if filtering:
-        section.ledger.set("agent.algorithm.zero_variance", "resample", section.at("online_difficulty_filtering"))
+        section.conversion.set("agent.algorithm.zero_variance", "resample", section.at("online_difficulty_filtering"))
         said = "groups whose rewards are all equal are replaced by others"
-        section.ledger.remark(section.at("online_difficulty_filtering"), said)
+        section.conversion.remark(section.at("online_difficulty_filtering"), said)
     section.get("env_ratios")
     pools = ("easy_threshold", "hard_threshold", "easy_fraction", "hard_fraction")
     section.lacks(dict.fromkeys(pools, "has no counterpart: problems are not sorted into pools"))

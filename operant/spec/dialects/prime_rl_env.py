@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
 from operant.spec.dialects.prime_rl_research import is_research, research
-from operant.spec.document import KeyPath
-from operant.spec.problems import did_you_mean
+from operant.spec.reading.diagnostics import did_you_mean
+from operant.spec.reading.document import KeyPath
 
 TASKS = {
     "gsm8k": "gsm8k",
@@ -49,9 +49,9 @@ class Source:
 def environments(orchestrator: Section, train: Section) -> None:
     """One task, or a mixture of them by their ratios; and how dialogues are held and learnt from."""
     older, newer = orchestrator.items("env"), train.items("source")
-    ledger, origin = orchestrator.ledger, train.at("source") if newer else orchestrator.at("env")
+    conversion, origin = orchestrator.conversion, train.at("source") if newer else orchestrator.at("env")
     if not older and not newer:
-        ledger.refuse(origin, "is missing: there is no environment to learn in")
+        conversion.refuse(origin, "is missing: there is no environment to learn in")
     sources = [*map(_older, older), *map(_newer, newer)]
     ratios = orchestrator.below("buffer").get("env_ratios")
     if isinstance(ratios, list) and len(ratios) == len(sources):
@@ -59,20 +59,20 @@ def environments(orchestrator: Section, train: Section) -> None:
     _dialogues(orchestrator, sources)
     parts = [part for source in sources for part in source.weighted()]
     if len(parts) == 1:
-        ledger.set("env.name", parts[0]["name"], origin)
+        conversion.set("env.name", parts[0]["name"], origin)
         for key, value in parts[0].get("arguments", {}).items():
-            ledger.set(("env", "text", "arguments", key), value, origin)
+            conversion.set(("env", "text", "arguments", key), value, origin)
     elif parts:
-        ledger.set("env.name", "mixture", origin)
-        ledger.set("env.text.mixture", parts, origin)
+        conversion.set("env.name", "mixture", origin)
+        conversion.set("env.text.mixture", parts, origin)
 
 
 def _dialogues(orchestrator: Section, sources: list[Source]) -> None:
     """The turns of rollouts, said once where all agree, and what a rollout is to the learner."""
-    ledger, said = orchestrator.ledger, [source for source in sources if source.turns is not None]
+    conversion, said = orchestrator.conversion, [source for source in sources if source.turns is not None]
     for source in said:
         if len({each.turns for each in said}) == 1:
-            ledger.set("env.text.dialogue.turns", source.turns, source.turns_at)
+            conversion.set("env.text.dialogue.turns", source.turns, source.turns_at)
         else:
             for part in source.parts:
                 part["arguments"] = {**part.get("arguments", {}), "turns": source.turns}
@@ -81,7 +81,7 @@ def _dialogues(orchestrator: Section, sources: list[Source]) -> None:
     elif orchestrator.get("trajectory_strategy") is not None:
         known = "has no counterpart: there are branching and interleaved"
         chosen = orchestrator.only("trajectory_strategy", STRATEGIES, known)
-        ledger.set("env.text.dialogue.strategy", chosen or "interleaved", orchestrator.at("trajectory_strategy"))
+        conversion.set("env.text.dialogue.strategy", chosen or "interleaved", orchestrator.at("trajectory_strategy"))
 
 
 def _older(section: Section) -> Source:
@@ -131,7 +131,7 @@ def _guest(section: Section, key: str, plain: str, arguments: Section) -> dict[s
     handed = {name: arguments.get(name) for name in arguments.unread()}
     near = did_you_mean(plain, TASKS)
     said = "runs as it is where verifiers and this environment are installed; the argument python names another Python"
-    section.ledger.remark(section.at(key), f"{said}; {near}" if near else said)
+    section.conversion.remark(section.at(key), f"{said}; {near}" if near else said)
     name = f"verifiers:{plain}"
     return {"name": name, "arguments": handed} if handed else {"name": name}
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
-from operant.spec.problems import did_you_mean
+from operant.spec.dialects.conversion import Section
+from operant.spec.reading.diagnostics import did_you_mean
 
 RECREATED = {
     "battleOfSexes": "battle_of_sexes",
@@ -64,7 +64,9 @@ def research(section: Section, key: str, arguments: Section) -> list[dict[str, A
     if TREE_SIGNS & set(arguments.data):
         named = ", ".join(f"{each} ({TREE[each]})" for each in arguments.data if each in TREE)
         why = "lets the policy direct another model through a tree of attempts, which is not trained here"
-        section.ledger.refuse(section.at(key), why, f"understood: {named}; a tree search evaluates a policy instead")
+        section.conversion.refuse(
+            section.at(key), why, f"understood: {named}; a tree search evaluates a policy instead"
+        )
         arguments.skip()
         return []
     parts = [part for place in range(_count(arguments)) if (part := _part(arguments, place)) is not None]
@@ -78,14 +80,14 @@ def research(section: Section, key: str, arguments: Section) -> list[dict[str, A
 def _count(arguments: Section) -> int:
     configs = arguments.get("task_configs")
     if not isinstance(configs, list) or not configs:
-        arguments.ledger.refuse(arguments.at("task_configs"), "is no list of tasks", "such as blotto.yaml")
+        arguments.conversion.refuse(arguments.at("task_configs"), "is no list of tasks", "such as blotto.yaml")
         return 0
     return len(configs)
 
 
 def _part(arguments: Section, place: int) -> dict[str, Any] | None:
-    ledger, config, at = (
-        arguments.ledger,
+    conversion, config, at = (
+        arguments.conversion,
         str(arguments.get("task_configs")[place]),
         (*arguments.at("task_configs"), place),
     )
@@ -94,10 +96,12 @@ def _part(arguments: Section, place: int) -> dict[str, Any] | None:
     if name.lower() not in known:
         near = did_you_mean(name, RECREATED)
         hint = f"{near} or " if near else ""
-        ledger.refuse(at, "is a task that is not re-created here", f"{hint}env.name mlgym:FILE runs it from a checkout")
+        conversion.refuse(
+            at, "is a task that is not re-created here", f"{hint}env.name mlgym:FILE runs it from a checkout"
+        )
         return None
     ours = known[name.lower()]
-    ledger.remark(at, f"{ours}: our re-creation{NOTES.get(ours, ' with its own opponents, seeds and splits')}")
+    conversion.remark(at, f"{ours}: our re-creation{NOTES.get(ours, ' with its own opponents, seeds and splits')}")
     return {"name": ours}
 
 
@@ -108,4 +112,4 @@ def _episodes(arguments: Section, parts: list[dict[str, Any]]) -> None:
         for part in parts:
             part["arguments"] = {"instances": count}
         said = "instances of each task, which differ in their seeds"
-        arguments.ledger.remark(arguments.at("num_examples_per_task"), said)
+        arguments.conversion.remark(arguments.at("num_examples_per_task"), said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
 
 OPTIMISERS = {"adamw": "adamw", "sgd": "sgd"}
 DEFAULTS = {"lr": 1e-6, "weight_decay": 0.01}
@@ -56,9 +56,9 @@ def trainer(section: Section) -> None:
 
 def _loss(loss: Section) -> None:
     """The policy gradient over a step's tokens, with a mask against drift: DPPO today, a range of ratios before."""
-    ledger, origin = loss.ledger, loss.path
-    ledger.set("agent.algorithm.loss", "reinforce", origin)
-    ledger.set("agent.algorithm.aggregate", "token_mean", origin)
+    conversion, origin = loss.conversion, loss.path
+    conversion.set("agent.algorithm.loss", "reinforce", origin)
+    conversion.set("agent.algorithm.aggregate", "token_mean", origin)
     older = [
         key for key in ("ratio_type", "token_mask_low", "token_mask_high", "kl_tau", "adv_tau") if key in loss.data
     ]
@@ -71,8 +71,8 @@ def _loss(loss: Section) -> None:
 
 def _masked(loss: Section) -> None:
     """Tokens whose ratio to the generator is outside a range are left out; the gradient of the rest is weighed."""
-    ledger = loss.ledger
-    ledger.set("agent.algorithm.importance", "icepop", loss.at("token_mask_low"))
+    conversion = loss.conversion
+    conversion.set("agent.algorithm.importance", "icepop", loss.at("token_mask_low"))
     loss.copy("token_mask_low", "agent.algorithm.importance_low", 0.125)
     loss.copy("token_mask_high", "agent.algorithm.importance_high", 8.0)
     loss.only("ratio_type", {"token": "token"}, "has no counterpart: the mask is of tokens", "token")
@@ -80,25 +80,25 @@ def _masked(loss: Section) -> None:
     loss.lacks({"adv_tau": "has no counterpart: advantages have weight 1"}, (1,))
     sequences = ("sequence_mask_low", "sequence_mask_high", "geo_mask_low", "geo_mask_high", "sequence_clip_high")
     loss.lacks(dict.fromkeys(sequences, "has no counterpart: the mask is of tokens"))
-    ledger.remark(loss.path, "masked and weighed by the ratio to the generator")
+    conversion.remark(loss.path, "masked and weighed by the ratio to the generator")
 
 
 def _proximal(loss: Section) -> None:
-    ledger = loss.ledger
+    conversion = loss.conversion
     loss.only("type", {"default": "default"}, "has no counterpart: a loss of one's own is not loaded", "default")
     low, high = loss.get("dppo_mask_low", DIFFERENCE), loss.get("dppo_mask_high", DIFFERENCE)
     if low != high:
-        ledger.lose(loss.at("dppo_mask_low"), "has no counterpart: one difference serves both directions")
-    ledger.set("agent.algorithm.importance", "dppo", loss.path)
-    ledger.set("agent.algorithm.importance_difference", high, loss.at("dppo_mask_high"))
-    ledger.set("agent.algorithm.mismatch_coef", loss.get("kl_tau", DRIFT), loss.at("kl_tau"))
+        conversion.lose(loss.at("dppo_mask_low"), "has no counterpart: one difference serves both directions")
+    conversion.set("agent.algorithm.importance", "dppo", loss.path)
+    conversion.set("agent.algorithm.importance_difference", high, loss.at("dppo_mask_high"))
+    conversion.set("agent.algorithm.mismatch_coef", loss.get("kl_tau", DRIFT), loss.at("kl_tau"))
     said = "policy gradient with DPPO's mask and a squared term against drift, as is its default"
-    ledger.remark(loss.path, said)
+    conversion.remark(loss.path, said)
 
 
 def _optimiser(optim: Section) -> None:
     kind = optim.only("type", OPTIMISERS, "has no counterpart: there are adamw and sgd", "adamw") or "adamw"
-    optim.ledger.set("agent.model.optimizer.name", kind, optim.at("type"))
+    optim.conversion.set("agent.model.optimizer.name", kind, optim.at("type"))
     for key, default in DEFAULTS.items():
         optim.copy(key, f"agent.model.optimizer.{key}", default)
     optim.copy("max_norm", "agent.model.optimizer.clip_grad_norm", 1.0)
@@ -106,7 +106,7 @@ def _optimiser(optim: Section) -> None:
     if betas is None and ("betas1" in optim.data or "betas2" in optim.data):
         betas = [optim.get("betas1", 0.9), optim.get("betas2", 0.999)]
     if betas is not None and kind == "adamw":
-        optim.ledger.set("agent.model.optimizer.betas", betas, optim.at("betas"))
+        optim.conversion.set("agent.model.optimizer.betas", betas, optim.at("betas"))
     optim.close()
 
 
@@ -114,22 +114,22 @@ def _rates(scheduler: Section) -> None:
     kind = scheduler.get("type", "constant")
     scheduler.copy("warmup_steps", "agent.model.optimizer.warmup_updates")
     if kind == "linear":
-        scheduler.ledger.set("agent.model.optimizer.lr_end_fraction", 0.0, scheduler.at("type"))
+        scheduler.conversion.set("agent.model.optimizer.lr_end_fraction", 0.0, scheduler.at("type"))
         scheduler.lacks({"min_lr": "has no counterpart: the learning rate falls to a fraction, here 0"}, (0,))
         scheduler.lacks({"decay_steps": "has no counterpart: the learning rate falls over the whole run"})
     elif kind != "constant":
-        scheduler.ledger.lose(scheduler.at("type"), "has no counterpart: there are constant and linear")
+        scheduler.conversion.lose(scheduler.at("type"), "has no counterpart: there are constant and linear")
     scheduler.drop(dict.fromkeys(("min_lr", "decay_steps"), "left out: the learning rate does not fall"))
     scheduler.close()
 
 
 def _model(model: Section) -> None:
     """What is said of the weights; `name` is read where the model is chosen."""
-    ledger = model.ledger
+    conversion = model.conversion
     if model.get("ac") is not None:
-        ledger.set("agent.model.gradient_checkpointing", True, model.at("ac"))
+        conversion.set("agent.model.gradient_checkpointing", True, model.at("ac"))
         if model.below("ac").get("freq", 1) != 1:
-            ledger.remark(model.below("ac").at("freq"), "every layer is computed twice")
+            conversion.remark(model.below("ac").at("freq"), "every layer is computed twice")
     for key in ("optimization_dtype", "dtype"):
         if model.get(key) is not None:
             model.copy(key, "agent.model.dtype")

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section, converter, has_shape
 from operant.spec.dialects.rlvr_data import data, data_iter
 from operant.spec.dialects.rlvr_roles import roles
-from operant.spec.dialects.translation import has_shape, translator
 
 LAB = "rlvr-experiments"
 SEED = 42
@@ -43,7 +42,7 @@ def recognises(content: Any) -> bool:
 
 
 def _sections(top: Section) -> None:
-    ledger = top.ledger
+    conversion = top.conversion
     top.copy("name", "name")
     _run(top.below("run"))
     sizes = _sizes(top.below("training"), top.below("sampling"))
@@ -55,8 +54,8 @@ def _sections(top: Section) -> None:
     _training(top.below("training"), sizes)
     _verifier(top.below("verifier"))
     roles(top)
-    ledger.set("meta.device", "auto", ("roles",))
-    ledger.set("meta.max_session", 1, ("run",))
+    conversion.set("meta.device", "auto", ("roles",))
+    conversion.set("meta.max_session", 1, ("run",))
     buffer = top.below("buffer")
     buffer.lacks({"max_reads": "has no counterpart: a completion is learnt from in its own round"}, (1,))
     buffer.drop({"maxsize": "left out: a round is learnt from as soon as it is judged"})
@@ -71,7 +70,7 @@ def _sections(top: Section) -> None:
     top.close()
 
 
-translate = translator(LAB, _sections)
+convert = converter(LAB, _sections)
 
 
 def _run(run: Section) -> None:
@@ -83,22 +82,22 @@ def _run(run: Section) -> None:
 
 def _sizes(training: Section, sampling: Section) -> Sizes:
     """Prompts of a step and completions of a prompt, as one count of completions."""
-    ledger, group = training.ledger, sampling.whole("n", 1)
+    conversion, group = training.conversion, sampling.whole("n", 1)
     if group < 2:
-        ledger.refuse(sampling.at("n"), "leaves nothing to compare a completion with", "2 or more")
+        conversion.refuse(sampling.at("n"), "leaves nothing to compare a completion with", "2 or more")
         group = 2
     prompts = max(1, training.whole("prompts_per_optim_step", 1))
     training.need("prompts_per_optim_step")
     synced = max(prompts, training.whole("prompts_per_rollout_sync", prompts))
     sizes = Sizes(group, prompts * group, synced // prompts * prompts * group)
     origin = training.at("prompts_per_optim_step")
-    ledger.set("agent.algorithm.group_size", group, sampling.at("n"))
-    ledger.set("agent.algorithm.batch_size", sizes.round, origin)
-    ledger.remark(origin, f"{prompts} prompts x {group} completions = {sizes.step} completions in a gradient step")
+    conversion.set("agent.algorithm.group_size", group, sampling.at("n"))
+    conversion.set("agent.algorithm.batch_size", sizes.round, origin)
+    conversion.remark(origin, f"{prompts} prompts x {group} completions = {sizes.step} completions in a gradient step")
     if sizes.round > sizes.step:
-        ledger.set("agent.algorithm.minibatch_size", sizes.step, origin)
+        conversion.set("agent.algorithm.minibatch_size", sizes.step, origin)
         times = sizes.round // sizes.step
-        ledger.remark(
+        conversion.remark(
             training.at("prompts_per_rollout_sync"),
             f"{times} steps between two updates of the generator: a round of {sizes.round} completions "
             f"is learnt in {times} minibatches",
@@ -108,26 +107,26 @@ def _sizes(training: Section, sampling: Section) -> Sizes:
 
 def _loss(loss: Section) -> None:
     """Advantages and loss by name; the ratio's denominator and the averages are those of the whole batch."""
-    ledger = loss.ledger
+    conversion = loss.conversion
     name = loss.only("name", LOSSES, f"is none of {', '.join(LOSSES)}", "drgrpo") or "dr_grpo"
-    ledger.set("agent.algorithm.name", name, loss.at("name"))
-    ledger.set("agent.algorithm.old_logprobs", "generator", loss.at("name"))
-    ledger.set("agent.algorithm.zero_variance", "resample", loss.at("name"))
-    ledger.remark(loss.at("name"), REPLACED)
+    conversion.set("agent.algorithm.name", name, loss.at("name"))
+    conversion.set("agent.algorithm.old_logprobs", "generator", loss.at("name"))
+    conversion.set("agent.algorithm.zero_variance", "resample", loss.at("name"))
+    conversion.remark(loss.at("name"), REPLACED)
     if name == "dapo":
         loss.copy("eps_low", "agent.algorithm.clip_low")
         loss.copy("eps_high", "agent.algorithm.clip_high")
-        ledger.remark(loss.at("name"), "token means are over the whole step, not over each micro-batch")
+        conversion.remark(loss.at("name"), "token means are over the whole step, not over each micro-batch")
     elif loss.get("eps") == 0:
-        ledger.set("agent.algorithm.loss", "reinforce", loss.at("eps"))
-        ledger.remark(loss.at("eps"), "no clipping: the loss is reinforce")
+        conversion.set("agent.algorithm.loss", "reinforce", loss.at("eps"))
+        conversion.remark(loss.at("eps"), "no clipping: the loss is reinforce")
     elif loss.get("eps") is not None:
         for side in ("clip_low", "clip_high"):
-            ledger.set(f"agent.algorithm.{side}", loss.get("eps"), loss.at("eps"))
+            conversion.set(f"agent.algorithm.{side}", loss.get("eps"), loss.at("eps"))
     if name == "dr_grpo":
         loss.copy("C", "agent.algorithm.constant_length")
     if loss.get("beta", 0):
-        ledger.set("agent.algorithm.kl", "k3", loss.at("beta"))
+        conversion.set("agent.algorithm.kl", "k3", loss.at("beta"))
         loss.copy("beta", "agent.algorithm.kl_coef")
     loss.drop({"C": f"left out: {name} has no constant length", "eps": f"left out: {name} reads eps_low and eps_high"})
     loss.drop(dict.fromkeys(("eps_low", "eps_high"), f"left out: {name} reads eps"))
@@ -136,18 +135,22 @@ def _loss(loss: Section) -> None:
 
 def _training(training: Section, sizes: Sizes) -> None:
     """The budget in frames, how often to save, and how much goes through the model at once."""
-    ledger, steps = training.ledger, max(1, training.whole("max_steps", 1))
+    conversion, steps = training.conversion, max(1, training.whole("max_steps", 1))
     training.need("max_steps")
-    ledger.set("env.max_frame", steps * sizes.step, training.at("max_steps"))
-    ledger.remark(training.at("max_steps"), f"{steps} steps x {sizes.step} completions = {steps * sizes.step:,} frames")
+    conversion.set("env.max_frame", steps * sizes.step, training.at("max_steps"))
+    conversion.remark(
+        training.at("max_steps"), f"{steps} steps x {sizes.step} completions = {steps * sizes.step:,} frames"
+    )
     _saving(training, sizes, steps)
     _staleness(training, sizes)
     _pass_tokens(training)
     reference = training.get("prompts_per_reference_sync")
     if reference is not None and training.whole("prompts_per_reference_sync", NEVER) < steps * sizes.step:
-        ledger.lose(training.at("prompts_per_reference_sync"), "has no counterpart: the reference is the first policy")
+        conversion.lose(
+            training.at("prompts_per_reference_sync"), "has no counterpart: the reference is the first policy"
+        )
     elif reference is not None:
-        ledger.remark(
+        conversion.remark(
             training.at("prompts_per_reference_sync"), "never in this budget: the reference stays the first policy"
         )
     training.lacks({"resume_step": "has no counterpart: operant resume RUN goes on at a run's checkpoint"}, (0,))
@@ -179,40 +182,42 @@ def _staleness(training: Section, sizes: Sizes) -> None:
     origin, allowed, steps = training.at("max_staleness"), training.whole("max_staleness", 0), sizes.round // sizes.step
     if 0 < allowed < steps:
         said = f"an upper limit, which holds: a round is {steps} updates, so writing and training take turns"
-        training.ledger.remark(origin, said)
+        training.conversion.remark(origin, said)
     elif training.get("max_staleness") is not None:
-        training.ledger.set("agent.algorithm.staleness", allowed, origin)
+        training.conversion.set("agent.algorithm.staleness", allowed, origin)
 
 
 def _saving(training: Section, sizes: Sizes, steps: int) -> None:
-    ledger, interval = training.ledger, training.whole("checkpoint_interval", 0)
+    conversion, interval = training.conversion, training.whole("checkpoint_interval", 0)
     every = steps if interval in UNSAVED else interval
     origin = training.at("checkpoint_interval")
     for key in ("save_frequency", "eval_frequency"):
-        ledger.set(f"meta.{key}", every * sizes.step, origin)
-    ledger.set("meta.log_frequency", sizes.round, origin)
+        conversion.set(f"meta.{key}", every * sizes.step, origin)
+    conversion.set("meta.log_frequency", sizes.round, origin)
     said = f"a checkpoint and an evaluation every {every} steps = {every * sizes.step:,} frames"
-    ledger.remark(origin, f"{said}, a metric row after every round")
+    conversion.remark(origin, f"{said}, a metric row after every round")
 
 
 def _pass_tokens(training: Section) -> None:
     """Completions of a micro-batch times their padded length is what one pass holds at most."""
-    ledger, buckets, size = (
-        training.ledger,
+    conversion, buckets, size = (
+        training.conversion,
         training.get("seq_len_buckets"),
         training.get("completions_per_micro_batch"),
     )
     longest = max((each for each in buckets if isinstance(each, int)), default=0) if isinstance(buckets, list) else 0
     if longest:
-        ledger.remark(
+        conversion.remark(
             training.at("seq_len_buckets"), f"{OWN_SHAPES}; completions longer than {longest} are not dropped"
         )
     products = size.items() if isinstance(size, dict) else [(longest, size)]
     tokens = max((int(a) * int(b) for a, b in products if str(a).isdigit() and str(b).isdigit()), default=0)
     if tokens:
         origin = training.at("completions_per_micro_batch")
-        ledger.set("agent.algorithm.pass_tokens", tokens, origin)
-        ledger.remark(origin, f"{tokens:,} tokens in one pass: the largest product of completions and padded length")
+        conversion.set("agent.algorithm.pass_tokens", tokens, origin)
+        conversion.remark(
+            origin, f"{tokens:,} tokens in one pass: the largest product of completions and padded length"
+        )
 
 
 def _sampling(sampling: Section) -> None:
@@ -251,11 +256,11 @@ def _imitation(top: Section) -> None:
     for key in given:
         section = training if key == "sft" else top
         if weight:
-            section.ledger.lose(
+            section.conversion.lose(
                 section.at(key), "has no counterpart: sft_coef imitates gold answers of the same prompts"
             )
         else:
-            section.ledger.remark(section.at(key), "left out: training.alpha_sft is 0")
+            section.conversion.remark(section.at(key), "left out: training.alpha_sft is 0")
     if weight and not given:
         training.copy("alpha_sft", "agent.algorithm.sft_coef")
-        training.ledger.remark(training.at("alpha_sft"), "imitates the gold answers of the round's own prompts")
+        training.conversion.remark(training.at("alpha_sft"), "imitates the gold answers of the round's own prompts")

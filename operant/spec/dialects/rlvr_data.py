@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
-from operant.spec.problems import did_you_mean
+from operant.spec.dialects.conversion import Section
+from operant.spec.reading.diagnostics import did_you_mean
 
 TASKS = {name: name for name in ("gsm8k", "math", "mbpp", "humaneval", "ifeval")}
 ELSEWHERE = (
@@ -22,15 +22,15 @@ MODES = {"weighted": "weighted", "sequential": "sequential"}
 
 def data(section: Section) -> None:
     """The task, or the mixture of tasks."""
-    ledger, name = section.ledger, section.need("dataset")
+    conversion, name = section.conversion, section.need("dataset")
     if name == "mixed":
         _mixture(section)
         return
     task = _task(section, str(name)) if name is not None else None
     if task is not None:
-        ledger.set("env.name", task, section.at("dataset"))
+        conversion.set("env.name", task, section.at("dataset"))
         for key, value in _arguments(section, task).items():
-            ledger.set(f"env.text.arguments.{key}", value, section.at(key))
+            conversion.set(f"env.text.arguments.{key}", value, section.at(key))
         section.lacks({"count": "has no counterpart: the task's problems are all used"})
     else:
         section.skip()
@@ -38,14 +38,14 @@ def data(section: Section) -> None:
 
 
 def _mixture(section: Section) -> None:
-    ledger = section.ledger
-    ledger.set("env.name", "mixture", section.at("dataset"))
+    conversion = section.conversion
+    conversion.set("env.name", "mixture", section.at("dataset"))
     mode = section.only("mode", MODES, "is neither weighted nor sequential", "weighted")
-    ledger.set("env.text.mode", mode or "weighted", section.at("mode"))
+    conversion.set("env.text.mode", mode or "weighted", section.at("mode"))
     parts = [part for part in map(_part, section.items("datasets")) if part is not None]
     if not parts:
-        ledger.refuse(section.at("datasets"), "names no task to mix")
-    ledger.set("env.text.mixture", parts, section.at("datasets"))
+        conversion.refuse(section.at("datasets"), "names no task to mix")
+    conversion.set("env.text.mixture", parts, section.at("datasets"))
     section.drop({"seed": "left out: run.seed orders the problems"})
     section.close()
 
@@ -70,14 +70,14 @@ def _part(section: Section) -> dict[str, Any] | None:
 
 def _task(section: Section, name: str, key: str = "dataset") -> str | None:
     """The native task of a loader; None, and a refusal, where there is none."""
-    ledger = section.ledger
+    conversion = section.conversion
     if name in TASKS:
         if name in OTHER_ROWS:
-            ledger.remark(section.at(key), OTHER_ROWS[name])
+            conversion.remark(section.at(key), OTHER_ROWS[name])
         return TASKS[name]
     known = (*TASKS, *ELSEWHERE, "mixed")
     hint = "" if name in ELSEWHERE else did_you_mean(name, known) or f"there are {', '.join(TASKS)}, mixed"
-    ledger.refuse(section.at(key), OWN_FILE if name in ELSEWHERE else "is no loader that is known here", hint)
+    conversion.refuse(section.at(key), OWN_FILE if name in ELSEWHERE else "is no loader that is known here", hint)
     return None
 
 
@@ -88,9 +88,9 @@ def _arguments(section: Section, task: str) -> dict[str, Any]:
     if level is not None and task == "math":
         found["level"] = level
     elif level is not None:
-        section.ledger.lose(section.at("level"), f"has no counterpart: {task} has no levels")
+        section.conversion.lose(section.at("level"), f"has no counterpart: {task} has no levels")
     if section.get("split", "train") != "train":
-        section.ledger.lose(section.at("split"), "has no counterpart: a task trains on its training problems")
+        section.conversion.lose(section.at("split"), "has no counterpart: a task trains on its training problems")
     section.lacks(dict.fromkeys(("num_samples", "difficulty", "datasets"), "has no counterpart"))
     section.drop({"seed": "left out: run.seed orders the problems", "split": "left out: it is so always"})
     return found
@@ -101,7 +101,7 @@ def data_iter(section: Section) -> None:
     section.copy("order", "env.text.order")
     bare = section.get("skip_chat_template")
     if bare is not None:
-        section.ledger.set("agent.model.template", "raw" if bare else "chat", section.at("skip_chat_template"))
+        section.conversion.set("agent.model.template", "raw" if bare else "chat", section.at("skip_chat_template"))
     own = "has no counterpart: each task has its own words around a problem"
     section.lacks(dict.fromkeys(("system_prompt", "assistant_prefix"), own), ("",))
     section.close()

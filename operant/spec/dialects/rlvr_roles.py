@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
 
 OPTIMISERS = {"AdamW": "adamw", "Adam": "adam"}
 TITAN = {"lr": 8e-4, "eps": 1e-8, "weight_decay": 0.1}
@@ -37,7 +37,7 @@ def roles(top: Section) -> None:
         if role is trainer:
             _trainer(config)
         elif kind == "titan":
-            top.ledger.remark(role.path, "left out: the reference is the first policy, kept beside the trainer")
+            top.conversion.remark(role.path, "left out: the reference is the first policy, kept beside the trainer")
             config.skip()
         elif kind == "vllm":
             _server(config, source)
@@ -45,7 +45,7 @@ def roles(top: Section) -> None:
             config.skip()
         role.close()
     if trainer is None:
-        top.ledger.refuse(top.at("roles"), "has no trainable role of the kind titan")
+        top.conversion.refuse(top.at("roles"), "has no trainable role of the kind titan")
 
 
 def _trains(role: Section) -> bool:
@@ -61,11 +61,11 @@ def _source(top: Section, trainer: Section | None) -> Any:
     source = (own.get("hf_assets_path") if own is not None else None) or stated
     origin = own.at("hf_assets_path") if own is not None and own.get("hf_assets_path") else named.at("path")
     if source is None:
-        top.ledger.refuse(named.at("path"), "is missing, and no role names a model")
+        top.conversion.refuse(named.at("path"), "is missing, and no role names a model")
     else:
-        top.ledger.set("agent.model.source", source, origin)
+        top.conversion.set("agent.model.source", source, origin)
     if stated is not None and stated != source:
-        top.ledger.remark(named.at("path"), f"left out: the trainer loads {source}")
+        top.conversion.remark(named.at("path"), f"left out: the trainer loads {source}")
     named.close()
     return source
 
@@ -74,11 +74,11 @@ def _trainer(config: Section) -> None:
     """torchtitan's job, section by section."""
     optimiser = config.below("optimizer")
     name = optimiser.only("name", OPTIMISERS, "has no counterpart: there are AdamW and Adam", "AdamW")
-    config.ledger.set("agent.model.optimizer.name", name or "adamw", optimiser.at("name"))
+    config.conversion.set("agent.model.optimizer.name", name or "adamw", optimiser.at("name"))
     for key, default in TITAN.items():
         optimiser.copy(key, f"agent.model.optimizer.{key}", default)
     betas = [optimiser.get("beta1", 0.9), optimiser.get("beta2", 0.95)]
-    config.ledger.set("agent.model.optimizer.betas", betas, optimiser.at("beta1"))
+    config.conversion.set("agent.model.optimizer.betas", betas, optimiser.at("beta1"))
     optimiser.drop({"implementation": SPEED, "early_step_in_backward": SPEED})
     optimiser.close()
     _rates(config.below("lr_scheduler"))
@@ -96,7 +96,9 @@ def _rates(schedule: Section) -> None:
     schedule.copy("warmup_steps", "agent.model.optimizer.warmup_updates")
     kind = schedule.get("decay_type", "linear")
     if kind not in ("linear", "constant"):
-        schedule.ledger.lose(schedule.at("decay_type"), "has no counterpart: the learning rate falls linearly or not")
+        schedule.conversion.lose(
+            schedule.at("decay_type"), "has no counterpart: the learning rate falls linearly or not"
+        )
     ratio = schedule.get("decay_ratio", 1)
     if ratio == 0 or kind == "constant":
         schedule.drop({"min_lr_factor": "left out: the learning rate does not fall"})
@@ -104,20 +106,20 @@ def _rates(schedule: Section) -> None:
         schedule.copy("min_lr_factor", "agent.model.optimizer.lr_end_fraction", 0.0)
     elif schedule.data:
         why = "has no counterpart: the learning rate falls over the whole run or not at all"
-        schedule.ledger.lose(schedule.at("decay_ratio"), why)
+        schedule.conversion.lose(schedule.at("decay_ratio"), why)
     schedule.close()
 
 
 def _arithmetic(config: Section) -> None:
     """Precision, clipping, recomputation, and the parallelism that a result does not depend on."""
-    ledger, training = config.ledger, config.below("training")
+    conversion, training = config.conversion, config.below("training")
     training.copy("max_norm", "agent.model.optimizer.clip_grad_norm")
     key = "mixed_precision_param" if training.get("mixed_precision_param") is not None else "dtype"
     if training.get(key) is not None:
         kind = training.only(key, DTYPES, "has no counterpart: there are float32 and bfloat16")
-        ledger.set("agent.model.dtype", kind or "float32", training.at(key))
+        conversion.set("agent.model.dtype", kind or "float32", training.at(key))
         if training.get(key) == "float16":
-            ledger.remark(training.at(key), "bfloat16 here: float16 would need a scaled loss")
+            conversion.remark(training.at(key), "bfloat16 here: float16 would need a scaled loss")
     batches = "left out: batches are counted by agent.algorithm.batch_size"
     training.drop(dict.fromkeys(("local_batch_size", "global_batch_size", "seq_len", "steps"), batches))
     training.drop(dict.fromkeys(("mixed_precision_reduce", "dtype", "enable_cpu_offload", "gc_freq"), SPEED))
@@ -125,7 +127,7 @@ def _arithmetic(config: Section) -> None:
     training.close()
     recompute = config.below("activation_checkpoint")
     if recompute.get("mode", "none") != "none":
-        ledger.set("agent.model.gradient_checkpointing", True, recompute.at("mode"))
+        conversion.set("agent.model.gradient_checkpointing", True, recompute.at("mode"))
     recompute.drop({"selective_ac_option": "left out: every layer is computed twice, or none"})
     recompute.close()
     parallelism = config.below("parallelism")
@@ -138,7 +140,7 @@ def _arithmetic(config: Section) -> None:
 def _server(config: Section, source: Any) -> None:
     """A vLLM engine, which gets its weights from the trainer."""
     if config.get("model", source) != source:
-        config.ledger.lose(config.at("model"), f"is another model than the trainer's, {source}")
+        config.conversion.lose(config.at("model"), f"is another model than the trainer's, {source}")
     for key in ("quantization", "speculative_config", "max_logprobs"):
         config.lacks({key: "has no counterpart"}, (0,))
     config.drop(dict.fromkeys(SERVING, SERVER))

@@ -14,7 +14,8 @@ from benchmarks import returns_sb3
 from benchmarks.matched import CELLS, EXPLORATION, OPERANT, SB3, operant_settings
 from benchmarks.same_episodes import FIRST_SEED, peer_return
 from operant.engines.deep.playing import play
-from operant.spec.schema import EnvSpec, Spec
+from operant.spec.schema import Spec
+from operant.spec.settings.sections import EnvSpec
 
 
 def test_a_peer_plays_the_very_episodes_that_operant_is_judged_on():

@@ -9,7 +9,7 @@ import pytest
 
 from operant.envs.gym import VectorEnv, make_env
 from operant.errors import UsageError
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --inexact --extra deep")
 

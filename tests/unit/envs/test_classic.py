@@ -11,7 +11,7 @@ import pytest
 from operant.envs.classic import Body, Classic
 from operant.envs.find_functional import find_functional
 from operant.envs.functional import Discrete
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 NAMES = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1")
 COPIES, STEPS = 4, 1200

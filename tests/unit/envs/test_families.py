@@ -10,7 +10,7 @@ import pytest
 
 from operant.envs.gym import VectorEnv, make_env
 from operant.run.seeding import Seeds
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 box2d = pytest.mark.skipif(find_spec("Box2D") is None, reason="Box2D is not installed: see docs/howto/install.md")
 mujoco = pytest.mark.skipif(find_spec("mujoco") is None, reason="mujoco is not installed: see docs/howto/install.md")

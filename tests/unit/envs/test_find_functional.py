@@ -9,7 +9,7 @@ from operant.envs.functional import Continuous, Discrete
 from operant.envs.probe import PROBES, Probe
 from operant.errors import UsageError
 from operant.install import install_package
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 def remedy(**settings: object) -> str:

@@ -11,7 +11,7 @@ from operant.envs.check import check_env
 from operant.envs.gym import ActionMap, VectorEnv
 from operant.errors import RunError, UsageError
 from operant.run.seeding import Seeds
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 def vector(name="CartPole-v1", num=3, **spec):

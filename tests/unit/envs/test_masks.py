@@ -17,7 +17,8 @@ from operant.envs.gym import VectorEnv
 from operant.envs.watching import play_one
 from operant.errors import RunError, UsageError
 from operant.run.seeding import Seeds
-from operant.spec.schema import EnvSpec, Spec
+from operant.spec.schema import Spec
+from operant.spec.settings.sections import EnvSpec
 
 
 class Corridor(gym.Env):

@@ -17,7 +17,7 @@ from operant.envs.gym import VectorEnv
 from operant.envs.workers import ProcessWorlds
 from operant.errors import RunError
 from operant.run.seeding import Seeds
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 from tests.processes import lives, wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -153,7 +153,7 @@ import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start its background jobs without one
 import numpy as np
 from operant.envs.gym import VectorEnv
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 env = VectorEnv(EnvSpec(name="CartPole-v1", vectorization="processes"), 6, lambda i, k: i + 10 * k)
 print(*(worker.process.pid for worker in env.worlds._workers), flush=True)
 end = time.monotonic() + 60  # should this test itself be killed

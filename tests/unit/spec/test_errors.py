@@ -191,7 +191,7 @@ IN_THE_FILE = {
         """\
         demo.yaml:11:21: agent.algorithm.minibatch_size = 100 does not divide num_envs x time_horizon = 4 x 128 = 512
           11 |     minibatch_size: 100
-             |                     ^^^ nearest that fit: 64 or 128; or time_horizon 125 or 150
+             |                     ^^^ nearest valid values: 64 or 128; or time_horizon 125 or 150
           try: add -s agent.algorithm.minibatch_size=128""",
     ),
     "memory for an on-policy algorithm": (
@@ -245,12 +245,12 @@ ON_THE_COMMAND_LINE = {
                  ^^^^
           try: operant help env""",
     ),
-    "misfit caused by the override": (
+    "conflict caused by the override": (
         ["env.num_envs=5"],
         """\
         command line: agent.algorithm.minibatch_size = 256 does not divide num_envs x time_horizon = 5 x 128 = 640
           -s env.num_envs=5
-                          ^ nearest that fit: 160 or 320; or time_horizon 256
+                          ^ nearest valid values: 160 or 320; or time_horizon 256
           try: add -s agent.algorithm.minibatch_size=320""",
     ),
 }
@@ -295,16 +295,16 @@ def test_at_most_eight_are_shown(complaint: Complain) -> None:
     assert told.endswith("and 3 more\n  try: operant help env")
 
 
-def test_a_misfit_of_defaults_points_at_the_setting_that_was_written(complaint: Complain) -> None:
+def test_a_conflict_of_defaults_points_at_the_setting_that_was_written(complaint: Complain) -> None:
     told = complaint("agent:\n  algorithm:\n    time_horizon: 100\n")
     assert told.splitlines()[:3] == [
         "demo.yaml:3:19: agent.algorithm.minibatch_size = 128 does not divide num_envs x time_horizon = 4 x 100 = 400",
         "  3 |     time_horizon: 100",
-        "    |                   ^^^ nearest that fit: 100 or 200; or time_horizon 96 or 128",
+        "    |                   ^^^ nearest valid values: 100 or 200; or time_horizon 96 or 128",
     ]
 
 
-def test_a_misfit_of_nothing_written_points_at_the_section(complaint: Complain) -> None:
+def test_a_conflict_of_nothing_written_points_at_the_section(complaint: Complain) -> None:
     told = complaint("env:\n  num_envs: 3\nagent:\n  algorithm:\n    name: dqn\n")
     assert told.startswith("demo.yaml:2:13: agent.algorithm.training_frequency = 4 is not a multiple of num_envs = 3\n")
 

@@ -10,9 +10,9 @@ import operant
 
 LOAD = """
 import sys
-import operant.spec.describe, operant.spec.json_schema, operant.spec.load, operant.spec.space
+import operant.spec.describe, operant.spec.describe, operant.spec.load, operant.spec.space
 operant.spec.load.load(sys.argv[1])
-operant.spec.json_schema.json_schema()
+operant.spec.describe.json_schema()
 print([name for name in ("torch", "jax", "numpy", "gymnasium", "ray", "transformers") if name in sys.modules])
 """
 LIST = """

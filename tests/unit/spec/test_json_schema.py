@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from operant.spec.algorithms import ALGORITHMS
-from operant.spec.json_schema import json_schema
+from operant.spec.describe import json_schema
+from operant.spec.settings.algorithms import ALGORITHMS
 
 
 def references(node: Any) -> set[str]:

@@ -7,21 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from pydantic import ValidationError
 
 from operant.errors import SpecError
 from operant.spec.distributions import PARAMETERS
-from operant.spec.document import Source
-from operant.spec.errors import problems_in
+from operant.spec.errors import diagnostics_in
 from operant.spec.fields import Closed
 from operant.spec.load import load
 from operant.spec.paths import SECTIONS
-from operant.spec.problems import Problem
-from operant.spec.read_yaml import read_yaml
+from operant.spec.reading.diagnostics import Diagnostic
+from operant.spec.reading.document import Source
+from operant.spec.reading.yaml import read_yaml
 from operant.spec.schema import Spec
-from operant.spec.space import search_problems
+from operant.spec.space import search_diagnostics
 
 FIELDS = {name for model in SECTIONS.values() for name in model.model_fields}
+SLOW = pytest.mark.slow
 OPTIMIZER = ("agent", "net", "optimizer")
 # Where a section of each first word stands in a spec, and how it is told which of its kind it is.
 HOMES: dict[str, tuple[str, ...]] = {
@@ -119,16 +121,24 @@ def text_of(words: tuple[str, ...], keys: list[str]) -> tuple[str, int, int]:
     return "\n".join(lines) + "\n", first, 2 * len(home) + 1
 
 
-def complaints(text: str) -> list[Problem]:
+def complaints(text: str) -> list[Diagnostic]:
     """What is said of unknown keys."""
     document = read_yaml(Source(text, "spec.yaml"))
     with pytest.raises(ValidationError) as caught:
         Spec.model_validate(document.data)
-    return [each for each in problems_in(caught.value, document) if "is not a se" in each.cause]
+    return [each for each in diagnostics_in(caught.value, document) if "is not a se" in each.cause]
 
 
-@pytest.mark.parametrize("slip", SLIPS, ids=lambda each: each.__name__)
-@pytest.mark.parametrize("words", [words for words in SECTIONS if words != LISTED], ids=" ".join)
+def walk() -> list[ParameterSet]:
+    """Every section with every slip; by default each section with one, and each slip with several sections."""
+    return [
+        pytest.param(words, slip, id=f"{' '.join(words)}-{slip.__name__}", marks=() if at % len(SLIPS) == of else SLOW)
+        for at, words in enumerate(words for words in SECTIONS if words != LISTED)
+        for of, slip in enumerate(SLIPS)
+    ]
+
+
+@pytest.mark.parametrize(("words", "slip"), walk())
 def test_every_field_misspelt_gets_the_right_suggestion_at_its_place(
     words: tuple[str, ...], slip: Callable[[str], str]
 ) -> None:
@@ -152,8 +162,12 @@ def test_the_slips_reach_every_field() -> None:
 
 
 @pytest.mark.parametrize("slip", [drop, double, swap, replace, shouted], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("kind", PARAMETERS)
-def test_parameters_of_a_search_and_its_distributions(kind: str, slip: Callable[[str], str]) -> None:
+def test_parameters_of_a_search_and_its_distributions(slip: Callable[[str], str]) -> None:
+    for kind in PARAMETERS:
+        check_distribution(kind, slip)
+
+
+def check_distribution(kind: str, slip: Callable[[str], str]) -> None:
     names = PARAMETERS[kind]
     right = {name: "[0.5, 0.9]" if name == "values" else str(0.5 + index / 10) for index, name in enumerate(names)}
     for name in (*(each for each in names if len(each) > 2), "dist"):
@@ -167,7 +181,7 @@ def test_parameters_of_a_search_and_its_distributions(kind: str, slip: Callable[
 
 def search_hint(entry: str) -> str:
     document = read_yaml(Source(f"search:\n  {entry}\n", "spec.yaml"))
-    (problem,) = search_problems(document)
+    (problem,) = search_diagnostics(document)
     assert problem.at is not None
     assert problem.at.line == 2
     return problem.hint

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from operant.spec.algorithms import DqnSpec, PpoSpec
 from operant.spec.fields import Closed, Linear
-from operant.spec.memories import PrioritisedReplaySpec
 from operant.spec.paths import find, help_command, known_paths, owner_of, title
-from operant.spec.schema import EnvSpec, Spec
+from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import DqnSpec, PpoSpec
+from operant.spec.settings.memories import PrioritisedReplaySpec
+from operant.spec.settings.sections import EnvSpec
 
 DQN = {"agent": {"algorithm": {"name": "dqn"}, "memory": {"name": "prioritised"}}}
 
@@ -42,7 +43,7 @@ def test_a_path_may_lead_nowhere(path: tuple[str | int, ...]) -> None:
 def test_an_item_of_a_list_has_its_own_kind() -> None:
     slot = find(("agent", "net", "hidden", 0), {})
     assert slot is not None
-    assert slot.kind.words == "whole number"
+    assert slot.type.words == "whole number"
 
 
 def test_the_owner_of_an_unknown_key_is_the_section_it_was_put_in() -> None:

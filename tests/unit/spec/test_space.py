@@ -103,7 +103,7 @@ def test_a_space_that_can_fit_is_taken(entry: str, spec_text: str, complaint: Co
         (
             "agent.algorithm.minibatch_size__choice: [99, 99]",
             "none of 200 draws fits: agent.algorithm.minibatch_size = 99 does not divide num_envs x time_horizon"
-            " = 4 x 128 = 512 | nearest that fit: 64 or 128; or time_horizon 99 or 198",
+            " = 4 x 128 = 512 | nearest valid values: 64 or 128; or time_horizon 99 or 198",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operant.errors import RunError
-from operant.spec.child import changes
+from operant.spec.fork import changes
 from operant.spec.load import load
 from operant.spec.schema import Spec
 from operant.spec.stored import aged, stored
@@ -61,7 +61,7 @@ def test_a_run_of_today_has_nothing_to_be_told():
 
 @pytest.mark.parametrize(("earlier", "today"), [("deep", "torch"), ("fused", "jax")])
 def test_an_engine_by_its_earlier_name(earlier: str, today: str):
-    before, after = stored({"engine": earlier}), Spec(engine=today)
+    before, after = stored({"engine": earlier}), stored({"engine": today})
     assert before == after
     assert before.model_dump()["engine"] == before.engine_name == today
     assert load("ppo_cartpole", overrides=[f"engine={earlier}"]).spec.engine_name == today

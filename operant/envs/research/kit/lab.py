@@ -22,8 +22,8 @@ from operant.envs.research.grading import Unfit, Work
 from operant.envs.research.packages import ONE_THREAD
 from operant.envs.sandbox import Kind, Limits, Ran, open_sandbox
 from operant.errors import OperantError
-from operant.spec.document import leaves
 from operant.spec.load import load
+from operant.spec.reading.document import leaves
 from operant.spec.schema import Spec
 
 PACKAGE = Path(operant.__file__).parent

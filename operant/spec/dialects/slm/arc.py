@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
-from operant.spec.dialects.slm.perceptron import native_type, numbers
-from operant.spec.dialects.slm.vision import CNN, bytes_to_numbers, convolutions
-from operant.spec.document import KeyPath
+from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.slm.layers import CNN, bytes_to_numbers, convolutions, native_type, numbers
+from operant.spec.reading.document import KeyPath
 
 ACTIVATIONS = {
     "Tanh": "tanh",
@@ -92,30 +91,28 @@ def arc(net: Section) -> None:
         return
     path, layers = found
     if layers.renorms:
-        net.ledger.refuse(path, "renormalises its layers, which has a counterpart in the critics of CrossQ only")
+        net.conversion.refuse(path, "renormalises its layers, which has a counterpart in the critics of CrossQ only")
         return
     if layers.convolutions:
-        if not native_type(net, CNN):
-            net.skip()
-            return
+        native_type(net, CNN)
         convolutions(net, path, layers.convolutions)
         bytes_to_numbers(net)
     else:
         native_type(net, "mlp")
         numbers(net)
-    net.ledger.set("agent.net.hidden", layers.widths, path)
+    net.conversion.set("agent.net.hidden", layers.widths, path)
     if layers.norms:
-        net.ledger.set("agent.net.layer_norm", True, path)
+        net.conversion.set("agent.net.layer_norm", True, path)
     if layers.activations:
-        net.ledger.set("agent.net.activation", layers.activations[0], path)
+        net.conversion.set("agent.net.activation", layers.activations[0], path)
     if net.get("hid_layers_activation") not in (None, *layers.activations):
-        net.ledger.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")
+        net.conversion.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")
 
 
 def chain(net: Section) -> tuple[KeyPath, Chain] | None:
     """The layers of the net's graph, and where they stand; None, and a refusal, where they are no plain chain."""
     if net.get("arc_file") is not None:
-        net.ledger.refuse(net.at("arc_file"), "is not followed", "write the graph into the spec as `arc`")
+        net.conversion.refuse(net.at("arc_file"), "is not followed", "write the graph into the spec as `arc`")
         return None
     if not isinstance(net.need("arc"), dict):
         return None
@@ -126,10 +123,10 @@ def chain(net: Section) -> tuple[KeyPath, Chain] | None:
     whole = Chain()
     for index, layer in enumerate(layers):
         if not whole.takes(layer):
-            net.ledger.refuse((*path, index), "is a layer without counterpart", PLAIN)
+            net.conversion.refuse((*path, index), "is a layer without counterpart", PLAIN)
             return None
     if not whole.is_whole:
-        net.ledger.refuse(path, "is a chain without counterpart", PLAIN)
+        net.conversion.refuse(path, "is a chain without counterpart", PLAIN)
         return None
     return path, whole
 
@@ -142,6 +139,6 @@ def _sequence(graph: Section) -> tuple[KeyPath, list[Any]] | None:
     layers = module.get("Sequential") if isinstance(module, dict) and len(module) == 1 else None
     wired = isinstance(wiring, dict) and wiring.get("output") == body and isinstance(wiring.get("input"), str)
     if not isinstance(layers, list) or not wired:
-        graph.ledger.refuse(graph.path, "is a graph without counterpart", PLAIN)
+        graph.conversion.refuse(graph.path, "is a graph without counterpart", PLAIN)
         return None
     return (*graph.at("modules"), str(body), "Sequential"), layers

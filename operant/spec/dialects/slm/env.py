@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
 
 DEFAULT_CLIP = 10.0
 PLAYGROUND = {
@@ -33,17 +33,17 @@ class Budget:
 
 def env(section: Section, older: bool) -> Budget:
     """Take over the env; in the newer form a key that SLM-Lab does not know is for the environment itself."""
-    ledger = section.ledger
+    conversion = section.conversion
     name = section.need("name")
     _name(section, str(name))
     discrete = str(name).startswith(DISCRETE) and not section.data.get("continuous")
     budget = Budget(section.whole("num_envs", 1), section.whole("max_frame", 0), older, discrete)
     section.need("max_frame")
-    ledger.set("env.num_envs", budget.num_envs, section.at("num_envs"))
-    ledger.set("env.max_frame", budget.max_frame, section.at("max_frame"))
+    conversion.set("env.num_envs", budget.num_envs, section.at("num_envs"))
+    conversion.set("env.max_frame", budget.max_frame, section.at("max_frame"))
     section.copy("max_t", "env.max_t")
     if section.get("max_t") is not None:
-        ledger.remark(section.at("max_t"), "ends episodes here; SLM-Lab 5 stores it and never does")
+        conversion.remark(section.at("max_t"), "ends episodes here; SLM-Lab 5 stores it and never does")
     _normalisation(section, ATARI_REWARD if str(name).startswith(ATARI) else None)
     if older:
         _older_keys(section, str(name))
@@ -57,18 +57,20 @@ def env(section: Section, older: bool) -> Budget:
 
 def _name(section: Section, name: str) -> None:
     """The environment's id; Atari games have had another one in the older form."""
-    ledger, at = section.ledger, section.at("name")
+    conversion, at = section.conversion, section.at("name")
     game = OLD_GAME.fullmatch(name)
     if name.startswith("playground/"):
-        ledger.refuse(at, "is an environment of MuJoCo Playground, which has no counterpart")
+        conversion.refuse(at, "is an environment of MuJoCo Playground, which has no counterpart")
     if game is None:
         section.copy("name", "env.name")
         return
-    ledger.set("env.name", f"{ATARI}{game[1]}-v5", at)
-    ledger.set("env.kwargs.repeat_action_probability", 0.0, at)
-    ledger.set("env.kwargs.life_loss_info", True, at)
-    ledger.set("env.clip_reward", ATARI_REWARD, at)
-    ledger.remark(at, f"becomes {ATARI}{game[1]}-v5 without sticky actions; a lost life ends an episode to learn from")
+    conversion.set("env.name", f"{ATARI}{game[1]}-v5", at)
+    conversion.set("env.kwargs.repeat_action_probability", 0.0, at)
+    conversion.set("env.kwargs.life_loss_info", True, at)
+    conversion.set("env.clip_reward", ATARI_REWARD, at)
+    conversion.remark(
+        at, f"becomes {ATARI}{game[1]}-v5 without sticky actions; a lost life ends an episode to learn from"
+    )
 
 
 def _older_keys(section: Section, name: str) -> None:
@@ -79,24 +81,28 @@ def _older_keys(section: Section, name: str) -> None:
         if is_game and section.data.get(key) == value:
             section.drop({key: "left out: it is so in every Atari game here"})
         elif section.get(key) is not None:
-            section.ledger.lose(section.at(key), "has no counterpart")
+            section.conversion.lose(section.at(key), "has no counterpart")
 
 
 def _normalisation(section: Section, usual_limit: float | None) -> None:
-    ledger, observations, rewards = section.ledger, section.get("normalize_obs"), section.get("normalize_reward")
+    conversion, observations, rewards = (
+        section.conversion,
+        section.get("normalize_obs"),
+        section.get("normalize_reward"),
+    )
     section.copy("normalize_obs", "env.normalize_obs")
     section.copy("normalize_reward", "env.normalize_reward")
     if section.get("clip_obs") is not None and not observations:
-        ledger.lose(section.at("clip_obs"), "without normalize_obs has no counterpart")
+        conversion.lose(section.at("clip_obs"), "without normalize_obs has no counterpart")
     else:
         section.copy("clip_obs", "env.clip_obs")
     clip = section.get("clip_reward", DEFAULT_CLIP if rewards else usual_limit)
     if clip is not None:
         limit = _symmetric(clip)
         if limit is None:
-            ledger.lose(section.at("clip_reward"), "has no counterpart: rewards are limited alike on both sides")
+            conversion.lose(section.at("clip_reward"), "has no counterpart: rewards are limited alike on both sides")
         else:
-            ledger.set("env.clip_reward", limit, section.at("clip_reward"))
+            conversion.set("env.clip_reward", limit, section.at("clip_reward"))
 
 
 def _symmetric(clip: Any) -> Any:

@@ -1,9 +1,14 @@
-"""The `meta` section: seeds, logs and how a search is run."""
+"""The `meta` section (seeds, logs, how a search is run) and the `search` block."""
 
 from __future__ import annotations
 
-from operant.spec.dialects.ledger import Section
+from collections.abc import Iterator
+from typing import Any
+
+from operant.spec.dialects.conversion import Conversion, Section
 from operant.spec.dialects.slm.env import Budget
+from operant.spec.errors import dotted
+from operant.spec.reading.document import KeyPath
 
 LOG_FREQUENCY = 10_000  # SLM-Lab's default
 FREQUENCY, TIMES = 10_000, 20
@@ -27,14 +32,18 @@ DROPPED = {
 
 def meta(section: Section, budget: Budget) -> None:
     """Take over the number of seeds and the frequencies."""
-    ledger = section.ledger
+    conversion = section.conversion
     if section.get("distributed", False) is not False:
-        ledger.lose(section.at("distributed"), "has no counterpart: sessions do not share weights (use more num_envs)")
+        conversion.lose(
+            section.at("distributed"), "has no counterpart: sessions do not share weights (use more num_envs)"
+        )
     section.copy("max_session", "meta.max_session")
     section.copy("log_frequency", "meta.log_frequency", default=LOG_FREQUENCY)
     if section.get("rigorous_eval"):
         section.copy("eval_frequency", "meta.eval_frequency")
-        ledger.remark(section.at("rigorous_eval"), "every evaluation plays `meta.eval_episodes` on seeds of its own")
+        conversion.remark(
+            section.at("rigorous_eval"), "every evaluation plays `meta.eval_episodes` on seeds of its own"
+        )
     else:
         _own_frequencies(section, budget)
     section.drop(DROPPED)
@@ -46,7 +55,37 @@ def _own_frequencies(section: Section, budget: Budget) -> None:
     every = max(FREQUENCY, budget.max_frame // TIMES)
     if section.get("eval_frequency") is not None:
         why = f"left out: SLM-Lab reads it only with rigorous_eval; evaluated every {every:,} frames here"
-        section.ledger.remark(section.at("eval_frequency"), why)
+        section.conversion.remark(section.at("eval_frequency"), why)
     if every > FREQUENCY:
-        section.ledger.set("meta.eval_frequency", every, section.at("eval_frequency"))
-        section.ledger.set("meta.save_frequency", every, section.path)
+        section.conversion.set("meta.eval_frequency", every, section.at("eval_frequency"))
+        section.conversion.set("meta.save_frequency", every, section.path)
+
+
+GRID = "grid_search"
+
+
+def search(conversion: Conversion) -> None:
+    """Take over a search block, if there is one."""
+    block = conversion.theirs.data.get("search")
+    if not isinstance(block, dict):
+        return
+    for at, body in _entries(block, ("search",)):
+        path, _, kind = dotted(at[1:]).partition("__")
+        home = conversion.homes.get(tuple(part for part in path.split(".") if part != "0"))
+        if home is None or not kind:
+            conversion.lose(
+                at, f"cannot be searched: no one setting here is {path}" if kind else "names no distribution"
+            )
+            continue
+        if kind == GRID:
+            conversion.remark(at, "its values are drawn by `choice`, not tried in turn")
+        conversion.set(("search", f"{dotted(home)}__{'choice' if kind == GRID else kind}"), body, at)
+
+
+def _entries(block: dict[str, Any], at: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    """The dimensions of a flat or nested block, with their places."""
+    for key, body in block.items():
+        if isinstance(body, dict) and "__" not in key:
+            yield from _entries(body, (*at, key))
+        else:
+            yield (*at, key), body

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
 from operant.spec.dialects.slm.arc import arc
-from operant.spec.dialects.slm.perceptron import mlp
-from operant.spec.dialects.slm.recurrent import recurrent
-from operant.spec.dialects.slm.vision import convolutional
-from operant.spec.nets import SCALED_INITS, Init
+from operant.spec.dialects.slm.layers import convolutional, mlp, recurrent
+from operant.spec.settings.nets import SCALED_INITS, Init
 
 Kind = Callable[[Section], None]
 
@@ -34,7 +32,7 @@ def duelling(body: Kind) -> Kind:
 
     def with_heads(net: Section) -> None:
         body(net)
-        net.ledger.set("agent.net.duelling", True, net.at("type"))
+        net.conversion.set("agent.net.duelling", True, net.at("type"))
 
     return with_heads
 
@@ -59,17 +57,17 @@ def layers(net: Section, heads: tuple[str, ...]) -> None:
         NETS[kind](net)
     elif kind is not None:
         listed = f"has no counterpart in this version; there are {_listed(NETS)}"
-        net.ledger.refuse(net.at("type"), WITHOUT.get(str(kind), listed))
+        net.conversion.refuse(net.at("type"), WITHOUT.get(str(kind), listed))
         net.skip()
     init = net.only("init_fn", INITS, f"has no counterpart; there are {_listed(INITS)}")
     if init is not None:
-        net.ledger.set("agent.net.init", init, net.at("init_fn"))
+        net.conversion.set("agent.net.init", init, net.at("init_fn"))
         _head_gains(net, heads if init in SCALED_INITS else ())
     if net.get("layer_norm"):
-        net.ledger.set("agent.net.layer_norm", True, net.at("layer_norm"))
+        net.conversion.set("agent.net.layer_norm", True, net.at("layer_norm"))
     for key in ("batch_norm", "out_layer_activation"):
         if net.get(key):
-            net.ledger.lose(net.at(key), "has no counterpart for this net")
+            net.conversion.lose(net.at(key), "has no counterpart for this net")
 
 
 def _head_gains(net: Section, heads: tuple[str, ...]) -> None:
@@ -78,7 +76,7 @@ def _head_gains(net: Section, heads: tuple[str, ...]) -> None:
         key = f"{head}_init_std"
         if net.get(key) is not None:
             net.copy(key, f"agent.net.{head}_gain")
-            net.ledger.remark(net.at(key), "takes effect here; SLM-Lab never reads it, by a slip in its code")
+            net.conversion.remark(net.at(key), "takes effect here; SLM-Lab never reads it, by a slip in its code")
 
 
 def _listed(table: Mapping[Any, Any]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.optimizers import TAKES
-from operant.spec.schedulers import SCHEDULERS
+from operant.spec.settings.optimizers import TAKES
+from operant.spec.settings.schedulers import SCHEDULERS
 
 NATIVE = "agent.net.optimizer"
 
@@ -52,7 +52,7 @@ def actor_and_critic(net: Section, budget: Budget, apart: bool = False) -> None:
 
     `apart` is true of algorithms whose actor and critics have optimisers of their own in any case.
     """
-    ledger, shared = net.ledger, bool(net.get("shared")) and not apart
+    conversion, shared = net.conversion, bool(net.get("shared")) and not apart
     same = bool(net.get("use_same_optim")) and not apart
     actor = "actor_optim_spec" if net.get("actor_optim_spec") is not None else "optim_spec"
     critic = "critic_optim_spec" if net.get("critic_optim_spec") is not None else "optim_spec"
@@ -60,13 +60,13 @@ def actor_and_critic(net: Section, budget: Budget, apart: bool = False) -> None:
     if shared or same or actor == critic:
         why = "shared" if shared else "use_same_optim"
         if critic != actor and critic == "critic_optim_spec":
-            ledger.remark(net.at(critic), f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
+            conversion.remark(net.at(critic), f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
     else:
         _critic(net.below(critic), given)
     net.drop({"optim_spec": "left out: the optimisers of actor and critic come before it"})
     _limit_and_scheduler(net, budget)
     if not shared and not apart and net.get("clip_grad_val") is not None:
-        ledger.set(f"{NATIVE}.clip_each", True, net.at("clip_grad_val"))
+        conversion.set(f"{NATIVE}.clip_each", True, net.at("clip_grad_val"))
 
 
 def _optimiser(spec: Section) -> dict[str, Any]:
@@ -76,12 +76,12 @@ def _optimiser(spec: Section) -> dict[str, Any]:
         return {}
     torch = _torch(name)
     if torch is not None and name in SHARED:
-        spec.ledger.lose(spec.at("name"), DISTRIBUTED.format(SHARED[name]))
+        spec.conversion.lose(spec.at("name"), DISTRIBUTED.format(SHARED[name]))
     if torch is None:
-        spec.ledger.lose(spec.at("name"), f"has no counterpart; there are {', '.join(TORCH)}")
+        spec.conversion.lose(spec.at("name"), f"has no counterpart; there are {', '.join(TORCH)}")
         spec.skip()
         return {}
-    spec.ledger.set(f"{NATIVE}.name", torch.name, spec.at("name"))
+    spec.conversion.set(f"{NATIVE}.name", torch.name, spec.at("name"))
     spec.copy("lr", f"{NATIVE}.lr", default=torch.lr)
     for key in TAKES[torch.name]:
         spec.copy(key, f"{NATIVE}.{key}", default=_default(torch, key))
@@ -95,7 +95,7 @@ def _critic(spec: Section, actor: dict[str, Any]) -> None:
     for key in TAKES[torch.name] if torch else ():
         spec.get(key)
     if actor and _close(spec) != actor:
-        spec.ledger.lose(spec.path, "differs from the actor's in more than lr, which has no counterpart")
+        spec.conversion.lose(spec.path, "differs from the actor's in more than lr, which has no counterpart")
 
 
 def critic_optimiser(critic: Section, actor: Section) -> None:
@@ -122,7 +122,7 @@ def _close(spec: Section) -> dict[str, Any]:
 
 
 def _limit_and_scheduler(net: Section, budget: Budget) -> None:
-    net.ledger.set(f"{NATIVE}.clip_grad_norm", net.get("clip_grad_val"), net.at("clip_grad_val"))
+    net.conversion.set(f"{NATIVE}.clip_grad_norm", net.get("clip_grad_val"), net.at("clip_grad_val"))
     if not net.get("lr_scheduler_spec"):
         return
     spec = net.below("lr_scheduler_spec")
@@ -134,7 +134,7 @@ def _limit_and_scheduler(net: Section, budget: Budget) -> None:
         _scheduler(spec, name)
     else:
         counts = f"counts frames in this older form; here {name} counts updates" if name in SCHEDULERS else ""
-        net.ledger.lose(
+        net.conversion.lose(
             spec.at("name"), counts or f"has no counterpart; there are LinearToZero, {', '.join(SCHEDULERS)}"
         )
         spec.skip()
@@ -152,7 +152,7 @@ def _linear_to_zero(spec: Section, budget: Budget) -> None:
     """Exact when the line reaches zero at the end of the run or would reach it later."""
     frames = spec.whole("frame", budget.max_frame)
     if frames < budget.max_frame:
-        spec.ledger.lose(spec.at("frame"), f"ends before max_frame = {budget.max_frame}, which has no counterpart")
+        spec.conversion.lose(spec.at("frame"), f"ends before max_frame = {budget.max_frame}, which has no counterpart")
         return
     left = 1 - budget.max_frame / frames if frames else 0.0
-    spec.ledger.set(f"{NATIVE}.lr_end_fraction", round(left, 12), spec.at("frame"))
+    spec.conversion.set(f"{NATIVE}.lr_end_fraction", round(left, 12), spec.at("frame"))

@@ -1,14 +1,13 @@
-"""PPO."""
+"""PPO, and SIL and PPOSIL: ActorCritic and PPO with a replay of whole episodes."""
 
 from __future__ import annotations
 
-from operant.spec.dialects.ledger import Section
+from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.slm.dqn import gradient_steps, replay_settings
 from operant.spec.dialects.slm.env import Budget
-from operant.spec.dialects.slm.offered import copy_if_offered, offers
-from operant.spec.dialects.slm.on_policy import MEMORY_DROPPED, actor_critic_net, drawn_actions, policy_terms
-from operant.spec.dialects.slm.schedule import schedule
+from operant.spec.dialects.slm.on_policy import MEMORY_DROPPED, a2c, actor_critic_net, drawn_actions, policy_terms
+from operant.spec.dialects.slm.schedule import NATIVE, schedule
 
-NATIVE = "agent.algorithm"
 LEAST_CLIP = 1e-6  # with a range of 0 nothing would be learnt
 NOT_READ = "left out: SLM-Lab's PPO does not read it"
 DROPPED: dict[str, str] = {
@@ -22,7 +21,7 @@ DROPPED: dict[str, str] = {
 def ppo(agent: Section, budget: Budget) -> None:
     """Take over PPO, its net and its optimisers."""
     settings = agent.below("algorithm")
-    settings.ledger.set(f"{NATIVE}.name", "ppo", settings.at("name"))
+    settings.conversion.set(f"{NATIVE}.name", "ppo", settings.at("name"))
     _settings(settings, budget)
     settings.drop(DROPPED)
     settings.close()
@@ -41,14 +40,15 @@ def _settings(settings: Section, budget: Budget) -> None:
     drawn_actions(settings)
     policy_terms(settings)
     _advantages(settings)
-    copy_if_offered(settings, "ppo", {"normalize_v_targets": "normalize_v_targets", "symlog": "symlog"})
+    settings.copy("normalize_v_targets", f"{NATIVE}.normalize_v_targets")
+    settings.copy("symlog", f"{NATIVE}.symlog")
     _value_clip(settings)
     _horizon(settings, budget)
 
 
 def _advantages(settings: Section) -> None:
     """Standardised unless percentiles are asked for."""
-    if settings.get("normalize_advantages") == "percentile" and offers("ppo", "symlog"):
+    if settings.get("normalize_advantages") == "percentile":
         settings.copy("normalize_advantages", f"{NATIVE}.normalize_advantages")
         return
     advantages = {"standardize": None, True: None, None: None}
@@ -61,8 +61,8 @@ def _value_weight(settings: Section) -> None:
     if not settings.get("clip_vloss") or isinstance(weight, bool) or not isinstance(weight, int | float):
         settings.copy("val_loss_coef", f"{NATIVE}.val_loss_coef", default=1.0)
         return
-    settings.ledger.set(f"{NATIVE}.val_loss_coef", weight / 2, settings.at("val_loss_coef"))
-    settings.ledger.remark(
+    settings.conversion.set(f"{NATIVE}.val_loss_coef", weight / 2, settings.at("val_loss_coef"))
+    settings.conversion.remark(
         settings.at("clip_vloss"), f"val_loss_coef becomes {weight / 2:g}: SLM-Lab halves the value loss that it clips"
     )
 
@@ -73,16 +73,16 @@ def _value_clip(settings: Section) -> None:
         return
     clip = settings.below("clip_eps_spec")
     if clip.get("name") == "no_decay":
-        settings.ledger.set(f"{NATIVE}.clip_vloss", clip.get("start_val"), settings.at("clip_vloss"))
+        settings.conversion.set(f"{NATIVE}.clip_vloss", clip.get("start_val"), settings.at("clip_vloss"))
     else:
-        settings.ledger.lose(settings.at("clip_vloss"), "by a moving clip_eps has no counterpart")
+        settings.conversion.lose(settings.at("clip_vloss"), "by a moving clip_eps has no counterpart")
 
 
 def _horizon(settings: Section, budget: Budget) -> None:
     horizon = settings.whole("time_horizon", 1)
     if budget.num_envs > 0 and horizon % budget.num_envs:
         rounded = -(-horizon // budget.num_envs) * budget.num_envs
-        settings.ledger.remark(
+        settings.conversion.remark(
             settings.at("time_horizon"), f"taken as written; SLM-Lab rounds it up to {rounded}, a multiple of num_envs"
         )
 
@@ -94,3 +94,36 @@ def _memory(memory: Section) -> None:
     )
     memory.drop(MEMORY_DROPPED)
     memory.close()
+
+
+WHOLE = "past steps enter the replay once their episode is over, when their return is known"
+
+
+def sil(agent: Section, budget: Budget) -> None:
+    """Take over A2C and the imitation."""
+    _imitation(agent)
+    a2c(agent, budget)
+    _name(agent, "sil")
+
+
+def ppo_sil(agent: Section, budget: Budget) -> None:
+    """Take over PPO and the imitation."""
+    _imitation(agent)
+    ppo(agent, budget)
+    _name(agent, "ppo_sil")
+
+
+def _imitation(agent: Section) -> None:
+    """What the on-policy algorithm does not know of; read first, so that it is not taken for superfluous."""
+    settings, memory = agent.below("algorithm"), agent.below("memory")
+    for key, native in (("sil_policy_loss_coef", "sil_policy_coef"), ("sil_val_loss_coef", "sil_value_coef")):
+        settings.need(key)
+        settings.copy(key, f"{NATIVE}.{native}")
+    settings.conversion.set(f"{NATIVE}.sil_iter", gradient_steps(settings, iterations=1), settings.at("training_iter"))
+    replay_settings(memory, "sil_replay_name")
+    memory.conversion.remark(memory.at("sil_replay_name"), WHOLE)
+
+
+def _name(agent: Section, name: str) -> None:
+    settings = agent.below("algorithm")
+    settings.conversion.set(f"{NATIVE}.name", name, settings.at("name"))

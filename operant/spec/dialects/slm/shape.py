@@ -1,12 +1,13 @@
-"""How to tell an SLM-Lab spec from a native one, and the older form of it from the newer."""
+"""How to tell an SLM-Lab spec from a native one, its older form, and the commas that its JSON may have."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
-from operant.spec import algorithms
-from operant.spec.document import Document, KeyPath, lookup, put
+from operant.spec.reading.document import Document, KeyPath, Source, lookup, put
+from operant.spec.settings.algorithms import ALGORITHMS
 
 ALGORITHM_NAMES = (
     "ActorCritic", "CrossQ", "DQN", "DoubleDQN", "PPO", "PPOSIL", "Random", "Reinforce", "SARSA", "SIL",
@@ -32,7 +33,7 @@ def is_slm(data: Any) -> bool:
         or any(str(key).endswith("_spec") for key in (*algorithm, *net))
         or str(net.get("type")).endswith("Net")
         or memory.get("name") in MEMORY_NAMES
-        or (name in ALGORITHM_NAMES and name.lower() not in algorithms.ALGORITHMS)
+        or (name in ALGORITHM_NAMES and name.lower() not in ALGORITHMS)
         or agent.get("name") in ALGORITHM_NAMES
     )
 
@@ -66,3 +67,20 @@ def unwrapped(document: Document) -> Document:
             outer = {at: mark for at, mark in document.marks.items() if at[: length + 1] != item}
             document = replace(document, data=put(document.data, path, value[0]), marks={**inner, **outer})
     return document
+
+
+TEXT_OR_LAST_COMMA = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|,(?=\s*[}\]])', re.DOTALL)
+
+
+def without_last_commas(source: Source) -> Source:
+    """The text with a space for each such comma, so that every place stays where it was."""
+    return replace(source, text=TEXT_OR_LAST_COMMA.sub(_blank, source.text))
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " if found[0] == "," else found[0]
+
+
+def holds_slm(data: object) -> bool:
+    """Whether a file's data is an SLM-Lab spec or has one among its named specs."""
+    return is_slm(data) or (isinstance(data, dict) and any(is_slm(each) for each in data.values()))

@@ -9,7 +9,8 @@ from operant.engines.deep.accelerate import check_machine
 from operant.engines.deep.learners import build_learner
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
-from operant.spec.schema import MetaSpec, Spec
+from operant.spec.schema import Spec
+from operant.spec.settings.sections import MetaSpec
 
 
 def learner(algorithm, env="CartPole-v1", activation="tanh", **meta):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from operant.engines.deep.frames import FrameReplay
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 STACK, NUM, GAMMA = 4, 3, 0.9
 ACTION = np.zeros((), np.int64)

@@ -8,7 +8,7 @@ import torch
 
 from operant.engines.deep.nets import ActorCritic, QNet, forward_for_acting
 from operant.engines.deep.twin import TwinCritic
-from operant.spec.nets import MlpSpec
+from operant.spec.settings.nets import MlpSpec
 
 OBS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 

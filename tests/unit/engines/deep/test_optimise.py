@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from operant.engines.deep.optimise import CLASSES, FlatOptimiser
-from operant.spec.optimizers import TAKES, OptimizerSpec
+from operant.spec.settings.optimizers import TAKES, OptimizerSpec
 from tests.unit.engines.deep.test_rates import EXAMPLES
 
 

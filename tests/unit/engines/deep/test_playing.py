@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from operant.engines.deep.playing import play, random_return
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 def left(obs, *_):

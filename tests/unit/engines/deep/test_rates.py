@@ -8,8 +8,8 @@ from torch import nn
 from torch.optim import lr_scheduler
 
 from operant.engines.deep.rates import LearningRates
-from operant.spec.optimizers import OptimizerSpec
-from operant.spec.schedulers import SCHEDULERS
+from operant.spec.settings.optimizers import OptimizerSpec
+from operant.spec.settings.schedulers import SCHEDULERS
 
 EXAMPLES = [
     {"name": "CosineAnnealingLR", "T_max": 5, "eta_min": 1e-4},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from operant.engines.deep.replay import Priorities, Replay
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 
 def rows(first, count):

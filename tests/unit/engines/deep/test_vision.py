@@ -19,8 +19,8 @@ from operant.engines.deep.rollout import collect
 from operant.engines.deep.vision import BLOCK, FirstConvolution, Pixels, gathered, laid_out
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
-from operant.spec.nets import ImpalaSpec, MlpSpec, NatureCnnSpec, Net, OptimizerSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import ImpalaSpec, MlpSpec, NatureCnnSpec, Net, OptimizerSpec
 
 SMALL = NatureCnnSpec(conv=((4, 3, 2), (8, 3, 1)), hidden=(16,))
 

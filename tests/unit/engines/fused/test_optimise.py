@@ -12,7 +12,7 @@ import torch
 
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.fused.optimise import Optimiser, rates_of
-from operant.spec.optimizers import OptimizerSpec
+from operant.spec.settings.optimizers import OptimizerSpec
 
 CASES: dict[str, dict[str, Any]] = {
     "adam": {},

@@ -15,8 +15,8 @@ from operant.engines.fused.together import groups
 from operant.envs.functional import Discrete
 from operant.run.progress import Progress
 from operant.run.run import Run
-from operant.spec.proximal import PpoSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.ppo import PpoSpec
 
 
 def make(folder: Path, name: str, **algorithm: object) -> Run:

@@ -14,7 +14,7 @@ from operant.engines.fused.program import Program, lane_of, stacked
 from operant.engines.fused.together import program_form
 from operant.engines.fused.tracing import static
 from operant.run.seeding import Seeds
-from operant.spec.document import put
+from operant.spec.reading.document import put
 from operant.spec.schema import Spec
 
 REPLAYING = {"training_start": 32, "training_frequency": 8, "training_iter": 2}

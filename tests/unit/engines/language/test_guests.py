@@ -26,7 +26,7 @@ from operant.engines.language.serving.policy_endpoint import PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, VerifiersTask
 from operant.errors import RunError
-from operant.spec.language import DialogueSpec
+from operant.spec.settings.language import DialogueSpec
 from tests.unit.engines.language.serving import fetch, talking_policy
 
 Ask = Callable[..., tuple[int, Any]]

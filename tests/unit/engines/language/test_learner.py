@@ -12,7 +12,7 @@ from operant.engines.language.lessons import lessons_of
 from operant.engines.language.optimise import Optimiser
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
-from operant.spec.language import LmOptimizerSpec
+from operant.spec.settings.language import LmOptimizerSpec
 from tests.unit.engines.language.conftest import graded, spec_of
 
 

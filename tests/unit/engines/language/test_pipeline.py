@@ -22,7 +22,7 @@ from operant.envs.text.pool import Verifiers
 from operant.envs.text.registry import make_task
 from operant.errors import RunError
 from operant.run.seeding import Seeds
-from operant.spec.rlvr import GrpoSpec
+from operant.spec.settings.language_algorithms import GrpoSpec
 from tests.unit.engines.language.small_models import SIZES
 
 SETTINGS = GrpoSpec(group_size=2, batch_size=8, staleness=2)

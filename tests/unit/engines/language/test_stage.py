@@ -19,8 +19,8 @@ from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Verdict
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
-from operant.spec.language import DialogueSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.language import DialogueSpec
 
 OPEN: set[int] = set()
 

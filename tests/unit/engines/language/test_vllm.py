@@ -22,7 +22,7 @@ from operant.engines.language.stops import Stops
 from operant.engines.language.vllm_generator import VllmGenerator, completion, request
 from operant.engines.language.weights import plain_weights
 from operant.errors import OperantError, RunError, UsageError
-from operant.spec.language import ModelSpec, VllmSpec
+from operant.spec.settings.language import ModelSpec, VllmSpec
 from tests.unit.engines.language.small_models import SIZES, random_policy
 
 ROOT = Path(__file__).parents[4]

@@ -14,7 +14,7 @@ from operant.envs.check import check_env
 from operant.envs.hackmatrix.bridge import HackMatrixBridge
 from operant.envs.hackmatrix.gym import HackMatrix
 from operant.errors import RunError, UsageError
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 from tests.unit.envs.hackmatrix.forms import ROOT, SERVE
 
 

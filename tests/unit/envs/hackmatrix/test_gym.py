@@ -15,7 +15,7 @@ from operant.envs.gym import VectorEnv
 from operant.envs.hackmatrix.cases import read_setup
 from operant.envs.hackmatrix.gym import HackMatrix
 from operant.envs.hackmatrix.set_state import read_state
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 def make(**options: Any) -> gym.Env:

@@ -12,7 +12,7 @@ from operant.envs.hackmatrix.replay import summary
 from operant.envs.hackmatrix.watching import is_replayed, replay_of
 from operant.envs.watching import Decision, play_one, watch_policy
 from operant.run.progress import Progress
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 def first_legal(seen: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:

@@ -7,7 +7,7 @@ import pytest
 from operant.errors import UsageError
 from operant.spec.dialects.hackmatrix import read_flags
 from operant.spec.load import load
-from operant.spec.proximal import PpoSpec
+from operant.spec.settings.ppo import PpoSpec
 
 
 def spec_of(flags: str):

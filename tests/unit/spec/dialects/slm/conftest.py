@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from operant.errors import SpecError, UsageError
-from operant.spec.dialects.slm.translate import translate
-from operant.spec.document import Source, put
+from operant.spec.dialects.slm.convert import convert
 from operant.spec.load import Loaded, load
-from operant.spec.read_json import read_json
-from operant.spec.read_yaml import read_yaml
+from operant.spec.reading.document import Source, put
+from operant.spec.reading.json import read_json
+from operant.spec.reading.yaml import read_yaml
 
 FILES = Path(__file__).parent / "files"
 ABSENT = object()
@@ -73,8 +73,8 @@ def refusal(loader: Changed, changes: dict[str, Any], lossy: bool = False) -> st
 def native(data: dict[str, Any], lossy: bool = False) -> tuple[dict[str, Any], list[str]]:
     """What a spec says in native words, whether or not this version has all of them, and the remarks on it."""
     document = read_json(Source(json.dumps({"name": "spec", **data}, indent=2), "slm.json"))
-    translation = translate(document, lossy)
-    return translation.document.data, [str(remark) for remark in translation.remarks]
+    converted = convert(document, lossy)
+    return converted.document.data, [str(remark) for remark in converted.remarks]
 
 
 def refused(data: dict[str, Any]) -> str:

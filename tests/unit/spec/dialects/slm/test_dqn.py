@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from operant.spec.algorithms import DqnSpec
 from operant.spec.fields import Linear
 from operant.spec.load import load
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.algorithms import DqnSpec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 from tests.unit.spec.dialects.slm.conftest import ABSENT, FILES, Changed, data_of, native, refusal
 
 A = "agent.algorithm"
@@ -61,7 +61,7 @@ def test_training_is_at_most_once_per_vector_step(dqn: Changed, frequency: int, 
     assert algorithm_of(dqn, agent__algorithm__training_frequency=frequency).training_frequency == native
 
 
-def test_a_frequency_between_vector_steps_is_a_misfit_at_its_place(dqn: Changed) -> None:
+def test_a_frequency_between_vector_steps_is_a_conflict_at_its_place(dqn: Changed) -> None:
     said = refusal(dqn, {f"{A}.training_frequency": 20})
     assert "is not a multiple of num_envs = 8" in said
     assert '"training_frequency": 20' in said
@@ -104,8 +104,7 @@ def test_a_slow_polyak_is_refused(dqn: Changed) -> None:
     assert "polyak blends after every round" in refusal(dqn, changes)
 
 
-def test_a_boltzmann_policy_has_a_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("operant.spec.dialects.slm.exploring.offers", lambda *_: True)
+def test_a_boltzmann_policy_has_a_temperature() -> None:
     data = data_of("dqn_lunar.json", "ddqn_per_lunar")
     data["agent"]["algorithm"]["action_policy"] = "boltzmann"
     algorithm = native({**data, "search": None})[0]["agent"]["algorithm"]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from operant.spec.dialects.slm.optim import TORCH
-from operant.spec.optimizers import TAKES, OptimizerSpec
-from operant.spec.schedulers import StepLRSpec
+from operant.spec.settings.optimizers import TAKES, OptimizerSpec
+from operant.spec.settings.schedulers import StepLRSpec
 from tests.unit.spec.dialects.slm.conftest import ABSENT, Changed, refusal
 
 N = "agent.net"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from operant.spec.algorithms import PpoSpec
 from operant.spec.fields import Linear, Schedule
+from operant.spec.settings.algorithms import PpoSpec
 from tests.unit.spec.dialects.slm.conftest import Changed, refusal
 
 KEY = "agent.algorithm.entropy_coef_spec"

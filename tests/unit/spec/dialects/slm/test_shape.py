@@ -17,7 +17,7 @@ def test_slm_lab_files_are_known_by_their_shape(file: str, name: str | None) -> 
     assert load(str(FILES / file), name).translated
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in builtin_names()])
+@pytest.mark.parametrize("name", [name for name, _, _ in builtin_names()][::8])
 def test_native_specs_and_what_runs_keep_of_them_are_not_taken_for_one(name: str) -> None:
     loaded = load(name)
     assert not loaded.translated

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from operant.spec import algorithms
-from operant.spec.dialects.slm import offered
 from operant.spec.schema import Spec
 from tests.unit.spec.dialects.slm.conftest import native, refused, spec_of
 
@@ -37,14 +35,6 @@ def crossq(layers: list[Any], **changes: Any) -> dict[str, Any]:
     critic = {"type": "TorchArcNet", "arc": graph, "clip_grad_val": None, "optim_spec": {**ADAM, "lr": 1e-3}}
     data["agent"]["critic_net"] = critic
     return data
-
-
-@pytest.fixture
-def _offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the native algorithm had every setting."""
-    monkeypatch.setitem(algorithms.ALGORITHMS, "crossq", algorithms.ALGORITHMS["sac"])
-    monkeypatch.setattr(offered, "offers", lambda *_: True)
-    monkeypatch.setattr("operant.spec.dialects.slm.sac.offers", lambda *_: True)
 
 
 def test_sac_says_all_that_slm_lab_does() -> None:
@@ -85,7 +75,6 @@ def test_other_targets_and_losses_are_named() -> None:
     assert "critics learn by MSELoss" in refused(sac({"loss_spec": {"name": "SmoothL1Loss"}}))
 
 
-@pytest.mark.usefixtures("_offered")
 def test_crossq_takes_its_critics_and_limits_over() -> None:
     layers = [
         {"LazyLinear": {"out_features": 128}},
@@ -104,7 +93,6 @@ def test_crossq_takes_its_critics_and_limits_over() -> None:
     assert data["agent"]["net"]["optimizer"]["critic_lr"] == 1e-3
 
 
-@pytest.mark.usefixtures("_offered")
 @pytest.mark.parametrize(
     ("layers", "why"),
     [
@@ -116,7 +104,6 @@ def test_other_critics_are_refused(layers: list[Any], why: str) -> None:
     assert why in refused(crossq(layers))
 
 
-@pytest.mark.usefixtures("_offered")
 def test_renormalised_layers_are_for_critics_only() -> None:
     data = sac(
         {

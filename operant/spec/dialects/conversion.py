@@ -1,0 +1,229 @@
+"""The conversion of another lab's spec: what was read, what it became, what is said about it, what is lost.
+
+Every native value remembers where the other lab's file gave it, so that a later error points there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from operant.spec.errors import dotted, key_span, span_of
+from operant.spec.reading.diagnostics import Diagnostic, did_you_mean, report, shown
+from operant.spec.reading.document import Document, KeyPath, Span, lookup, put
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What became of a key of another lab's spec where the native spec does not simply say the same."""
+
+    key: str
+    text: str
+    at: Span | None = None
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.text}"
+
+
+class Conversion:
+    """Collects the native document, its remarks and its problems.
+
+    `losses` may be accepted by a person who asks for it, and are then told as `lost`; `refusals` never, for without
+    the setting there is no spec.
+    `homes` gives, for each path of theirs, the native path that holds the very same value; `lab` is whose spec it is.
+    """
+
+    def __init__(self, document: Document, lab: str = "SLM-Lab") -> None:
+        self.lab = lab
+        self.theirs = document
+        self.native = Document(document.source, {}, {})
+        self.remarks: list[Remark] = []
+        self.losses: list[Diagnostic] = []
+        self.lost: list[Remark] = []
+        self.refusals: list[Diagnostic] = []
+        self.homes: dict[KeyPath, KeyPath] = {}
+
+    def set(self, native: str | KeyPath, value: Any, origin: KeyPath) -> None:
+        """Give the native setting a value that comes from `origin` in their spec."""
+        path = tuple(native.split(".")) if isinstance(native, str) else native
+        found = self.theirs.mark_of(origin)
+        marks = {path: found[1]} if found else {}
+        if value == lookup(self.theirs.data, origin):
+            self.homes[origin] = path
+        if value == lookup(self.theirs.data, origin) and isinstance(value, dict | list):
+            inside = {at[len(origin) :]: mark for at, mark in self.theirs.marks.items() if at[: len(origin)] == origin}
+            marks |= {path + at: mark for at, mark in inside.items()}
+        data = put(self.native.data, path, value)
+        self.native = replace(self.native, data=data, marks={**self.native.marks, **marks})
+
+    def remark(self, path: KeyPath, text: str) -> None:
+        """Say what became of a key."""
+        self.remarks.append(Remark(dotted(path), text, key_span(path, self.theirs)))
+
+    def lose(self, path: KeyPath, why: str, hint: str = "") -> None:
+        """Name a setting that changes results and has no counterpart."""
+        self.losses.append(self._problem(path, why, hint))
+        self.lost.append(Remark(dotted(path), f"LOST: {self._said(path)} {why}".replace("  ", " "), self._at(path)))
+
+    def refuse(self, path: KeyPath, why: str, hint: str = "") -> None:
+        """Name what makes a conversion impossible."""
+        self.refusals.append(self._problem(path, why, hint))
+
+    def _problem(self, path: KeyPath, why: str, hint: str) -> Diagnostic:
+        said = self._said(path)
+        return Diagnostic(f"{dotted(path)}{said and f' = {said}'} {why}", self._at(path), hint)
+
+    def _said(self, path: KeyPath) -> str:
+        """A single value as it was written; nothing for a section or an absent key."""
+        value = lookup(self.theirs.data, path)
+        return "" if value is None or isinstance(value, dict | list) else shown(value)
+
+    def _at(self, path: KeyPath) -> Span | None:
+        return span_of(path, self.theirs)
+
+
+class Section:
+    """One mapping of another lab's spec, which knows which of its keys have been read."""
+
+    def __init__(self, conversion: Conversion, path: KeyPath) -> None:
+        self.conversion = conversion
+        self.path = path
+        found = lookup(conversion.theirs.data, path)
+        self.data: dict[str, Any] = found if isinstance(found, dict) else {}
+        self._read: set[str] = set()
+        self._known: set[str] = set()
+        self._below: dict[str, Section] = {}
+
+    def at(self, key: str) -> KeyPath:
+        """The path of a key."""
+        return (*self.path, key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, which counts as read; `default` where it is absent or null."""
+        self._read.add(key)
+        value = self.data.get(key)
+        return default if value is None else value
+
+    def need(self, key: str) -> Any:
+        """The value of a key that the other lab cannot do without."""
+        value = self.get(key)
+        if value is None:
+            self.conversion.refuse(self.at(key), "is missing", f"{self.conversion.lab} has no default for it")
+        return value
+
+    def whole(self, key: str, default: int) -> int:
+        """A count, for arithmetic; anything else is refused."""
+        value = self.get(key, default)
+        if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+            return int(value)
+        self.conversion.refuse(self.at(key), "is not a whole number")
+        return default
+
+    def copy(self, key: str, native: str, default: Any = None) -> None:
+        """Take a value over as it is; where it is absent, the other lab's own default, or else nothing."""
+        value = self.get(key, default)
+        if value is not None:
+            self.conversion.set(native, value, self.at(key))
+
+    def only(self, key: str, accepted: Mapping[Any, Any], why: str, default: Any = None) -> Any:
+        """What an accepted value stands for; None, and a loss, for any other."""
+        value = self.get(key, default)
+        if isinstance(value, dict | list) or value not in accepted:
+            self.conversion.lose(self.at(key), why)
+            return None
+        return accepted[value]
+
+    def below(self, key: str) -> Section:
+        """The section under a key, always the same one; an empty one where there is none."""
+        if key not in self._below:
+            self._below[key] = Section(self.conversion, self.at(key))
+            if not isinstance(self.get(key, {}), dict):
+                self.conversion.refuse(self.at(key), "is not a section")
+        return self._below[key]
+
+    def items(self, key: str) -> list[Section]:
+        """The sections of a list, in order; none where there is no list of sections."""
+        found = self.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            self.conversion.refuse(self.at(key), "is not a list of sections")
+            return []
+        return [Section(self.conversion, (*self.at(key), index)) for index in range(len(found))]
+
+    def lacks(self, reasons: Mapping[str, str], harmless: Sequence[Any] = ()) -> None:
+        """Name as lost the keys that change results and have no counterpart, unless they say what is so anyway."""
+        self._known.update(reasons)
+        for key, why in reasons.items():
+            value = self.get(key)
+            if value is not None and not any(value is each or value == each for each in harmless):
+                self.conversion.lose(self.at(key), why)
+
+    def drop(self, reasons: Mapping[str, str]) -> None:
+        """Leave out keys that change nothing, each with the reason."""
+        self._known.update(reasons)
+        for key, why in reasons.items():
+            if key in self.data and key not in self._read and self.get(key) is not None:
+                self.conversion.remark(self.at(key), why)
+
+    def skip(self) -> None:
+        """Leave everything unread as it is, because the section as a whole was refused."""
+        self._read.update(self.data)
+
+    def unread(self) -> list[str]:
+        """The keys that nobody has asked for, other than those that say null."""
+        return [key for key, value in self.data.items() if key not in self._read and value is not None]
+
+    def close(self) -> None:
+        """Whatever is left was not understood."""
+        for key in self.unread():
+            self.conversion.lose(
+                self.at(key), "is not a key that is understood here", did_you_mean(key, self._read | self._known)
+            )
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A native document, whose marks lie in the other lab's file, and what is to be said about it."""
+
+    document: Document
+    remarks: tuple[Remark, ...]
+
+
+def has_shape(content: Any, key: str, kind: type, foreign: str) -> bool:
+    """Whether plain data has a `key` that holds this kind of thing, and lacks one that is `foreign` to such files."""
+    return isinstance(content, dict) and isinstance(content.get(key), kind) and foreign not in content
+
+
+def converter(lab: str, read: Callable[[Section], None]) -> Callable[[Document, bool], Converted]:
+    """The conversion of a lab's files, whose sections `read` converts from the top.
+
+    It gives a native document, or SpecError with everything that has no counterpart; see `finished` for `lossy`.
+    """
+
+    def convert(document: Document, lossy: bool = False) -> Converted:
+        conversion = Conversion(document, lab)
+        read(Section(conversion, ()))
+        return finished(conversion, document, lossy)
+
+    return convert
+
+
+def finished(conversion: Conversion, document: Document, lossy: bool) -> Converted:
+    """The result of a conversion; SpecError with everything that has no counterpart.
+
+    `lossy` turns settings without counterpart into remarks, where a spec remains without them.
+    """
+    problems = conversion.refusals if lossy else [*conversion.refusals, *conversion.losses]
+    if problems:
+        remedy = None if conversion.refusals else _remedy(document)
+        raise report([replace(each, remedy=each.remedy or remedy) for each in problems], document.source.label)
+    ordered = sorted([*conversion.remarks, *conversion.lost], key=_line)
+    return Converted(conversion.native, tuple(ordered))
+
+
+def _line(remark: Remark) -> tuple[int, int]:
+    return (remark.at.line, remark.at.column) if remark.at else (0, 0)
+
+
+def _remedy(document: Document) -> str:
+    return f"operant convert {document.source.label} {document.data.get('name', '')} --lossy".replace("  ", " ")

@@ -1,0 +1,43 @@
+"""The labs whose spec files are understood, and how each of them is told from a native one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from operant.spec.dialects import prime_rl, rlvr
+from operant.spec.dialects.conversion import Converted
+from operant.spec.dialects.slm.convert import convert
+from operant.spec.dialects.slm.shape import is_slm
+from operant.spec.reading.document import Document, lookup
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Another lab: what a file of its is called, how plain data is recognised; `convert` translates it.
+
+    `name_path` is where such a file, which then holds one spec only, says what the run is called.
+    """
+
+    title: str
+    recognises: Callable[[Any], bool]
+    convert: Callable[[Document, bool], Converted]
+    name_path: tuple[str, ...] = ()
+
+    def name_in(self, data: Any) -> str | None:
+        """What the file calls its run, if it does."""
+        found = lookup(data, self.name_path) if self.name_path else None
+        return found if isinstance(found, str) else None
+
+
+LABS = (
+    Lab("an SLM-Lab spec", is_slm, convert),
+    Lab("an rlvr-experiments spec", rlvr.recognises, rlvr.convert, ("run", "name")),
+    Lab("a prime-rl config", prime_rl.recognises, prime_rl.convert, ("run", "name")),
+)
+
+
+def lab_of(data: Any) -> Lab | None:
+    """The lab that wrote plain data of this shape; None for a native spec."""
+    return next((lab for lab in LABS if lab.recognises(data)), None)

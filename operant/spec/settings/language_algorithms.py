@@ -1,0 +1,304 @@
+"""Settings of algorithms that learn from verified answers: one family, whose members differ in their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from operant.spec.fields import Closed, Schedule, Scheduled, fixed, free
+from operant.spec.settings.algorithm import Algorithm
+
+Credit = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "max_rl"]
+Scale = Literal["group", "batch", "none"]
+Loss = Literal["clip", "gspo", "cispo", "reinforce"]
+Aggregate = Literal["sequence_mean", "sequence_sum", "token_mean", "constant"]
+ZeroVariance = Literal["keep", "drop", "resample"]
+WEIGHING = ("truncate", "truncate_sequence")
+"""Values of `importance` that weigh by the trainer's ratio to the generator."""
+OF_THE_BATCH = ("reinforce_pp", "reinforce_pp_baseline")
+"""Credits whose baseline is the whole batch's, so that groups of equal rewards teach too."""
+GAMES = {
+    "env.num_envs": "prompts are counted by agent.algorithm.batch_size",
+    "env.max_t": "completions end by env.text.max_tokens",
+    "env.normalize_obs": "text is not normalised",
+    "env.normalize_reward": "agent.algorithm.scale does that",
+    "env.clip_obs": "text has no limits",
+    "env.clip_reward": "verdicts lie between 0 and 1",
+    "env.vectorization": "tasks in words have no environments to step",
+    "env.kwargs": "arguments of a task are in env.text.arguments",
+    "meta.precision": "agent.model.dtype says it",
+    "meta.compile": "language models are not compiled",
+}
+
+
+class WarmupSpec(Closed):
+    """Supervised learning of gold answers before the first completion is drawn."""
+
+    updates: int = fixed(
+        "it was done before the checkpoint", default=100, ge=1, le=10**9, description="Gradient steps."
+    )
+    batch_size: int = fixed(
+        "it was done before the checkpoint", default=64, ge=1, le=10**6, description="Gold answers in each."
+    )
+    lr: float = fixed(
+        "it was done before the checkpoint",
+        default=1e-3,
+        gt=0,
+        le=1,
+        description="Learning rate, falling linearly to a tenth.",
+    )
+    problems: int | None = fixed(
+        "it was done before the checkpoint",
+        default=None,
+        ge=1,
+        le=10**9,
+        description="Only so many of the training problems; null for all.",
+    )
+
+
+class VerifiedAlgorithm(Algorithm):
+    """The base of algorithms that learn from groups of judged completions, without a critic (abstract)."""
+
+    ENGINE = "language"
+    RESUME = "exact"
+    USES_MEMORY = False
+
+    group_size: int = free(default=8, ge=2, le=4096, description="Completions of each prompt.")
+    batch_size: int = free(default=64, ge=2, le=10**6, description="Completions of one round of generation.")
+    minibatch_size: int | None = free(
+        default=None,
+        ge=1,
+        le=10**6,
+        description="Completions of one gradient step; null for the whole round. Where fewer are learnt from, a round "
+        "is cut into the number of equal steps that comes closest.",
+    )
+    training_epoch: int = free(default=1, ge=1, le=1000, description="Passes over a round's completions.")
+    pass_tokens: int = free(
+        default=16_384, ge=16, le=10**8, description="Most tokens, padding included, in one forward and backward pass."
+    )
+    temperature: float = free(default=1.0, gt=0, le=10, description="Temperature of the sampling that is learnt from.")
+    top_p: float = free(default=1.0, gt=0, le=1, description="Draw from the likeliest tokens of this probability.")
+    top_k: int = free(default=0, ge=0, le=10**6, description="Draw from so many likeliest tokens; 0 for all.")
+    credit: Credit = free(default="grpo", description="How rewards of a group become advantages.")
+    scale: Scale = free(
+        default="group", description="Divide advantages by the rewards' deviation in the group, in the batch, or not."
+    )
+    loss: Loss = free(
+        default="clip",
+        description="Clip ratios of tokens, or of sequences (gspo), or the weights of gradients (cispo), or nothing.",
+    )
+    aggregate: Aggregate = free(
+        default="sequence_mean",
+        description="Mean over sequences of their token means or token sums, mean over all tokens, or token sums over "
+        "a constant and the sequences.",
+    )
+    constant_length: int = free(
+        default=256, ge=1, le=10**6, description="What token sums are divided by, with aggregate `constant`."
+    )
+    clip_low: float = free(default=0.2, ge=0, le=1, description="How far a ratio may fall below 1.")
+    clip_high: float = free(default=0.2, ge=0, le=100, description="How far a ratio may rise above 1.")
+    importance: Literal["none", "truncate", "truncate_sequence", "icepop", "dppo"] = free(
+        default="none",
+        description="Correct for generator and trainer that disagree: weigh by their ratio, cut off (truncate), or "
+        "mask tokens (icepop, dppo).",
+    )
+    old_logprobs: Literal["auto", "trainer", "generator"] = free(
+        default="auto",
+        description="What ratios compare with: the trainer's own log-probabilities at the start of the update, or the "
+        "generator's; `auto` is the generator's with staleness or a mask, unless importance weighs by truncate.",
+    )
+    importance_low: float = free(default=0.5, ge=0, le=1, description="Least weight that `icepop` keeps.")
+    importance_high: float = free(default=2.0, ge=1, le=1e6, description="Largest weight; more is cut off or masked.")
+    importance_difference: float = free(
+        default=0.2, gt=0, le=1, description="Largest difference of probabilities that `dppo` keeps."
+    )
+    kl: Literal["none", "k1", "k2", "k3"] = free(
+        default="none",
+        description="Divergence from the first policy, added to the loss: k2 has the gradient of KL(policy || first), "
+        "k3 that of KL(first || policy); k1 has none on average and is refused.",
+    )
+    kl_coef: float = free(default=0.0, ge=0, le=100, description="Its weight.")
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
+        default=0.0, description="Weight of the entropy bonus."
+    )
+    sft_coef: float = free(
+        default=0.0, ge=0, le=100, description="Weight of supervised loss on the gold answers of the same prompts."
+    )
+    teacher: str | None = free(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="A fixed model, named as `agent.model.source`, to come closer to on the tokens that were drawn.",
+    )
+    teacher_coef: float = free(default=1.0, gt=0, le=1e3, description="Weight of the divergence from the teacher.")
+    teacher_kl: Literal["k2", "k3"] = free(
+        default="k2",
+        description="Its estimator: k2 has the gradient of KL(policy || teacher), k3 that of KL(teacher || policy).",
+    )
+    zero_variance: ZeroVariance = free(
+        default="keep",
+        description="Groups whose rewards are all equal: keep them in every mean, drop them from the batch, or draw "
+        "others in their place.",
+    )
+    resample_rounds: int = free(
+        default=4, ge=1, le=1000, description="Most extra rounds of generation to fill a batch, with `resample`."
+    )
+    overlong: Literal["keep", "mask", "zero"] = free(
+        default="keep", description="Completions cut off by length: as judged, not learnt from, or rewarded with 0."
+    )
+    mismatch_coef: float = free(
+        default=0.0,
+        ge=0,
+        le=100,
+        description="Weight of the squared difference of the trainer's and the generator's log-probabilities.",
+    )
+    staleness: int = free(
+        default=0,
+        ge=0,
+        le=10_000,
+        description="Most updates between the weights that wrote a completion and those that learn from it; above 0 "
+        "completions are written while the trainer trains, and a resume is warm.",
+    )
+    mismatch_limit: float | None = free(
+        default=0.5,
+        gt=0,
+        le=1e6,
+        description="Stop when generator and trainer differ by more nats per token (k3); null for never.",
+    )
+    warmup: WarmupSpec | None = fixed(
+        "it was done before the checkpoint", default=None, description="Supervised learning first; null for none."
+    )
+
+    @property
+    def step_size(self) -> int:
+        """Completions of one gradient step."""
+        return self.minibatch_size or self.batch_size
+
+    @property
+    def compares_with(self) -> Literal["trainer", "generator"]:
+        """Whose log-probabilities ratios compare with."""
+        if self.old_logprobs != "auto":
+            return self.old_logprobs
+        in_step = self.importance == "none" and self.staleness == 0
+        return "trainer" if in_step or self.importance in WEIGHING else "generator"
+
+    @property
+    def updates_per_round(self) -> int:
+        """Gradient steps of one round, at most: those of one in which every completion is learnt from."""
+        return self.training_epoch * max(1, self.batch_size // self.step_size)
+
+    @classmethod
+    def resume_kind(cls, spec: Mapping[str, Any]) -> str:
+        # Which completions are at hand when is a matter of time, and no checkpoint keeps it.
+        timed = spec["agent"]["algorithm"].get("staleness") or (spec["env"].get("text") or {}).get("deadline")
+        return "warm" if timed or external_environments(spec["env"]) else cls.RESUME
+
+    def inert(self) -> Mapping[str, str]:
+        reasons = dict(GAMES)
+        if self.aggregate != "constant":
+            reasons["agent.algorithm.constant_length"] = "aggregate is not constant"
+        if self.importance != "icepop":
+            reasons["agent.algorithm.importance_low"] = "importance is not icepop"
+        if self.importance in ("none", "dppo"):
+            reasons["agent.algorithm.importance_high"] = f"importance is {self.importance}"
+        if self.importance != "dppo":
+            reasons["agent.algorithm.importance_difference"] = "importance is not dppo"
+        if self.loss in ("cispo", "reinforce"):
+            reasons["agent.algorithm.clip_low"] = f"the loss {self.loss} has no lower limit"
+        if self.loss == "reinforce":
+            reasons["agent.algorithm.clip_high"] = "the loss reinforce has no limit"
+        if self.teacher is None:
+            reasons |= dict.fromkeys(
+                ("agent.algorithm.teacher_coef", "agent.algorithm.teacher_kl"), "there is no teacher"
+            )
+        if self.zero_variance != "resample":
+            reasons["agent.algorithm.resample_rounds"] = "zero_variance is not resample"
+        return reasons
+
+
+class GrpoSpec(VerifiedAlgorithm):
+    """Group-relative policy optimisation (Shao et al., 2024)."""
+
+    name: Literal["grpo"] = fixed("each algorithm keeps what it needs itself", default="grpo", description="Algorithm.")
+
+
+class DrGrpoSpec(VerifiedAlgorithm):
+    """GRPO done right (Liu et al., 2025): no division by deviation or length."""
+
+    name: Literal["dr_grpo"] = fixed(
+        "each algorithm keeps what it needs itself", default="dr_grpo", description="Algorithm."
+    )
+    credit: Credit = free(default="dr_grpo", description="How rewards of a group become advantages.")
+    scale: Scale = free(default="none", description="Divide advantages by a deviation of the rewards, or not.")
+    aggregate: Aggregate = free(default="constant", description="How the losses of tokens are added up.")
+
+
+class DapoSpec(VerifiedAlgorithm):
+    """Decoupled clipping and dynamic sampling (Yu et al., 2025)."""
+
+    name: Literal["dapo"] = fixed("each algorithm keeps what it needs itself", default="dapo", description="Algorithm.")
+    clip_high: float = free(default=0.28, ge=0, le=100, description="How far a ratio may rise above 1.")
+    aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")
+    zero_variance: ZeroVariance = free(
+        default="resample", description="Groups whose rewards are all equal: keep, drop, or draw others."
+    )
+
+
+class GspoSpec(VerifiedAlgorithm):
+    """Group sequence policy optimisation (Zheng et al., 2025): ratios of whole sequences."""
+
+    name: Literal["gspo"] = fixed("each algorithm keeps what it needs itself", default="gspo", description="Algorithm.")
+    loss: Loss = free(default="gspo", description="Clipped ratio of whole sequences.")
+    clip_low: float = free(default=3e-4, ge=0, le=1, description="How far a ratio may fall below 1.")
+    clip_high: float = free(default=4e-4, ge=0, le=100, description="How far a ratio may rise above 1.")
+
+
+class CispoSpec(VerifiedAlgorithm):
+    """Clipped importance-sampling weights (MiniMax, 2025): every token keeps its gradient."""
+
+    name: Literal["cispo"] = fixed(
+        "each algorithm keeps what it needs itself", default="cispo", description="Algorithm."
+    )
+    loss: Loss = free(default="cispo", description="Clipped weights of gradients.")
+    aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")
+    clip_high: float = free(default=4.0, ge=0, le=100, description="How far a weight may rise above 1.")
+
+
+class RlooSpec(VerifiedAlgorithm):
+    """REINFORCE with the mean of the others in its group for a baseline (Ahmadian et al., 2024)."""
+
+    name: Literal["rloo"] = fixed("each algorithm keeps what it needs itself", default="rloo", description="Algorithm.")
+    credit: Credit = free(default="rloo", description="How rewards of a group become advantages.")
+    scale: Scale = free(default="none", description="Divide advantages by a deviation of the rewards, or not.")
+    loss: Loss = free(default="reinforce", description="The policy gradient, without a clip.")
+    aggregate: Aggregate = free(
+        default="sequence_sum", description="How the losses of tokens are added up: a completion is one action."
+    )
+
+
+class ReinforcePpSpec(VerifiedAlgorithm):
+    """REINFORCE++ (Hu, 2025): advantages standardised over all tokens of the batch."""
+
+    name: Literal["reinforce_pp"] = fixed(
+        "each algorithm keeps what it needs itself", default="reinforce_pp", description="Algorithm."
+    )
+    credit: Credit = free(default="reinforce_pp", description="How rewards of a group become advantages.")
+    scale: Scale = free(default="batch", description="Divide advantages by a deviation of the rewards, or not.")
+    aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")
+
+
+VERIFIED: dict[str, type[VerifiedAlgorithm]] = {
+    "grpo": GrpoSpec,
+    "dr_grpo": DrGrpoSpec,
+    "dapo": DapoSpec,
+    "gspo": GspoSpec,
+    "cispo": CispoSpec,
+    "rloo": RlooSpec,
+    "reinforce_pp": ReinforcePpSpec,
+}
+
+
+def external_environments(env: Mapping[str, Any]) -> list[str]:
+    """The environments of verifiers among the tasks: they run on their own time and send requests at any moment."""
+    parts = (env.get("text") or {}).get("mixture") or ()
+    return [name for name in (env.get("name", ""), *(part["name"] for part in parts)) if name.startswith("verifiers:")]

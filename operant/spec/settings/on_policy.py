@@ -1,0 +1,138 @@
+"""Settings of A2C, REINFORCE, SARSA and of random play."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from operant.spec.fields import Schedule, Scheduled, fixed, free
+from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm
+
+
+def _scale_of_switch(value: Any) -> Any:
+    """True and false, as an older spec has them, in today's words."""
+    return ("standardise" if value else "none") if isinstance(value, bool) else value
+
+
+Scaling = Literal["none", "standardise", "percentile"]
+AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schema_input_type=bool | Scaling)]
+
+
+class AdvantageAlgorithm(Algorithm):
+    """The base of algorithms that learn from advantages, one gradient step per rollout (abstract)."""
+
+    ENGINE = "torch"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+    TAKES_SEQUENCES = True
+
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    lam: float = free(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
+    num_step_returns: int | None = free(
+        default=None, ge=1, le=1_000_000, description="Rewards summed before the bootstrap, instead of `lam`."
+    )
+    training_frequency: int = free(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
+        default=0.01, description="Weight of the entropy bonus."
+    )
+    val_loss_coef: float = free(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    normalize_advantages: bool = free(default=False, description="Standardise advantages within each update.")
+    normalize_v_targets: bool = fixed(
+        "the critic's outputs are on this scale",
+        default=False,
+        description="The critic learns returns standardised by their running mean and deviation.",
+    )
+
+    def inert(self) -> Mapping[str, str]:
+        n_step = {} if self.num_step_returns is None else {"agent.algorithm.lam": "num_step_returns is set"}
+        return {"agent.net.duelling": f"{self.name} has no Q-network", **n_step}
+
+
+class A2cSpec(AdvantageAlgorithm):
+    """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
+
+    name: Literal["a2c"] = fixed("each algorithm keeps what it needs itself", default="a2c", description="Algorithm.")
+
+
+class ReinforceSpec(Algorithm):
+    """Monte-Carlo policy gradient from whole episodes, without a critic (Williams, 1992)."""
+
+    ENGINE = "torch"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+
+    name: Literal["reinforce"] = fixed(
+        "each algorithm keeps what it needs itself", default="reinforce", description="Algorithm."
+    )
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    training_frequency: int = free(
+        default=4, ge=1, le=1_000_000, description="Whole episodes per update; a multiple of num_envs."
+    )
+    normalize_returns: Literal["none", "centre", "standardise"] = free(
+        default="standardise", description="Returns of an update less their mean, also over their deviation, or as is."
+    )
+    entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
+        default=0.01, description="Weight of the entropy bonus."
+    )
+
+    def inert(self) -> Mapping[str, str]:
+        return {
+            "env.normalize_reward": "reinforce scales whole returns: normalize_returns",
+            "agent.net.shared": "reinforce has no critic",
+            "agent.net.critic_gain": "reinforce has no critic",
+            "agent.net.duelling": "reinforce has no Q-network",
+            "agent.net.optimizer.critic_lr": "reinforce has no critic",
+            "agent.net.optimizer.clip_each": "reinforce has no critic",
+        }
+
+
+class SarsaSpec(ExploringAlgorithm):
+    """On-policy temporal differences of action values (Rummery and Niranjan, 1994)."""
+
+    ENGINE = "torch"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+
+    name: Literal["sarsa"] = fixed(
+        "each algorithm keeps what it needs itself", default="sarsa", description="Algorithm."
+    )
+    gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
+    loss: Literal["huber", "mse"] = free(default="huber", description="Loss of the temporal-difference error.")
+    training_frequency: int = free(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
+
+    def inert(self) -> Mapping[str, str]:
+        return {
+            "agent.net.shared": "sarsa has no critic",
+            "agent.net.actor_gain": "sarsa has no actor",
+            "agent.net.optimizer.critic_lr": "sarsa has no critic",
+            "agent.net.optimizer.clip_each": "sarsa has no critic",
+            "agent.net.log_std_init": "sarsa has no continuous actions",
+            **self.idle_exploration(),
+        }
+
+
+class RandomSpec(Algorithm):
+    """Uniformly random play, which learns nothing: the baseline of every other algorithm."""
+
+    ENGINE = "torch"
+    RESUME = "exact"
+    USES_MEMORY = False
+    TAKES_MASKS = True
+
+    name: Literal["random"] = fixed(
+        "each algorithm keeps what it needs itself", default="random", description="Algorithm."
+    )
+
+    def inert(self) -> Mapping[str, str]:
+        return {
+            "env.normalize_obs": "random does not look",
+            "env.normalize_reward": "random learns from no reward",
+            "env.clip_reward": "random learns from no reward",
+            "meta.compile": "random has no network",
+            "meta.precision": "random has no network",
+        }

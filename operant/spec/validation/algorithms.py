@@ -1,0 +1,256 @@
+"""Cross-field validation of the reinforcement-learning algorithms: batches, rounds, replays and schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from operant.spec.settings.algorithm import Algorithm
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
+from operant.spec.settings.off_policy import DqnSpec, SoftAlgorithm, TwinAlgorithm
+from operant.spec.settings.on_policy import AdvantageAlgorithm, RandomSpec, ReinforceSpec, SarsaSpec
+from operant.spec.settings.ppo import ImitatingAlgorithm, ProximalAlgorithm
+from operant.spec.settings.sections import SpecFields
+from operant.spec.validation import language
+from operant.spec.validation.conflict import (
+    Conflict,
+    closest,
+    divisors,
+    in_words,
+    near_divisors,
+    near_multiples,
+    neighbours,
+)
+
+ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
+
+
+def minibatches(spec: SpecFields, ppo: ProximalAlgorithm) -> Iterable[Conflict]:
+    """The samples of one update must split into equal minibatches, and the budget hold one update."""
+    envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
+    samples = envs * horizon
+    arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
+    least = 2 if ppo.normalize_advantages == "standardise" else 1
+    step = size // math.gcd(size, envs)
+    memory = spec.agent.net.memory
+    if memory and (size % horizon or envs % (size // horizon)):
+        yield _cut_sequences(spec, ppo, memory.cell)
+    elif samples % size:
+        sizes = near_divisors(samples, size, least)
+        yield Conflict(
+            "agent.algorithm.minibatch_size",
+            f"does not divide {arithmetic}",
+            in_words(sizes, "time_horizon", near_multiples(step, horizon, most=1_000_000)),
+            closest(sizes, size),
+            ROLLOUT,
+        )
+    elif size < least:
+        sizes = near_divisors(samples, size, least)
+        yield Conflict(
+            "agent.algorithm.minibatch_size",
+            "is too few to standardise advantages over",
+            in_words(sizes, "normalize_advantages", ["none"]),
+            closest(sizes, size),
+            ("agent.algorithm.normalize_advantages",),
+        )
+    if samples > spec.env.max_frame:
+        longest = spec.env.max_frame // envs // step * step
+        horizons = [longest] if longest else []
+        yield Conflict(
+            "env.max_frame",
+            f"ends before the first update of {arithmetic} frames",
+            in_words([f"{samples} or more"], "time_horizon", horizons),
+            samples,
+            ROLLOUT,
+        )
+
+
+def _cut_sequences(spec: SpecFields, ppo: ProximalAlgorithm, cell: str) -> Conflict:
+    """A network that remembers learns from what an environment played in one update, never from a part of it."""
+    envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
+    sizes = neighbours([horizon * share for share in divisors(envs)], size)
+    horizons = neighbours(sorted(size // share for share in divisors(envs) if size % share == 0), horizon)
+    return Conflict(
+        "agent.algorithm.minibatch_size",
+        f"is no equal share of {envs} whole sequences of {horizon} steps (num_envs x time_horizon), as {cell} needs",
+        in_words(sizes, "time_horizon", horizons),
+        closest(sizes, size),
+        ROLLOUT,
+    )
+
+
+def _budget_of_rollouts(spec: SpecFields, steps: int, least: int = 1) -> Iterable[Conflict]:
+    """The budget holds one update of `steps` steps of each environment, with at least `least` samples."""
+    envs, samples = spec.env.num_envs, spec.env.num_envs * steps
+    arithmetic = f"num_envs x training_frequency = {envs} x {steps} = {samples}"
+    if samples < least:
+        yield Conflict(
+            "agent.algorithm.training_frequency",
+            f"is too few to standardise advantages over: {arithmetic}",
+            in_words([f"{least} or more"], "normalize_advantages", ["false"]),
+            least,
+            ("agent.algorithm.normalize_advantages", "env.num_envs"),
+        )
+    if samples > spec.env.max_frame:
+        longest = spec.env.max_frame // envs
+        yield Conflict(
+            "env.max_frame",
+            f"ends before the first update of {arithmetic} frames",
+            in_words([f"{samples} or more"], "training_frequency", [longest] if longest else []),
+            samples,
+            ("agent.algorithm.training_frequency", "env.num_envs"),
+        )
+
+
+def rollouts(spec: SpecFields, algorithm: AdvantageAlgorithm | SarsaSpec) -> Iterable[Conflict]:
+    """The budget holds one rollout, and that enough samples to standardise advantages over."""
+    least = 2 if isinstance(algorithm, AdvantageAlgorithm) and algorithm.normalize_advantages else 1
+    return _budget_of_rollouts(spec, algorithm.training_frequency, least)
+
+
+def step_returns(spec: SpecFields, a2c: AdvantageAlgorithm) -> Iterable[Conflict]:
+    """A rollout holds all the rewards that a return is to sum."""
+    wanted, steps = a2c.num_step_returns, a2c.training_frequency
+    if wanted is not None and wanted > steps:
+        yield Conflict(
+            "agent.algorithm.num_step_returns",
+            f"is more than a rollout holds: training_frequency = {steps}",
+            f"{steps} or less; or training_frequency {wanted} or more",
+            steps,
+            ("agent.algorithm.training_frequency",),
+        )
+
+
+def episodes(spec: SpecFields, reinforce: ReinforceSpec) -> Iterable[Conflict]:
+    """The episodes of one update are shared equally among the environments."""
+    yield from _whole_shares(spec, reinforce.training_frequency, most=1_000_000)
+
+
+def training_rounds(spec: SpecFields, learner: DqnSpec | TwinAlgorithm) -> Iterable[Conflict]:
+    """Training rounds fall on whole steps of all environments, and begin within the budget."""
+    yield from _whole_shares(spec, learner.training_frequency, most=10**12)
+    if learner.training_start >= spec.env.max_frame:
+        yield Conflict(
+            "agent.algorithm.training_start",
+            f"leaves nothing to train on: env.max_frame = {spec.env.max_frame}",
+            f"below {spec.env.max_frame}; or env.max_frame above {learner.training_start}",
+            others=("env.max_frame",),
+        )
+
+
+def _whole_shares(spec: SpecFields, frequency: int, most: int) -> Iterable[Conflict]:
+    envs = spec.env.num_envs
+    if frequency % envs:
+        rounds = near_multiples(envs, frequency, most)
+        yield Conflict(
+            "agent.algorithm.training_frequency",
+            f"is not a multiple of num_envs = {envs}",
+            in_words(rounds, "env.num_envs", near_divisors(frequency, envs)),
+            closest(rounds, frequency),
+            ("env.num_envs",),
+        )
+
+
+def replay_batch(spec: SpecFields, learner: Algorithm) -> Iterable[Conflict]:
+    """The memory holds a batch."""
+    memory = spec.agent.memory
+    if memory is not None and memory.batch_size > memory.max_size:
+        yield Conflict(
+            "agent.memory.batch_size",
+            f"is more than the memory holds: max_size = {memory.max_size}",
+            f"{memory.max_size} or less; or max_size {memory.batch_size} or more",
+            memory.max_size,
+            ("agent.memory.max_size",),
+        )
+
+
+def replay_size(spec: SpecFields, learner: DqnSpec | TwinAlgorithm) -> Iterable[Conflict]:
+    """The memory holds a step of every environment and a batch, and has one when training starts."""
+    memory, envs = spec.agent.memory, spec.env.num_envs
+    if memory is None:
+        return
+    yield from replay_batch(spec, learner)
+    if memory.max_size < envs:
+        yield Conflict(
+            "agent.memory.max_size",
+            f"is less than one step adds: num_envs = {envs}",
+            f"{envs} or more; or env.num_envs {memory.max_size} or less",
+            envs,
+            ("env.num_envs",),
+        )
+    if learner.training_start < memory.batch_size:
+        yield Conflict(
+            "agent.algorithm.training_start",
+            f"comes before the memory holds one batch: batch_size = {memory.batch_size}",
+            f"{memory.batch_size} or more; or memory.batch_size {learner.training_start} or less",
+            memory.batch_size,
+            ("agent.memory.batch_size",),
+        )
+
+
+def lookahead(spec: SpecFields, dqn: DqnSpec) -> Iterable[Conflict]:
+    """Transitions wait for `n_step` steps, and the memory must have one batch of them when training starts."""
+    memory, envs, start = spec.agent.memory, spec.env.num_envs, dqn.training_start
+    if memory is None or start < memory.batch_size:
+        return
+    most = (start - memory.batch_size) // envs + 1
+    if dqn.n_step > most:
+        needed = memory.batch_size + (dqn.n_step - 1) * envs
+        yield Conflict(
+            "agent.algorithm.n_step",
+            f"leaves less than one batch of {memory.batch_size} at training_start = {start}",
+            f"{most} or less; or training_start {needed} or more",
+            most,
+            ("agent.algorithm.training_start", "agent.memory.batch_size"),
+        )
+
+
+def temperature(spec: SpecFields, learner: SoftAlgorithm) -> Iterable[Conflict]:
+    """The temperature starts between its bounds; which may not cross follows from it."""
+    start, least, most = learner.temperature, learner.temperature_min, learner.temperature_max
+    if least is not None and start < least:
+        yield Conflict(
+            "agent.algorithm.temperature_min",
+            f"is above the temperature at the start: temperature = {start:g}",
+            f"{start:g} or less; or temperature {least:g} or more",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+    if most is not None and start > most:
+        yield Conflict(
+            "agent.algorithm.temperature_max",
+            f"is below the temperature at the start: temperature = {start:g}",
+            f"{start:g} or more; or temperature {most:g} or less",
+            start,
+            ("agent.algorithm.temperature",),
+        )
+
+
+def unused_net(spec: SpecFields, algorithm: Algorithm) -> Iterable[Conflict]:
+    """Nothing of a network matters to an algorithm that has none."""
+    if spec.agent.net != type(spec.agent).model_fields["net"].get_default(call_default_factory=True):
+        yield Conflict("agent.net", f"has no effect: {algorithm.name} has no network", "leave it out")
+
+
+Check = Callable[[SpecFields, Any], Iterable[Conflict]]
+CHECKS: dict[type[Algorithm], tuple[Check, ...]] = {
+    AdvantageAlgorithm: (rollouts, step_returns),
+    ProximalAlgorithm: (minibatches,),
+    ImitatingAlgorithm: (replay_batch,),
+    ReinforceSpec: (episodes,),
+    SarsaSpec: (rollouts,),
+    RandomSpec: (unused_net,),
+    DqnSpec: (training_rounds, replay_size, lookahead),
+    TwinAlgorithm: (training_rounds, replay_size),
+    SoftAlgorithm: (temperature,),
+    VerifiedAlgorithm: (unused_net, *language.CHECKS),
+}
+"""What is checked for each class of algorithms, and for those derived from it."""
+
+
+def algorithm_conflicts(spec: SpecFields) -> list[Conflict]:
+    """Where the settings of `spec` conflict under its algorithm."""
+    algorithm = spec.agent.algorithm
+    checks = [check for kind in reversed(type(algorithm).__mro__) for check in CHECKS.get(kind, ())]
+    return [conflict for check in checks for conflict in check(spec, algorithm)]

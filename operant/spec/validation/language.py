@@ -1,0 +1,157 @@
+"""Cross-field validation of algorithms that learn from verified answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from operant.spec.settings.language_algorithms import OF_THE_BATCH, WEIGHING, VerifiedAlgorithm, external_environments
+from operant.spec.settings.sections import SpecFields
+from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
+
+
+def batches(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Whole groups fill a round, equal minibatches fill it too, and the budget holds one round."""
+    batch, group, step = algorithm.batch_size, algorithm.group_size, algorithm.step_size
+    if batch % group:
+        sizes = near_multiples(group, batch, most=10**6)
+        yield Conflict(
+            "agent.algorithm.batch_size",
+            f"does not hold whole groups of group_size = {group} completions",
+            in_words(sizes, "group_size", near_divisors(batch, group, 2)),
+            closest(sizes, batch),
+            ("agent.algorithm.group_size",),
+        )
+    elif batch % step:
+        sizes = near_divisors(batch, step)
+        yield Conflict(
+            "agent.algorithm.minibatch_size",
+            f"does not divide batch_size = {batch}",
+            in_words(sizes, "batch_size", near_multiples(step, batch, most=10**6)),
+            closest(sizes, step),
+            ("agent.algorithm.batch_size",),
+        )
+    if batch > spec.env.max_frame:
+        reason = f"ends before the first round of batch_size = {batch} completions"
+        yield Conflict("env.max_frame", reason, f"{batch} or more", batch, ("agent.algorithm.batch_size",))
+
+
+def parts(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """A mixture has parts, and nothing else has."""
+    text = spec.env.text
+    mixed = spec.env.name == "mixture"
+    if mixed and (text is None or not text.mixture):
+        yield Conflict("env.name", "needs the tasks to mix", "env.text.mixture: [{name: ...}, {name: ...}]")
+    elif text is not None and text.mixture and not mixed:
+        yield Conflict(
+            "env.text.mixture", "has no effect: env.name names one task", "env.name: mixture", None, ("env.name",)
+        )
+    for path in ("arguments", "order"):
+        if text is not None and mixed and getattr(text, path):
+            yield Conflict(f"env.text.{path}", "has no effect: each task of the mixture has its own", "leave it out")
+
+
+def divergence(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """An estimator has a gradient, and it and its weight come together."""
+    if algorithm.kl == "k1" and algorithm.kl_coef > 0:
+        yield Conflict(
+            "agent.algorithm.kl",
+            "has no effect: the gradient of k1 in a loss is zero on average, so that it only adds noise",
+            "k2, whose gradient is that of KL(policy || first policy); or k3, of KL(first policy || policy)",
+            "k2",
+            allowed_once=True,
+        )
+    elif algorithm.kl != "none" and algorithm.kl_coef == 0:
+        yield Conflict(
+            "agent.algorithm.kl", "has no effect: kl_coef is 0", "kl_coef 0.001", "none", ("agent.algorithm.kl_coef",)
+        )
+    elif algorithm.kl == "none" and algorithm.kl_coef > 0:
+        yield Conflict("agent.algorithm.kl_coef", "has no effect: kl is none", "kl k3", 0.0, ("agent.algorithm.kl",))
+
+
+def baseline(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Where the baseline is the batch's, a group of equal rewards is above or below it."""
+    if algorithm.credit in OF_THE_BATCH and algorithm.zero_variance != "keep":
+        yield Conflict(
+            "agent.algorithm.zero_variance",
+            f"does not fit credit {algorithm.credit}, whose baseline is the batch's: groups of equal rewards teach too",
+            "keep; or agent.algorithm.credit grpo",
+            "keep",
+            ("agent.algorithm.credit",),
+            allowed_once=True,
+        )
+
+
+def ratios(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Completions of other weights than the trainer's are weighed by how likely the trainer finds them: once."""
+    path, importance = "agent.algorithm.old_logprobs", algorithm.importance
+    if algorithm.old_logprobs == "generator" and importance in WEIGHING:
+        reason = f"does not fit importance {importance}: ratios to the generator are its weights already"
+        yield Conflict(path, reason, "auto; or importance none", "auto", ("agent.algorithm.importance",))
+    elif algorithm.old_logprobs == "trainer" and importance in ("icepop", "dppo"):
+        reason = f"does not fit importance {importance}, which masks tokens and leaves the others with weight 1"
+        yield Conflict(path, reason, "auto", "auto", ("agent.algorithm.importance",), allowed_once=True)
+    elif algorithm.old_logprobs == "trainer" and algorithm.staleness and importance == "none":
+        reason = (
+            f"does not fit staleness {algorithm.staleness} with importance none: what other weights wrote would count "
+            "in full, however unlikely it has become"
+        )
+        others = ("agent.algorithm.staleness", "agent.algorithm.importance")
+        yield Conflict(path, reason, "auto; or importance truncate", "auto", others, allowed_once=True)
+
+
+def ahead(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Completions written ahead of the trainer can be used only if a whole round may pass; copies have weights."""
+    steps, generator = algorithm.updates_per_round, spec.agent.model.generator if spec.agent.model else "torch"
+    if 0 < algorithm.staleness < steps:
+        yield Conflict(
+            "agent.algorithm.staleness",
+            f"is less than the {steps} updates of one round, so that nothing written meanwhile could be learnt from",
+            f"0, or {steps} or more",
+            steps,
+            ("agent.algorithm.minibatch_size", "agent.algorithm.training_epoch"),
+        )
+    asked = {"agent.algorithm.staleness": algorithm.staleness > 0, "meta.cluster": spec.meta.cluster == "ray"}
+    for path in (path for path, is_asked in asked.items() if is_asked and generator != "torch"):
+        reason = f"does not fit: the generator {generator} takes no copies of the weights"
+        yield Conflict(path, reason, "agent.model.generator torch", None, ("agent.model.generator",))
+    if spec.meta.processes > 1 and any(asked.values()):
+        path = next(path for path, is_asked in asked.items() if is_asked)
+        reason = f"does not fit {path}: processes that share a model write and train in turns"
+        yield Conflict("meta.processes", reason, "1", 1, (path,))
+
+
+def received(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Environments that ask when they please cannot be answered by processes that must work in step."""
+    hosted = external_environments(spec.env.model_dump(include={"name": True, "text": {"mixture"}}))
+    if hosted and spec.meta.processes > 1:
+        reason = f"does not fit {hosted[0]}: processes that share a model answer in step, and it asks when it pleases"
+        yield Conflict("meta.processes", reason, "1", 1, ("env.name",))
+
+
+def tiny(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Attention heads have equal, even shares of the width."""
+    model = spec.agent.model
+    if model is None:
+        return
+    tiny = model.tiny
+    if tiny.width % (2 * tiny.heads):
+        widths = near_multiples(2 * tiny.heads, tiny.width, most=16_384)
+        yield Conflict(
+            "agent.model.tiny.width",
+            f"is no multiple of twice heads = {tiny.heads}",
+            in_words(widths, "heads", near_divisors(tiny.width // 2, tiny.heads)),
+            closest(widths, tiny.width),
+            ("agent.model.tiny.heads",),
+        )
+
+
+def server(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """A server has an address."""
+    model = spec.agent.model
+    if model is not None and model.generator == "openai" and model.url is None:
+        yield Conflict(
+            "agent.model.generator", "needs the address of the server", "agent.model.url: http://HOST:PORT/v1"
+        )
+
+
+CHECKS = (batches, parts, divergence, baseline, ratios, tiny, server, ahead, received)
