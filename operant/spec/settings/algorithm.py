@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from operant.spec.fields import Closed, Linear, Schedule, Scheduled, free
+from operant.spec.fields import Closed, Linear, Schedule, Scheduled, fixed, free
+
+
+def algorithm_name(name: str) -> Any:
+    """The field that names an algorithm."""
+    return fixed("each algorithm keeps what it needs itself", default=name, description="Algorithm.")
 
 
 class Algorithm(Closed):

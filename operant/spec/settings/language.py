@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from operant.spec.fields import Closed, fixed, free, section, widens
+
+shape = partial(fixed, "the weights have the shape of the model")
+in_mixture = partial(fixed, "the run is at a place in the problems of this mixture")
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
@@ -54,17 +58,9 @@ class LmOptimizerSpec(Closed):
 class TinySpec(Closed):
     """The sizes of the model `tiny`, which is built on the spot and reads bytes."""
 
-    layers: int = fixed("the weights have the shape of the model", default=4, ge=1, le=128, description="Layers.")
-    width: int = fixed(
-        "the weights have the shape of the model",
-        default=256,
-        ge=8,
-        le=16_384,
-        description="Width of the model; a multiple of twice `heads`.",
-    )
-    heads: int = fixed(
-        "the weights have the shape of the model", default=4, ge=1, le=256, description="Attention heads."
-    )
+    layers: int = shape(default=4, ge=1, le=128, description="Layers.")
+    width: int = shape(default=256, ge=8, le=16_384, description="Width of the model; a multiple of twice `heads`.")
+    heads: int = shape(default=4, ge=1, le=256, description="Attention heads.")
     context: int = widens(
         "what was learnt of short texts holds in longer ones",
         default=256,
@@ -151,39 +147,19 @@ class ModelSpec(Closed):
 class PartSpec(Closed):
     """One task of a mixture."""
 
-    name: str = fixed(
-        "the run is at a place in the problems of this mixture",
-        min_length=1,
-        max_length=200,
-        description="Name of a task; see `operant tasks`.",
-    )
-    label: str | None = fixed(
-        "the run is at a place in the problems of this mixture",
+    name: str = in_mixture(min_length=1, max_length=200, description="Name of a task; see `operant tasks`.")
+    label: str | None = in_mixture(
         default=None,
         min_length=1,
         max_length=200,
         description="What it is called, where the mixture has one task twice.",
     )
-    arguments: PlainData = fixed(
-        "the run is at a place in the problems of this mixture",
-        default_factory=dict,
-        description="Arguments of the task.",
+    arguments: PlainData = in_mixture(default_factory=dict, description="Arguments of the task.")
+    order: str | None = in_mixture(
+        default=None, max_length=1000, description="File of problem ids, one a line, in the order to train on."
     )
-    order: str | None = fixed(
-        "the run is at a place in the problems of this mixture",
-        default=None,
-        max_length=1000,
-        description="File of problem ids, one a line, in the order to train on.",
-    )
-    weight: float = fixed(
-        "the run is at a place in the problems of this mixture",
-        default=1.0,
-        gt=0,
-        le=1e6,
-        description="Share of the training problems, when weighted.",
-    )
-    count: int | None = fixed(
-        "the run is at a place in the problems of this mixture",
+    weight: float = in_mixture(default=1.0, gt=0, le=1e6, description="Share of the training problems, when weighted.")
+    count: int | None = in_mixture(
         default=None,
         ge=1,
         le=10**12,
@@ -219,22 +195,14 @@ class TextSpec(Closed):
         default_factory=dict,
         description="Arguments of the task that `env.name` names.",
     )
-    mixture: tuple[PartSpec, ...] = fixed(
-        "the run is at a place in the problems of this mixture",
-        default=(),
-        max_length=256,
-        description="Tasks to mix, when `env.name` is `mixture`.",
+    mixture: tuple[PartSpec, ...] = in_mixture(
+        default=(), max_length=256, description="Tasks to mix, when `env.name` is `mixture`."
     )
-    mode: Literal["weighted", "sequential"] = fixed(
-        "the run is at a place in the problems of this mixture",
-        default="weighted",
-        description="Draw from the tasks by weight, or take one after the other.",
+    mode: Literal["weighted", "sequential"] = in_mixture(
+        default="weighted", description="Draw from the tasks by weight, or take one after the other."
     )
-    order: str | None = fixed(
-        "the run is at a place in the problems of this mixture",
-        default=None,
-        max_length=1000,
-        description="File of problem ids, one a line, in the order to train on.",
+    order: str | None = in_mixture(
+        default=None, max_length=1000, description="File of problem ids, one a line, in the order to train on."
     )
     max_tokens: int | None = free(
         default=None, ge=1, le=10**6, description="Longest completion; null for each problem's own limit."

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from operant.spec.fields import Closed, Schedule, Scheduled, fixed, free
-from operant.spec.settings.algorithm import Algorithm
+from operant.spec.settings.algorithm import Algorithm, algorithm_name
+
+before_training = partial(fixed, "it was done before the checkpoint")
 
 Credit = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "max_rl"]
 Scale = Literal["group", "batch", "none"]
@@ -34,25 +37,11 @@ GAMES = {
 class WarmupSpec(Closed):
     """Supervised learning of gold answers before the first completion is drawn."""
 
-    updates: int = fixed(
-        "it was done before the checkpoint", default=100, ge=1, le=10**9, description="Gradient steps."
-    )
-    batch_size: int = fixed(
-        "it was done before the checkpoint", default=64, ge=1, le=10**6, description="Gold answers in each."
-    )
-    lr: float = fixed(
-        "it was done before the checkpoint",
-        default=1e-3,
-        gt=0,
-        le=1,
-        description="Learning rate, falling linearly to a tenth.",
-    )
-    problems: int | None = fixed(
-        "it was done before the checkpoint",
-        default=None,
-        ge=1,
-        le=10**9,
-        description="Only so many of the training problems; null for all.",
+    updates: int = before_training(default=100, ge=1, le=10**9, description="Gradient steps.")
+    batch_size: int = before_training(default=64, ge=1, le=10**6, description="Gold answers in each.")
+    lr: float = before_training(default=1e-3, gt=0, le=1, description="Learning rate, falling linearly to a tenth.")
+    problems: int | None = before_training(
+        default=None, ge=1, le=10**9, description="Only so many of the training problems; null for all."
     )
 
 
@@ -165,9 +154,7 @@ class VerifiedAlgorithm(Algorithm):
         le=1e6,
         description="Stop when generator and trainer differ by more nats per token (k3); null for never.",
     )
-    warmup: WarmupSpec | None = fixed(
-        "it was done before the checkpoint", default=None, description="Supervised learning first; null for none."
-    )
+    warmup: WarmupSpec | None = before_training(default=None, description="Supervised learning first; null for none.")
 
     @property
     def step_size(self) -> int:
@@ -219,15 +206,13 @@ class VerifiedAlgorithm(Algorithm):
 class GrpoSpec(VerifiedAlgorithm):
     """Group-relative policy optimisation (Shao et al., 2024)."""
 
-    name: Literal["grpo"] = fixed("each algorithm keeps what it needs itself", default="grpo", description="Algorithm.")
+    name: Literal["grpo"] = algorithm_name("grpo")
 
 
 class DrGrpoSpec(VerifiedAlgorithm):
     """GRPO done right (Liu et al., 2025): no division by deviation or length."""
 
-    name: Literal["dr_grpo"] = fixed(
-        "each algorithm keeps what it needs itself", default="dr_grpo", description="Algorithm."
-    )
+    name: Literal["dr_grpo"] = algorithm_name("dr_grpo")
     credit: Credit = free(default="dr_grpo", description="How rewards of a group become advantages.")
     scale: Scale = free(default="none", description="Divide advantages by a deviation of the rewards, or not.")
     aggregate: Aggregate = free(default="constant", description="How the losses of tokens are added up.")
@@ -236,7 +221,7 @@ class DrGrpoSpec(VerifiedAlgorithm):
 class DapoSpec(VerifiedAlgorithm):
     """Decoupled clipping and dynamic sampling (Yu et al., 2025)."""
 
-    name: Literal["dapo"] = fixed("each algorithm keeps what it needs itself", default="dapo", description="Algorithm.")
+    name: Literal["dapo"] = algorithm_name("dapo")
     clip_high: float = free(default=0.28, ge=0, le=100, description="How far a ratio may rise above 1.")
     aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")
     zero_variance: ZeroVariance = free(
@@ -247,7 +232,7 @@ class DapoSpec(VerifiedAlgorithm):
 class GspoSpec(VerifiedAlgorithm):
     """Group sequence policy optimisation (Zheng et al., 2025): ratios of whole sequences."""
 
-    name: Literal["gspo"] = fixed("each algorithm keeps what it needs itself", default="gspo", description="Algorithm.")
+    name: Literal["gspo"] = algorithm_name("gspo")
     loss: Loss = free(default="gspo", description="Clipped ratio of whole sequences.")
     clip_low: float = free(default=3e-4, ge=0, le=1, description="How far a ratio may fall below 1.")
     clip_high: float = free(default=4e-4, ge=0, le=100, description="How far a ratio may rise above 1.")
@@ -256,9 +241,7 @@ class GspoSpec(VerifiedAlgorithm):
 class CispoSpec(VerifiedAlgorithm):
     """Clipped importance-sampling weights (MiniMax, 2025): every token keeps its gradient."""
 
-    name: Literal["cispo"] = fixed(
-        "each algorithm keeps what it needs itself", default="cispo", description="Algorithm."
-    )
+    name: Literal["cispo"] = algorithm_name("cispo")
     loss: Loss = free(default="cispo", description="Clipped weights of gradients.")
     aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")
     clip_high: float = free(default=4.0, ge=0, le=100, description="How far a weight may rise above 1.")
@@ -267,7 +250,7 @@ class CispoSpec(VerifiedAlgorithm):
 class RlooSpec(VerifiedAlgorithm):
     """REINFORCE with the mean of the others in its group for a baseline (Ahmadian et al., 2024)."""
 
-    name: Literal["rloo"] = fixed("each algorithm keeps what it needs itself", default="rloo", description="Algorithm.")
+    name: Literal["rloo"] = algorithm_name("rloo")
     credit: Credit = free(default="rloo", description="How rewards of a group become advantages.")
     scale: Scale = free(default="none", description="Divide advantages by a deviation of the rewards, or not.")
     loss: Loss = free(default="reinforce", description="The policy gradient, without a clip.")
@@ -279,9 +262,7 @@ class RlooSpec(VerifiedAlgorithm):
 class ReinforcePpSpec(VerifiedAlgorithm):
     """REINFORCE++ (Hu, 2025): advantages standardised over all tokens of the batch."""
 
-    name: Literal["reinforce_pp"] = fixed(
-        "each algorithm keeps what it needs itself", default="reinforce_pp", description="Algorithm."
-    )
+    name: Literal["reinforce_pp"] = algorithm_name("reinforce_pp")
     credit: Credit = free(default="reinforce_pp", description="How rewards of a group become advantages.")
     scale: Scale = free(default="batch", description="Divide advantages by a deviation of the rewards, or not.")
     aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from operant.spec.fields import Closed, fixed, section
 from operant.spec.settings.optimizers import OptimizerSpec
+
+shape = partial(fixed, "the weights have the shape of the network")
+learnt = partial(fixed, "the weights were learnt for it")
+start = partial(fixed, "it says only how a run begins")
 
 Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu"]
 Init = Literal["orthogonal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "torch"]
@@ -33,55 +38,24 @@ class Net(Closed):
     READS_IMAGES: ClassVar[bool]
 
     type: Any  # each network narrows it to its own Literal
-    hidden: tuple[Units, ...] = fixed(
-        "the weights have the shape of the network",
-        default=(64, 64),
-        max_length=16,
-        description="Units of each hidden layer.",
+    hidden: tuple[Units, ...] = shape(default=(64, 64), max_length=16, description="Units of each hidden layer.")
+    activation: Activation = learnt(default="tanh", description="Non-linearity after each hidden layer.")
+    layer_norm: bool = shape(
+        default=False, description="Normalise each hidden layer before its non-linearity (crossq: the actor's only)."
     )
-    activation: Activation = fixed(
-        "the weights were learnt for it", default="tanh", description="Non-linearity after each hidden layer."
+    init: Init = start(
+        default="orthogonal", description="Initialisation of the weights; biases start at zero, except for `torch`."
     )
-    layer_norm: bool = fixed(
-        "the weights have the shape of the network",
-        default=False,
-        description="Normalise each hidden layer before its non-linearity (crossq: the actor's only).",
+    actor_gain: float = start(
+        default=0.01, gt=0, le=100, description="Scale of the policy head's first weights, orthogonal or Xavier."
     )
-    init: Init = fixed(
-        "it says only how a run begins",
-        default="orthogonal",
-        description="Initialisation of the weights; biases start at zero, except for `torch`.",
+    critic_gain: float = start(
+        default=1.0, gt=0, le=100, description="Scale of a value head's first weights, orthogonal or Xavier."
     )
-    actor_gain: float = fixed(
-        "it says only how a run begins",
-        default=0.01,
-        gt=0,
-        le=100,
-        description="Scale of the policy head's first weights, orthogonal or Xavier.",
-    )
-    critic_gain: float = fixed(
-        "it says only how a run begins",
-        default=1.0,
-        gt=0,
-        le=100,
-        description="Scale of a value head's first weights, orthogonal or Xavier.",
-    )
-    shared: bool = fixed(
-        "the weights have the shape of the network",
-        default=False,
-        description="Actor and critic share the hidden layers.",
-    )
-    duelling: bool = fixed(
-        "the weights have the shape of the network",
-        default=False,
-        description="Q-networks split into state value and action advantage.",
-    )
-    log_std_init: float = fixed(
-        "it says only how a run begins",
-        default=0.0,
-        ge=-10,
-        le=2,
-        description="Initial log standard deviation of continuous actions.",
+    shared: bool = shape(default=False, description="Actor and critic share the hidden layers.")
+    duelling: bool = shape(default=False, description="Q-networks split into state value and action advantage.")
+    log_std_init: float = start(
+        default=0.0, ge=-10, le=2, description="Initial log standard deviation of continuous actions."
     )
     optimizer: OptimizerSpec = section(default_factory=OptimizerSpec, description="How gradients become steps.")
 
@@ -96,9 +70,7 @@ class MlpSpec(Net):
 
     READS_IMAGES = False
 
-    type: Literal["mlp"] = fixed(
-        "the weights have the shape of the network", default="mlp", description="Kind of network."
-    )
+    type: Literal["mlp"] = shape(default="mlp", description="Kind of network.")
 
 
 class ImageNet(Net):
@@ -106,21 +78,11 @@ class ImageNet(Net):
 
     READS_IMAGES = True
 
-    recurrent: Units | None = fixed(
-        "the weights have the shape of the network",
-        default=None,
-        description="Units of each recurrent layer after the hidden ones; null for none.",
+    recurrent: Units | None = shape(
+        default=None, description="Units of each recurrent layer after the hidden ones; null for none."
     )
-    layers: int = fixed(
-        "the weights have the shape of the network",
-        default=1,
-        ge=1,
-        le=16,
-        description="Recurrent layers, one upon the other.",
-    )
-    cell: Literal["gru", "lstm"] = fixed(
-        "the weights have the shape of the network", default="gru", description="Kind of the recurrent layers."
-    )
+    layers: int = shape(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
+    cell: Literal["gru", "lstm"] = shape(default="gru", description="Kind of the recurrent layers.")
 
     @property
     def memory(self) -> Memory | None:
@@ -130,66 +92,33 @@ class ImageNet(Net):
 class NatureCnnSpec(ImageNet):
     """Convolutions and hidden layers on images (Mnih et al., 2015)."""
 
-    type: Literal["nature_cnn"] = fixed(
-        "the weights have the shape of the network", default="nature_cnn", description="Kind of network."
-    )
-    conv: tuple[ConvLayer, ...] = fixed(
-        "the weights have the shape of the network",
+    type: Literal["nature_cnn"] = shape(default="nature_cnn", description="Kind of network.")
+    conv: tuple[ConvLayer, ...] = shape(
         default=((32, 8, 4), (64, 4, 2), (64, 3, 1)),
         min_length=1,
         max_length=16,
         description="Each convolution as [channels, kernel, stride].",
     )
-    hidden: tuple[Units, ...] = fixed(
-        "the weights have the shape of the network",
-        default=(512,),
-        max_length=16,
-        description="Units of each hidden layer after the convolutions.",
+    hidden: tuple[Units, ...] = shape(
+        default=(512,), max_length=16, description="Units of each hidden layer after the convolutions."
     )
-    activation: Activation = fixed(
-        "the weights were learnt for it", default="relu", description="Non-linearity after each layer."
-    )
-    shared: bool = fixed(
-        "the weights have the shape of the network",
-        default=True,
-        description="Actor and critic share convolutions and hidden layers.",
-    )
+    activation: Activation = learnt(default="relu", description="Non-linearity after each layer.")
+    shared: bool = shape(default=True, description="Actor and critic share convolutions and hidden layers.")
 
 
 class ImpalaSpec(ImageNet):
     """Residual convolutions on images (Espeholt et al., 2018): stages of pooling and two residual blocks."""
 
-    type: Literal["impala"] = fixed(
-        "the weights have the shape of the network", default="impala", description="Kind of network."
+    type: Literal["impala"] = shape(default="impala", description="Kind of network.")
+    channels: tuple[Units, ...] = shape(
+        default=(16, 32, 32), min_length=1, max_length=16, description="Channels of each stage, before `width`."
     )
-    channels: tuple[Units, ...] = fixed(
-        "the weights have the shape of the network",
-        default=(16, 32, 32),
-        min_length=1,
-        max_length=16,
-        description="Channels of each stage, before `width`.",
+    width: int = shape(default=1, ge=1, le=64, description="Multiplies the channels of every stage.")
+    hidden: tuple[Units, ...] = shape(
+        default=(256,), max_length=16, description="Units of each hidden layer after the convolutions."
     )
-    width: int = fixed(
-        "the weights have the shape of the network",
-        default=1,
-        ge=1,
-        le=64,
-        description="Multiplies the channels of every stage.",
-    )
-    hidden: tuple[Units, ...] = fixed(
-        "the weights have the shape of the network",
-        default=(256,),
-        max_length=16,
-        description="Units of each hidden layer after the convolutions.",
-    )
-    activation: Activation = fixed(
-        "the weights were learnt for it", default="relu", description="Non-linearity of every layer."
-    )
-    shared: bool = fixed(
-        "the weights have the shape of the network",
-        default=True,
-        description="Actor and critic share convolutions and hidden layers.",
-    )
+    activation: Activation = learnt(default="relu", description="Non-linearity of every layer.")
+    shared: bool = shape(default=True, description="Actor and critic share convolutions and hidden layers.")
 
 
 class Recurrent(Net):
@@ -197,22 +126,11 @@ class Recurrent(Net):
 
     READS_IMAGES = False
 
-    hidden: tuple[Units, ...] = fixed(
-        "the weights have the shape of the network",
-        default=(64,),
-        max_length=16,
-        description="Units of each hidden layer before the recurrent ones.",
+    hidden: tuple[Units, ...] = shape(
+        default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."
     )
-    recurrent: Units = fixed(
-        "the weights have the shape of the network", default=64, description="Units of each recurrent layer."
-    )
-    layers: int = fixed(
-        "the weights have the shape of the network",
-        default=1,
-        ge=1,
-        le=16,
-        description="Recurrent layers, one upon the other.",
-    )
+    recurrent: Units = shape(default=64, description="Units of each recurrent layer.")
+    layers: int = shape(default=1, ge=1, le=16, description="Recurrent layers, one upon the other.")
 
     @property
     def memory(self) -> Memory | None:
@@ -222,17 +140,13 @@ class Recurrent(Net):
 class GruSpec(Recurrent):
     """A perceptron with gated recurrent units (Cho et al., 2014), for what one observation does not show."""
 
-    type: Literal["gru"] = fixed(
-        "the weights have the shape of the network", default="gru", description="Kind of network."
-    )
+    type: Literal["gru"] = shape(default="gru", description="Kind of network.")
 
 
 class LstmSpec(Recurrent):
     """A perceptron with long short-term memory (Hochreiter and Schmidhuber, 1997), for what one observation hides."""
 
-    type: Literal["lstm"] = fixed(
-        "the weights have the shape of the network", default="lstm", description="Kind of network."
-    )
+    type: Literal["lstm"] = shape(default="lstm", description="Kind of network.")
 
 
 NETS: dict[str, type[Net]] = {

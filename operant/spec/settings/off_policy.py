@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from operant.spec.fields import Schedule, Scheduled, fixed, free
-from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm
+from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
 from operant.spec.settings.nets import Units
 
 
@@ -18,7 +18,7 @@ class DqnSpec(ExploringAlgorithm):
     USES_MEMORY = True
     TAKES_MASKS = True
 
-    name: Literal["dqn"] = fixed("each algorithm keeps what it needs itself", default="dqn", description="Algorithm.")
+    name: Literal["dqn"] = algorithm_name("dqn")
     double: bool = free(default=True, description="Select with the online net and evaluate with the target net.")
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
     n_step: int = fixed(
@@ -148,7 +148,7 @@ class SoftAlgorithm(TwinAlgorithm):
 class SacSpec(SoftAlgorithm):
     """Soft actor-critic (Haarnoja et al., 2018), for bounded continuous and for discrete actions."""
 
-    name: Literal["sac"] = fixed("each algorithm keeps what it needs itself", default="sac", description="Algorithm.")
+    name: Literal["sac"] = algorithm_name("sac")
     polyak: float = free(
         default=0.005, gt=0, le=1, description="Share of the critics that their targets take at every gradient step."
     )
@@ -160,9 +160,7 @@ class SacSpec(SoftAlgorithm):
 class CrossQSpec(SoftAlgorithm):
     """Soft actor-critic without target networks, by batch-renormalised critics (Bhatt et al., 2024)."""
 
-    name: Literal["crossq"] = fixed(
-        "each algorithm keeps what it needs itself", default="crossq", description="Algorithm."
-    )
+    name: Literal["crossq"] = algorithm_name("crossq")
     policy_delay: int = free(
         default=3, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
     )
@@ -180,7 +178,7 @@ class CrossQSpec(SoftAlgorithm):
 class Td3Spec(TwinAlgorithm):
     """Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions."""
 
-    name: Literal["td3"] = fixed("each algorithm keeps what it needs itself", default="td3", description="Algorithm.")
+    name: Literal["td3"] = algorithm_name("td3")
     polyak: float = free(
         default=0.005, gt=0, le=1, description="Share of the nets that their targets take at every policy update."
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from operant.spec.fields import Schedule, Scheduled, fixed, free
-from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm
+from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
 
 
 def _scale_of_switch(value: Any) -> Any:
@@ -54,7 +54,7 @@ class AdvantageAlgorithm(Algorithm):
 class A2cSpec(AdvantageAlgorithm):
     """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
 
-    name: Literal["a2c"] = fixed("each algorithm keeps what it needs itself", default="a2c", description="Algorithm.")
+    name: Literal["a2c"] = algorithm_name("a2c")
 
 
 class ReinforceSpec(Algorithm):
@@ -65,9 +65,7 @@ class ReinforceSpec(Algorithm):
     USES_MEMORY = False
     TAKES_MASKS = True
 
-    name: Literal["reinforce"] = fixed(
-        "each algorithm keeps what it needs itself", default="reinforce", description="Algorithm."
-    )
+    name: Literal["reinforce"] = algorithm_name("reinforce")
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
     training_frequency: int = free(
         default=4, ge=1, le=1_000_000, description="Whole episodes per update; a multiple of num_envs."
@@ -98,9 +96,7 @@ class SarsaSpec(ExploringAlgorithm):
     USES_MEMORY = False
     TAKES_MASKS = True
 
-    name: Literal["sarsa"] = fixed(
-        "each algorithm keeps what it needs itself", default="sarsa", description="Algorithm."
-    )
+    name: Literal["sarsa"] = algorithm_name("sarsa")
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
     loss: Literal["huber", "mse"] = free(default="huber", description="Loss of the temporal-difference error.")
     training_frequency: int = free(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
@@ -124,9 +120,7 @@ class RandomSpec(Algorithm):
     USES_MEMORY = False
     TAKES_MASKS = True
 
-    name: Literal["random"] = fixed(
-        "each algorithm keeps what it needs itself", default="random", description="Algorithm."
-    )
+    name: Literal["random"] = algorithm_name("random")
 
     def inert(self) -> Mapping[str, str]:
         return {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from operant.spec.fields import Schedule, Scheduled, fixed, free
-from operant.spec.settings.algorithm import Algorithm
+from operant.spec.settings.algorithm import Algorithm, algorithm_name
 from operant.spec.settings.on_policy import AdvantageAlgorithm, AdvantageScale
 
 REFERENCE_SAMPLES = 32_768
@@ -92,7 +92,7 @@ class ProximalAlgorithm(Algorithm):
 class PpoSpec(ProximalAlgorithm):
     """Proximal policy optimisation with a clipped objective (Schulman et al., 2017)."""
 
-    name: Literal["ppo"] = fixed("each algorithm keeps what it needs itself", default="ppo", description="Algorithm.")
+    name: Literal["ppo"] = algorithm_name("ppo")
 
 
 class ImitatingAlgorithm(Algorithm):
@@ -115,12 +115,10 @@ class ImitatingAlgorithm(Algorithm):
 class SilSpec(ImitatingAlgorithm, AdvantageAlgorithm):
     """Advantage actor-critic with self-imitation of past episodes (Oh et al., 2018)."""
 
-    name: Literal["sil"] = fixed("each algorithm keeps what it needs itself", default="sil", description="Algorithm.")
+    name: Literal["sil"] = algorithm_name("sil")
 
 
 class PpoSilSpec(ImitatingAlgorithm, ProximalAlgorithm):
     """Proximal policy optimisation with self-imitation of past episodes (Oh et al., 2018)."""
 
-    name: Literal["ppo_sil"] = fixed(
-        "each algorithm keeps what it needs itself", default="ppo_sil", description="Algorithm."
-    )
+    name: Literal["ppo_sil"] = algorithm_name("ppo_sil")
