@@ -1,4 +1,4 @@
-"""Faults that pydantic found in a spec, told as problems at the place where each was written."""
+"""Errors that pydantic found in a spec, as diagnostics at the place where each was written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spec_error(fault: ValidationError, document: Document) -> SpecError:
 
 
 def diagnostics_in(fault: ValidationError, document: Document, most: int | None = None) -> list[Diagnostic]:
-    """One problem per fault; at most so many, those that were written first.
+    """One diagnostic per error; at most so many, those that were written first.
 
     What was perhaps meant is a search among all settings, and the data may have thousands that are none.
     """

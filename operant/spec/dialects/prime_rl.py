@@ -44,8 +44,8 @@ ORCHESTRATOR = {
     "concurrency": FLOW,
     "tasks_per_minute": FLOW,
     "workers_per_env": FLOW,
-    "use_token_client": "left out: training always uses the tokens that were drawn",
-    "renderer": "left out: agent.model.template says how prompts are dressed",
+    "use_token_client": "left out: training always uses the sampled tokens",
+    "renderer": "left out: agent.model.template says how prompts are formatted",
     "log": RECORDS,
     "wandb": RECORDS,
     "client": SERVER,
@@ -169,13 +169,13 @@ def _sampling(section: Section) -> None:
     section.copy("temperature", "agent.algorithm.temperature")
     for key in ("max_completion_tokens", "max_tokens"):
         section.copy(key, "env.text.max_tokens")
-    section.lacks({"extra_body": "has no counterpart: temperature, top_p and top_k say how tokens are drawn"}, ({},))
+    section.lacks({"extra_body": "has no counterpart: temperature, top_p and top_k say how tokens are sampled"}, ({},))
     section.lacks({"repetition_penalty": "has no counterpart"}, (1,))
     section.lacks({"min_tokens": "has no counterpart"}, (0,))
     section.copy("top_p", "agent.algorithm.top_p")
     if section.get("top_k", -1) != -1:
         section.copy("top_k", "agent.algorithm.top_k")
-    section.drop({"seed": "left out: completions are drawn from the run's seed, each differently"})
+    section.drop({"seed": "left out: completions are sampled from the run's seed, each differently"})
     section.close()
 
 
@@ -187,7 +187,7 @@ def _credit(section: Section) -> None:
         inner = section.below("algo")
         key = "type" if "type" in algo else "name"
         name, at = inner.get(key, "grpo"), inner.at(key)
-        inner.lacks({"length_penalty": "has no counterpart: rewards are as judged"})
+        inner.lacks({"length_penalty": "has no counterpart: rewards are as verified"})
         inner.close()
     if name in CREDITS:
         conversion.set("agent.algorithm.credit", CREDITS[str(name)], at)

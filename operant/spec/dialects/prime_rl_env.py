@@ -1,4 +1,4 @@
-"""The environments of a prime-rl file: tasks in words, research tasks, and any other environment of verifiers."""
+"""The environments of a prime-rl file: language tasks, research tasks, and any other environment of verifiers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONE_TURN = "left out: these tasks have one turn, so both strategies are the same
 class Source:
     """An environment: its tasks, the share of the problems that they have together, and the most turns of a rollout.
 
-    `turns_at` is where the file says the turns; there are none of a task in words.
+    `turns_at` is where the file says the turns; there are none of a language task.
     """
 
     parts: list[dict[str, Any]]
@@ -123,10 +123,10 @@ def _source(section: Section, key: str, name: str, arguments: Section, turns: in
         return Source(research(section, key, arguments), None, turns, turns_at, talks=True)
     if plain in TASKS:
         return Source([_task(TASKS[plain], arguments)])
-    return Source([_guest(section, key, plain, arguments)], talks=True)
+    return Source([_external(section, key, plain, arguments)], talks=True)
 
 
-def _guest(section: Section, key: str, plain: str, arguments: Section) -> dict[str, Any]:
+def _external(section: Section, key: str, plain: str, arguments: Section) -> dict[str, Any]:
     """Any other environment of verifiers, which takes its arguments as they are."""
     handed = {name: arguments.get(name) for name in arguments.unread()}
     near = did_you_mean(plain, TASKS)

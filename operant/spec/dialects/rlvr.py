@@ -58,7 +58,7 @@ def _sections(top: Section) -> None:
     conversion.set("meta.max_session", 1, ("run",))
     buffer = top.below("buffer")
     buffer.lacks({"max_reads": "has no counterpart: a completion is learnt from in its own round"}, (1,))
-    buffer.drop({"maxsize": "left out: a round is learnt from as soon as it is judged"})
+    buffer.drop({"maxsize": "left out: a round is learnt from as soon as it is verified"})
     buffer.close()
     top.drop(
         {
@@ -168,7 +168,7 @@ LEGACY_KEYS = (
 )  # fmt: skip
 HOW_FAST = {
     "num_epochs": "left out: its trainer for verified rewards ignores it too; max_steps ends the run",
-    "abort_in_flight": "left out: a completion is written to its end by the weights that began it",
+    "abort_in_flight": "left out: a completion is generated to its end by the weights that began it",
     "prompts_per_forward_backward": OWN_SHAPES,
     "completion_len_buckets": OWN_SHAPES,
     "completions_per_micro_batch_reference": OWN_SHAPES,
@@ -178,7 +178,7 @@ HOW_FAST = {
 
 
 def _staleness(training: Section, sizes: Sizes) -> None:
-    """How many updates old the weights that wrote a completion may be; less than a round cannot be written ahead."""
+    """How many updates old the weights that generated a completion may be; no less than a round."""
     origin, allowed, steps = training.at("max_staleness"), training.whole("max_staleness", 0), sizes.round // sizes.step
     if 0 < allowed < steps:
         said = f"an upper limit, which holds: a round is {steps} updates, so writing and training take turns"
@@ -231,9 +231,9 @@ def _sampling(sampling: Section) -> None:
     sampling.drop(
         {
             "stop": "left out: each task has its own stop strings, the same in training and evaluation",
-            "include_stop_str_in_output": "left out: a stop string is trained on, and not judged",
+            "include_stop_str_in_output": "left out: a stop string is trained on, and not verified",
             "logprobs": "left out: the log-probability of each token is always kept",
-            "seed": "left out: completions are drawn from the run's seed, each differently",
+            "seed": "left out: completions are sampled from the run's seed, each differently",
         }
     )
     sampling.close()
@@ -242,7 +242,7 @@ def _sampling(sampling: Section) -> None:
 def _verifier(verifier: Section) -> None:
     verifier.copy("num_workers", "env.text.workers")
     verifier.copy("timeout", "env.text.seconds")
-    judged = "has no counterpart: answers are judged by their task"
+    judged = "has no counterpart: answers are verified by their task"
     verifier.lacks(dict.fromkeys(("type", "role", "kwargs", "alpha", "judge"), judged))
     pool = "left out: the pool of verifiers has its own"
     verifier.drop(dict.fromkeys(("max_workers", "max_concurrent", "warmup", "truncate"), pool))
@@ -250,17 +250,17 @@ def _verifier(verifier: Section) -> None:
 
 
 def _imitation(top: Section) -> None:
-    """Supervised answers beside the completions: here they are gold answers of the same prompts, or none."""
+    """Supervised answers beside the completions: here they are reference answers of the same prompts, or none."""
     training, weight = top.below("training"), top.below("training").get("alpha_sft", 0)
     given = [key for key in ("sft_data", "sft_data_iter", "sft") if (training if key == "sft" else top).get(key)]
     for key in given:
         section = training if key == "sft" else top
         if weight:
             section.conversion.lose(
-                section.at(key), "has no counterpart: sft_coef imitates gold answers of the same prompts"
+                section.at(key), "has no counterpart: sft_coef imitates reference answers of the same prompts"
             )
         else:
             section.conversion.remark(section.at(key), "left out: training.alpha_sft is 0")
     if weight and not given:
         training.copy("alpha_sft", "agent.algorithm.sft_coef")
-        training.conversion.remark(training.at("alpha_sft"), "imitates the gold answers of the round's own prompts")
+        training.conversion.remark(training.at("alpha_sft"), "imitates the reference answers of its prompts")

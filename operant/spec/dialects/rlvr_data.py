@@ -1,4 +1,4 @@
-"""The data of an rlvr-experiments file: its loaders as tasks, its mixtures, and how prompts are dressed."""
+"""The data of an rlvr-experiments file: its loaders as tasks, its mixtures, and how prompts are formatted."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _arguments(section: Section, task: str) -> dict[str, Any]:
 
 
 def data_iter(section: Section) -> None:
-    """Order and dress of the prompts: a task has its own words before and after a problem."""
+    """Order and format of the prompts: a task has its own words before and after a problem."""
     section.copy("order", "env.text.order")
     bare = section.get("skip_chat_template")
     if bare is not None:

@@ -18,7 +18,7 @@ class Algorithm(Closed):
 
     `ENGINE` names the engine that runs it; `RESUME` is "exact" when a resumed run equals one that
     was never stopped and "warm" otherwise; `TAKES_MASKS` is whether it keeps to the legal actions
-    of environments that name them, and `TAKES_SEQUENCES` whether it can train a network that remembers;
+    of environments that name them, and `TAKES_SEQUENCES` whether it can train a recurrent network;
     `MEMORY` is the memory that it has if none is named.
     """
 

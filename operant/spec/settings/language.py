@@ -91,7 +91,7 @@ class LoraSpec(Closed):
 
 
 class VllmSpec(Closed):
-    """vLLM beside the trainer, when it writes the completions."""
+    """vLLM beside the trainer, when it generates the completions."""
 
     memory: float = free(
         default=0.4,
@@ -136,11 +136,11 @@ class ModelSpec(Closed):
         description="Wrap prompts in the model's chat template; `auto` does where it has one.",
     )
     generator: Literal["torch", "vllm", "openai"] = free(
-        default="torch", description="Who writes completions: the built-in generator, vLLM, or a server."
+        default="torch", description="What generates completions: the built-in generator, vLLM, or a server."
     )
     url: str | None = free(default=None, max_length=1000, description="Address of the server, for `openai`.")
     vllm: VllmSpec = section(default_factory=VllmSpec, description="Settings of vLLM, for `vllm`.")
-    slots: int = free(default=256, ge=1, le=65_536, description="Completions written side by side.")
+    slots: int = free(default=256, ge=1, le=65_536, description="Completions generated side by side.")
     optimizer: LmOptimizerSpec = section(default_factory=LmOptimizerSpec, description="How gradients become steps.")
 
 
@@ -175,7 +175,7 @@ class DialogueSpec(Closed):
     )
     strategy: Literal["interleaved", "branching"] = free(
         default="interleaved",
-        description="Learn from a rollout as one sample whose answers of the world are masked, or from every turn "
+        description="Learn from a rollout as one sample in which the environment's text is masked, or from every turn "
         "as a sample of its own.",
     )
     reward: Literal["final", "best", "delta"] = free(
@@ -183,12 +183,14 @@ class DialogueSpec(Closed):
         description="Learn from the hidden score at the end, from the best validated one, or from the sum of "
         "improvements between validations.",
     )
-    concurrency: int = free(default=8, ge=1, le=4096, description="Rollouts under way at once, each in its own world.")
+    concurrency: int = free(
+        default=8, ge=1, le=4096, description="Rollouts under way at once, each in its own environment."
+    )
     keep_ids: bool = free(default=False, description="Keep the tokens of every turn in the record of episodes.")
 
 
 class TextSpec(Closed):
-    """The task in words: its arguments, or a mixture of tasks, and how answers are judged."""
+    """The language task: its arguments, or a mixture of tasks, and how answers are verified."""
 
     arguments: PlainData = fixed(
         "the problem would be another one",
@@ -207,15 +209,15 @@ class TextSpec(Closed):
     max_tokens: int | None = free(
         default=None, ge=1, le=10**6, description="Longest completion; null for each problem's own limit."
     )
-    workers: int = free(default=2, ge=1, le=1024, description="Processes that judge answers.")
+    workers: int = free(default=2, ge=1, le=1024, description="Processes that verify answers.")
     seconds: float | None = free(
-        default=None, gt=0, le=86_400, description="Time limit of one verdict; null for each task's own."
+        default=None, gt=0, le=86_400, description="Time limit of one verification; null for each task's own."
     )
     deadline: float | None = free(
         default=None,
         gt=0,
         le=86_400,
-        description="Seconds for the completions of a call, and then for their verdicts; what is late is left out.",
+        description="Seconds for the completions of a call, and then for their verification; what is late is left out.",
     )
     dialogue: DialogueSpec = section(default_factory=DialogueSpec, description="Of tasks of many turns.")
 
@@ -226,11 +228,11 @@ class RaySpec(Closed):
     address: str | None = free(
         default=None, min_length=1, max_length=1000, description="Cluster to join; null to start one here."
     )
-    generators: int = free(default=1, ge=1, le=1024, description="Copies of the model that write completions.")
+    generators: int = free(default=1, ge=1, le=1024, description="Copies of the model that generate completions.")
     generator_cpus: float = free(default=1.0, ge=0, le=1024, description="CPUs that each of them asks for.")
     generator_gpus: float = free(default=0.0, ge=0, le=64, description="GPUs that each of them asks for.")
     verifier_cpus: float = free(
-        default=0.5, ge=0, le=1024, description="CPUs that each of the `env.text.workers` judges asks for."
+        default=0.5, ge=0, le=1024, description="CPUs that each of the `env.text.workers` verifiers asks for."
     )
     store_mb: int | None = free(
         default=None, ge=80, le=10**7, description="Megabytes of the object store here; null for Ray's choice."

@@ -26,8 +26,8 @@ GAMES = {
     "env.normalize_obs": "text is not normalised",
     "env.normalize_reward": "agent.algorithm.scale does that",
     "env.clip_obs": "text has no limits",
-    "env.clip_reward": "verdicts lie between 0 and 1",
-    "env.vectorization": "tasks in words have no environments to step",
+    "env.clip_reward": "verifiers reward between 0 and 1",
+    "env.vectorization": "language tasks have no environments to step",
     "env.kwargs": "arguments of a task are in env.text.arguments",
     "meta.precision": "agent.model.dtype says it",
     "meta.compile": "language models are not compiled",
@@ -35,10 +35,10 @@ GAMES = {
 
 
 class WarmupSpec(Closed):
-    """Supervised learning of gold answers before the first completion is drawn."""
+    """Supervised learning of reference answers before the first completion is sampled."""
 
     updates: int = before_training(default=100, ge=1, le=10**9, description="Gradient steps.")
-    batch_size: int = before_training(default=64, ge=1, le=10**6, description="Gold answers in each.")
+    batch_size: int = before_training(default=64, ge=1, le=10**6, description="Reference answers in each.")
     lr: float = before_training(default=1e-3, gt=0, le=1, description="Learning rate, falling linearly to a tenth.")
     problems: int | None = before_training(
         default=None, ge=1, le=10**9, description="Only so many of the training problems; null for all."
@@ -46,7 +46,7 @@ class WarmupSpec(Closed):
 
 
 class VerifiedAlgorithm(Algorithm):
-    """The base of algorithms that learn from groups of judged completions, without a critic (abstract)."""
+    """The base of algorithms that learn from groups of verified completions, without a critic (abstract)."""
 
     ENGINE = "language"
     RESUME = "exact"
@@ -111,13 +111,13 @@ class VerifiedAlgorithm(Algorithm):
         default=0.0, description="Weight of the entropy bonus."
     )
     sft_coef: float = free(
-        default=0.0, ge=0, le=100, description="Weight of supervised loss on the gold answers of the same prompts."
+        default=0.0, ge=0, le=100, description="Weight of supervised loss on the reference answers of the same prompts."
     )
     teacher: str | None = free(
         default=None,
         min_length=1,
         max_length=1000,
-        description="A fixed model, named as `agent.model.source`, to come closer to on the tokens that were drawn.",
+        description="A fixed model, named as `agent.model.source`, to come closer to on the sampled tokens.",
     )
     teacher_coef: float = free(default=1.0, gt=0, le=1e3, description="Weight of the divergence from the teacher.")
     teacher_kl: Literal["k2", "k3"] = free(
@@ -133,7 +133,7 @@ class VerifiedAlgorithm(Algorithm):
         default=4, ge=1, le=1000, description="Most extra rounds of generation to fill a batch, with `resample`."
     )
     overlong: Literal["keep", "mask", "zero"] = free(
-        default="keep", description="Completions cut off by length: as judged, not learnt from, or rewarded with 0."
+        default="keep", description="Completions cut off by length: as verified, not learnt from, or rewarded with 0."
     )
     mismatch_coef: float = free(
         default=0.0,
@@ -145,8 +145,8 @@ class VerifiedAlgorithm(Algorithm):
         default=0,
         ge=0,
         le=10_000,
-        description="Most updates between the weights that wrote a completion and those that learn from it; above 0 "
-        "completions are written while the trainer trains, and a resume is warm.",
+        description="Most updates between the weights that generate a completion and those that learn from it; above 0"
+        " completions are generated while the trainer trains, and a resume is warm.",
     )
     mismatch_limit: float | None = free(
         default=0.5,

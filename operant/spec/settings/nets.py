@@ -122,7 +122,7 @@ class ImpalaSpec(ImageNet):
 
 
 class Recurrent(Net):
-    """The base of networks that remember (abstract): hidden layers, then recurrent ones, then the heads."""
+    """The base of recurrent networks (abstract): hidden layers, then recurrent ones, then the heads."""
 
     READS_IMAGES = False
 

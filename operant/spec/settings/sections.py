@@ -91,7 +91,7 @@ class EnvSpec(Closed):
         description="Arguments for the environment's constructor.",
     )
     text: TextSpec | None = fixed(
-        "the problem would be another one", default=None, description="The task in words, of language algorithms."
+        "the problem would be another one", default=None, description="The language task, of language algorithms."
     )
 
 
@@ -119,14 +119,14 @@ class MetaSpec(Closed):
     """Seeds, records and resources."""
 
     max_session: int = fixed(
-        "a child has the sessions of its parent",
+        "a fork has the sessions of its parent",
         default=4,
         ge=1,
         le=1024,
         description="Sessions of a trial, one seed each.",
     )
     seed: int = fixed(
-        "a child goes on with the random streams of its parent",
+        "a fork goes on with the random streams of its parent",
         default=0,
         ge=0,
         le=MAX_SEED,
@@ -162,7 +162,7 @@ class MetaSpec(Closed):
         description="Processes of a session that share every minibatch: of PPO and A2C, which share environments too, "
         "and of language models, whose weights are spread over them.",
     )
-    device: Literal["auto", "cpu", "cuda"] = free(default="cpu", description="Where the networks live.")
+    device: Literal["auto", "cpu", "cuda"] = free(default="cpu", description="Where the networks are computed.")
     precision: Literal["float32", "bfloat16"] = free(
         default="float32", description="Of the networks' arithmetic in updates; weights are float32 always."
     )
@@ -176,14 +176,14 @@ class MetaSpec(Closed):
         description="Of observations as they are kept to learn from; jax engine.",
     )
     cluster: Literal["none", "ray"] = free(
-        default="none", description="Where completions are written and judged: here, or by actors of Ray."
+        default="none", description="Where completions are generated and verified: here, or by actors of Ray."
     )
-    ray: RaySpec = section(default_factory=RaySpec, description="Who runs there and with what, under Ray.")
+    ray: RaySpec = section(default_factory=RaySpec, description="Actors and their resources, under Ray.")
     stall_seconds: float = free(
         default=120.0,
         gt=0,
         le=86_400,
-        description="Tell who waits for whom after so long without a sign; after 5 times that the run stops.",
+        description="Report who waits for whom after so long without a heartbeat; after 5 times that the run stops.",
     )
 
 

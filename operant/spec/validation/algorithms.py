@@ -67,7 +67,7 @@ def minibatches(spec: SpecFields, ppo: ProximalAlgorithm) -> Iterable[Conflict]:
 
 
 def _cut_sequences(spec: SpecFields, ppo: ProximalAlgorithm, cell: str) -> Conflict:
-    """A network that remembers learns from what an environment played in one update, never from a part of it."""
+    """A recurrent network learns from what an environment played in one update, never from a part of it."""
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     sizes = neighbours([horizon * share for share in divisors(envs)], size)
     horizons = neighbours(sorted(size // share for share in divisors(envs) if size % share == 0), horizon)

@@ -153,7 +153,7 @@ def _process_shares(spec: SpecFields) -> Iterable[Conflict]:
 
 
 def _words_and_games(spec: SpecFields) -> Iterable[Conflict]:
-    """Language algorithms train language models on tasks in words, and no other algorithm does."""
+    """Language algorithms train language models on language tasks, and no other algorithm does."""
     algorithm, speaks = spec.agent.algorithm, spec.agent.algorithm.ENGINE == "language"
     if (spec.engine == "language") != speaks and spec.engine != "auto":
         valid = "auto" if speaks else f"auto; or agent.algorithm.name grpo, which {spec.engine} runs"

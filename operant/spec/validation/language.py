@@ -92,20 +92,20 @@ def ratios(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]
         yield Conflict(path, reason, "auto", "auto", ("agent.algorithm.importance",), allowed_once=True)
     elif algorithm.old_logprobs == "trainer" and algorithm.staleness and importance == "none":
         reason = (
-            f"does not fit staleness {algorithm.staleness} with importance none: what other weights wrote would count "
-            "in full, however unlikely it has become"
+            f"does not fit staleness {algorithm.staleness} with importance none: what other weights generated would "
+            "count in full, however unlikely it has become"
         )
         others = ("agent.algorithm.staleness", "agent.algorithm.importance")
         yield Conflict(path, reason, "auto; or importance truncate", "auto", others, allowed_once=True)
 
 
 def ahead(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
-    """Completions written ahead of the trainer can be used only if a whole round may pass; copies have weights."""
+    """Completions generated ahead of the trainer can be used only if a whole round may pass; copies have weights."""
     steps, generator = algorithm.updates_per_round, spec.agent.model.generator if spec.agent.model else "torch"
     if 0 < algorithm.staleness < steps:
         yield Conflict(
             "agent.algorithm.staleness",
-            f"is less than the {steps} updates of one round, so that nothing written meanwhile could be learnt from",
+            f"is less than the {steps} updates of one round, so that nothing generated meanwhile could be learnt from",
             f"0, or {steps} or more",
             steps,
             ("agent.algorithm.minibatch_size", "agent.algorithm.training_epoch"),
@@ -116,7 +116,7 @@ def ahead(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
         yield Conflict(path, reason, "agent.model.generator torch", None, ("agent.model.generator",))
     if spec.meta.processes > 1 and any(asked.values()):
         path = next(path for path, is_asked in asked.items() if is_asked)
-        reason = f"does not fit {path}: processes that share a model write and train in turns"
+        reason = f"does not fit {path}: processes that share a model generate and train in turns"
         yield Conflict("meta.processes", reason, "1", 1, (path,))
 
 
