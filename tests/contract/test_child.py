@@ -1,4 +1,4 @@
-"""Really fork a small run with a changed value of every setting: it is refused by its mark, or it trains on."""
+"""Really fork a small run with a changed value of every setting: it is refused by its rule, or it trains on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from operant.errors import UsageError
 from operant.launch.fork import create_child
 from operant.launch.prepare import create_trial
 from operant.run.run import Run
-from operant.spec.field_types import Kind, field_type
+from operant.spec.field_types import FieldType, field_type
 from operant.spec.fields import Closed, Linear
 from operant.spec.fork import check_fork
 from operant.spec.reading.document import lookup, put
@@ -73,7 +73,7 @@ ELSEWHERE = (
     "meta.precision", "env.vectorization", "agent.model.generator", "agent.model.url", "agent.model.vllm",
     "agent.algorithm.teacher",
 )  # fmt: skip
-# The faults that were reported, and one of every kind of mark.
+# The faults that were reported, and one of every rule.
 SAMPLE = (
     ("ppo", "agent.algorithm.normalize_v_targets"),
     ("ppo", "agent.algorithm.symlog"),
@@ -93,8 +93,8 @@ def spec_of(name: str) -> Spec:
     return Spec.model_validate({"name": "parent", **data, "meta": {**META, **data.get("meta", {})}})
 
 
-def settings(section: Closed, path: str = "") -> Iterator[tuple[str, Kind]]:
-    """Every single setting of a spec, as it stands, with the kind of its values."""
+def settings(section: Closed, path: str = "") -> Iterator[tuple[str, FieldType]]:
+    """Every single setting of a spec, as it stands, with the type of its values."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         if isinstance(value, Closed) and not isinstance(value, Linear):
@@ -103,7 +103,7 @@ def settings(section: Closed, path: str = "") -> Iterator[tuple[str, Kind]]:
             yield f"{path}{name}", field_type(field)
 
 
-def others(kind: Kind, value: Any) -> list[Any]:
+def others(kind: FieldType, value: Any) -> list[Any]:
     """Values that the setting might take instead."""
     if kind.choices:
         return [each for each in kind.choices if each != value]
@@ -121,7 +121,7 @@ def others(kind: Kind, value: Any) -> list[Any]:
     return [{"a": 1}] if isinstance(value, dict) else ["CartPole-v0", "Acrobot-v1", "sort"]
 
 
-def changed(spec: Spec, path: str, kind: Kind) -> Iterator[Spec]:
+def changed(spec: Spec, path: str, kind: FieldType) -> Iterator[Spec]:
     """Specs that differ in one setting, as far as its other settings allow, and have frames to go."""
     data = spec.model_dump(mode="json")
     where = tuple(path.split("."))

@@ -541,7 +541,7 @@ def test_settings_of_vllm_fit_only_vllm_in_one_process() -> None:
     settings = {"agent.model.vllm.memory": 0.5, "agent.model.vllm.tensor_parallel": 2}
     assert conflicts(grpo, settings) == []
     unused = conflicts(grpo, {**settings, "agent.model.generator": "torch"})
-    assert [(each.path, each.problem) for each in unused] == [
+    assert [(each.path, each.reason) for each in unused] == [
         (path, "has no effect: agent.model.generator is not vllm") for path in settings
     ]
     crowd = conflicts(grpo, {"meta.processes": 2})
@@ -589,6 +589,6 @@ def test_the_smaller_of_two_equally_near_values_is_closest() -> None:
 
 def test_pixels_are_not_scaled_twice() -> None:
     found = conflicts(PPO, {"env.normalize_obs": True, "agent.net": {"type": "nature_cnn"}})
-    assert [(each.path, each.problem) for each in found] == [
+    assert [(each.path, each.reason) for each in found] == [
         ("env.normalize_obs", "does not fit: nature_cnn scales pixels itself")
     ]
