@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from operant.errors import UsageError
-from operant.spec.problems import did_you_mean
+from operant.spec.reading.diagnostics import did_you_mean
 
 AXES = ("frames", "updates", "episodes", "seconds")
 FRAMES = "frames"

@@ -137,7 +137,7 @@ def compare(first: str | Path | Trial, second: str | Path | Trial, /, root: str 
 
 
 def _refuse_large_seeds(first: int, count: int) -> None:
-    from operant.spec.misfit import MAX_SEED
+    from operant.spec.settings.sections import MAX_SEED
 
     if first + count - 1 > MAX_SEED:
         raise UsageError(

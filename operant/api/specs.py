@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import UsageError
-from operant.spec.document import lookup
 from operant.spec.errors import dotted
 from operant.spec.load import Loaded, load, load_mapping
 from operant.spec.paths import known_paths
+from operant.spec.reading.document import lookup
 from operant.spec.schema import Spec
 
 AnySpec = str | Path | Mapping[str, Any] | Spec | Loaded

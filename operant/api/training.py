@@ -18,7 +18,7 @@ from operant.launch.prepare import create_trial, unfinished
 from operant.run.inventory import Fault, faults
 from operant.run.layout import RESOLVED_FILE, RUN_FILE, shown
 from operant.run.run import Run, find_sessions
-from operant.spec.child import check_child
+from operant.spec.fork import check_fork
 from operant.spec.load import Loaded
 from operant.spec.stored import stored
 
@@ -132,7 +132,7 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
     source = parent.path / RESOLVED_FILE
     changed = isinstance(settings, dict)
     loaded = loaded_spec(source, None, settings) if changed else load(str(source), None, settings)
-    check_child(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
+    check_fork(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
     validate(loaded.spec, shown(parent.path))
     _, runs = create_fork(
         parents,
