@@ -26,12 +26,12 @@ import numpy as np
 from jax import Array
 
 from benchmarks.hackmatrix_won import explain
-from operant.envs.hackmatrix.compiled.legality import action_mask
-from operant.envs.hackmatrix.compiled.simulation import new_states, step_games
-from operant.envs.hackmatrix.compiled.state import State, unpack
-from operant.envs.hackmatrix.planner import Planning, plan
-from operant.envs.hackmatrix.replay import Replay, dump_replays
-from operant.envs.hackmatrix.scripted import Weights, scripted_actions
+from operant.envs.hackmatrix.players.planner import Planning, plan
+from operant.envs.hackmatrix.players.scripted import Weights, scripted_actions
+from operant.envs.hackmatrix.rules.legality import action_mask
+from operant.envs.hackmatrix.rules.simulation import new_states, step_games
+from operant.envs.hackmatrix.rules.state import State, unpack
+from operant.envs.hackmatrix.viewer.replay import Replay, dump_replays
 from operant.report.stats import episode_interval
 from operant.run.disk import write_text
 

@@ -32,7 +32,7 @@ from operant.engines.fused.playing import play as play_episodes
 from operant.engines.fused.ppo import Ppo
 from operant.engines.fused.program import prepare_jax, stacked
 from operant.engines.fused.worlds import Worlds
-from operant.envs.hackmatrix.scripted import scripted_actions
+from operant.envs.hackmatrix.players.scripted import scripted_actions
 from operant.report.stats import episode_interval
 from operant.run.disk import write_text
 from operant.run.seeding import Seeds

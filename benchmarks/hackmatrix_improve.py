@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from operant.envs.hackmatrix.scripted import scripted_actions
 
 from benchmarks import hackmatrix_imitate as imitation
 from benchmarks.hackmatrix_imitate import FIRST_SEED, Record, imitate, learn_from_script, spec_of
@@ -33,7 +34,6 @@ from operant.engines.fused.program import Program, lane_of, prepare_jax, stacked
 from operant.engines.fused.worlds import Step, Worlds
 from operant.envs.find_functional import find_functional
 from operant.envs.hackmatrix.constants import VICTORY_PAY
-from operant.envs.hackmatrix.scripted import scripted_actions
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

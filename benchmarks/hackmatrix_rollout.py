@@ -22,8 +22,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.hackmatrix.compiled.env import HackMatrixEnv
-from operant.envs.hackmatrix.compiled.state import State
+from operant.envs.hackmatrix.rules.env import HackMatrixEnv
+from operant.envs.hackmatrix.rules.state import State
 
 REPEATS = 5
 ENV = HackMatrixEnv()

@@ -9,7 +9,7 @@ from typing import Any
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES, FIRST_PROGRAM, PROGRAM_NAMES, UNDO
 from operant.envs.hackmatrix.reference.game import Game
-from operant.envs.hackmatrix.replay import Replay, read_replays
+from operant.envs.hackmatrix.viewer.replay import Replay, read_replays
 
 
 def explain(folder: Path) -> dict[str, Any]:

@@ -52,6 +52,6 @@ def scope_of(nodeid: str) -> str:
     file, _, test = nodeid.partition("::")
     if "tests/contract/" in file and test.endswith("]"):
         return test.rpartition("[")[2]
-    if "hackmatrix/test_compiled" in file:
+    if "hackmatrix/test_rules" in file:
         return "the compiled game"
     return file if "tests/e2e/" in file else nodeid

@@ -15,7 +15,7 @@ from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
-    from operant.envs.hackmatrix.replay import Replay
+    from operant.envs.hackmatrix.viewer.replay import Replay
 
 GAMES = ("hackmatrix",)
 
@@ -43,8 +43,8 @@ def play(
     """
     import random
 
-    from operant.envs.hackmatrix.play import SEEDS, is_interactive, play_in_pipe, play_in_terminal
-    from operant.envs.hackmatrix.replay import dump_replays, summary
+    from operant.envs.hackmatrix.faces.play import SEEDS, is_interactive, play_in_pipe, play_in_terminal
+    from operant.envs.hackmatrix.viewer.replay import dump_replays, summary
 
     _refuse_other(game)
     if replay is not None:
@@ -82,7 +82,7 @@ def serve(
     """
     import logging
 
-    from operant.envs.hackmatrix.serve import serve as answer
+    from operant.envs.hackmatrix.faces.json_lines import serve as answer
 
     level = logging.DEBUG if debug else logging.INFO if info else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(message)s")
@@ -104,8 +104,8 @@ def replay(
       operant hackmatrix replay mine.json
       operant hackmatrix replay mine.json --out mine.html
     """
-    from operant.envs.hackmatrix.replay import read_replays, summary
-    from operant.envs.hackmatrix.show import show
+    from operant.envs.hackmatrix.viewer.replay import read_replays, summary
+    from operant.envs.hackmatrix.viewer.show import show
 
     replays = read_replays(file)
     if out is not None or not as_json:
@@ -124,7 +124,7 @@ def _refuse_other(game: str) -> None:
 
 
 def _line(played: Replay) -> str:
-    from operant.envs.hackmatrix.replay import summary
+    from operant.envs.hackmatrix.viewer.replay import summary
 
     end = summary(played)
     how = end["ended"] or "unfinished"

@@ -30,7 +30,7 @@ OURS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "MountainCar-v0": ("operant.envs.classic", "MountainCar", {}),
     "MountainCarContinuous-v0": ("operant.envs.classic", "MountainCarContinuous", {}),
     "Pendulum-v1": ("operant.envs.classic", "Pendulum", {}),
-    "HackMatrix-v0": ("operant.envs.hackmatrix.compiled.env", "HackMatrixEnv", {}),
+    "HackMatrix-v0": ("operant.envs.hackmatrix.rules.env", "HackMatrixEnv", {}),
     **{
         f"{PROBE}{kind.capitalize()}-v0": ("operant.envs.functional_probe", "FunctionalProbe", {"kind": kind})
         for kind in ("constant", "observation", "discount", "action", "both")

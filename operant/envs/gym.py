@@ -23,8 +23,8 @@ from gymnasium.spaces import Box, Discrete
 from operant.envs.atari import AtariEnv, AtariWorlds
 from operant.envs.families import behaved, calm_mujoco
 from operant.envs.find import find, is_own, plays_natively
-from operant.envs.hackmatrix.bridge import register_bridge
-from operant.envs.hackmatrix.gym import register_hackmatrix
+from operant.envs.hackmatrix.faces.bridge import register_bridge
+from operant.envs.hackmatrix.faces.gym import register_hackmatrix
 from operant.envs.partial import register_partial
 from operant.envs.probe import register_probes
 from operant.envs.puzzles import register_puzzles

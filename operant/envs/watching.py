@@ -12,7 +12,7 @@ import numpy as np
 
 from operant.envs.film import WINDOW, drawing_env, write_film
 from operant.envs.gym import ActionMap, make_env
-from operant.envs.hackmatrix.watching import is_replayed, show_games
+from operant.envs.hackmatrix.viewer.show import is_replayed, show_games
 from operant.envs.worlds import MaskReader
 from operant.run.episode import Episode
 from operant.run.progress import Progress

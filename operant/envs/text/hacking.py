@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES
+from operant.envs.hackmatrix.faces.text import TextGame, find_action
 from operant.envs.hackmatrix.reference.game import Game
-from operant.envs.hackmatrix.text import TextGame, find_action
 from operant.envs.text.generated import Generated, at_least
 from operant.envs.text.task import RIGHT, UNPARSED, Problem, Verdict
 

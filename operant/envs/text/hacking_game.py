@@ -12,7 +12,7 @@ from random import Random
 from typing import Literal
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES
-from operant.envs.hackmatrix.text import TextGame, find_action
+from operant.envs.hackmatrix.faces.text import TextGame, find_action
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response, Scripted
 from operant.envs.text.generated import at_least
 from operant.envs.text.hacking import worth

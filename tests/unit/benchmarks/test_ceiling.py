@@ -13,7 +13,7 @@ pytest.importorskip("jax")
 
 from benchmarks import hackmatrix_ceiling as ceiling
 from benchmarks.hackmatrix_won import common, tell
-from operant.envs.hackmatrix.replay import Replay, read_replays
+from operant.envs.hackmatrix.viewer.replay import Replay, read_replays
 
 
 class FakeTable:

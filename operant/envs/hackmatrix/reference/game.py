@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from operant.envs.hackmatrix.constants import ACTION_COUNT, FIRST_PROGRAM, SIPHON, STEP_LIMIT
 from operant.envs.hackmatrix.reference.board import BESIDE
-from operant.envs.hackmatrix.reference.deeds import Deed
 from operant.envs.hackmatrix.reference.draws import Source, Threefry
 from operant.envs.hackmatrix.reference.enemies import enemy_turn
-from operant.envs.hackmatrix.reference.moving import move
+from operant.envs.hackmatrix.reference.moves import Deed, move
 from operant.envs.hackmatrix.reference.programs import can_run, run
 from operant.envs.hackmatrix.reference.rewards import NOTHING, note, reward_parts
 from operant.envs.hackmatrix.reference.siphoning import siphon

@@ -47,9 +47,8 @@ from operant.envs.hackmatrix.constants import (
     WASTE_HP,
 )
 from operant.envs.hackmatrix.reference.board import EIGHT, manhattan
-from operant.envs.hackmatrix.reference.deeds import Deed, bury, hit, pays
 from operant.envs.hackmatrix.reference.draws import Source
-from operant.envs.hackmatrix.reference.shoving import shove
+from operant.envs.hackmatrix.reference.moves import Deed, bury, hit, pays, shove
 from operant.envs.hackmatrix.reference.state import Enemy, State
 
 

@@ -24,7 +24,7 @@ from operant.envs.hackmatrix.constants import (
     WASTE_PAY,
 )
 from operant.envs.hackmatrix.reference.board import NEIGHBOURS, distance
-from operant.envs.hackmatrix.reference.deeds import Deed
+from operant.envs.hackmatrix.reference.moves import Deed
 from operant.envs.hackmatrix.reference.state import State
 
 NOTHING: dict[str, float] = dict.fromkeys(REWARD_PARTS, 0.0)

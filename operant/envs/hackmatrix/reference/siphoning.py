@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from operant.envs.hackmatrix.constants import MIN_INTERVAL, SIPHON_DELAY
 from operant.envs.hackmatrix.reference.board import BOARD, CROSS
-from operant.envs.hackmatrix.reference.deeds import Deed
+from operant.envs.hackmatrix.reference.moves import Deed
 from operant.envs.hackmatrix.reference.state import Block, Cell, Player, State
 
 

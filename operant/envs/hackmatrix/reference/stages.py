@@ -29,7 +29,7 @@ from operant.envs.hackmatrix.constants import (
 )
 from operant.envs.hackmatrix.reference.board import BOARD, NEIGHBOURS, number
 from operant.envs.hackmatrix.reference.draws import Source
-from operant.envs.hackmatrix.reference.spawning import spawn
+from operant.envs.hackmatrix.reference.enemies import spawn
 from operant.envs.hackmatrix.reference.state import Block, Cell, Player, State
 
 _CORNERS = tuple(number(*corner) for corner in CORNERS)

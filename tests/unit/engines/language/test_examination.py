@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.engines.language.examination import Candidate, Paper, Sitting, examiner, make_tasks, not_taken
+from operant.engines.language.examination import Candidate, InteractiveGame, Paper, examiner, make_tasks, not_taken
 from operant.engines.language.model import load_policy, write_folder
 from operant.engines.language.prompts import render
 from operant.engines.language.tiny import TinySizes
@@ -27,7 +27,7 @@ def spec_of_a_run() -> Spec:
     return load("grpo_tiny").spec
 
 
-def sit(candidate: Candidate, paper: Paper) -> list[Sitting]:
+def sit(candidate: Candidate, paper: Paper) -> list[InteractiveGame]:
     with examiner(candidate, paper) as asks:
         return [list(asks.sit(task, Progress(5)))[-1] for task in asks.tasks]
 

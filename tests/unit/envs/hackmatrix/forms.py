@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from operant.envs.hackmatrix import wire
+from operant.envs.hackmatrix.faces import wire
+from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.envs.hackmatrix.reference import Game
 from operant.envs.hackmatrix.reference.observation import observe
-from operant.envs.hackmatrix.set_state import read_state
 
 ROOT = Path(__file__).parents[4]
 SERVE = [sys.executable, "-m", "operant", "hackmatrix", "serve"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from operant.envs.check import check_env
-from operant.envs.hackmatrix.bridge import HackMatrixBridge
-from operant.envs.hackmatrix.gym import HackMatrix
+from operant.envs.hackmatrix.faces.bridge import HackMatrixBridge
+from operant.envs.hackmatrix.faces.gym import HackMatrix
 from operant.errors import RunError, UsageError
 from operant.spec.settings.sections import EnvSpec
 from tests.unit.envs.hackmatrix.forms import ROOT, SERVE
@@ -82,7 +82,7 @@ def test_no_binary(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_program_that_fails(tmp_path: Path, text: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("operant.envs.hackmatrix.child.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("operant.envs.hackmatrix.faces.json_process.GRACE_SECONDS", 0.5)
     patience = 0.5 if "sleep" in text else 10
     env = HackMatrixBridge(script(tmp_path, text), timeout=patience)
     try:
@@ -96,7 +96,7 @@ def test_a_program_that_fails(tmp_path: Path, text: str, told: str, monkeypatch:
 def test_a_mask_beyond_the_actions(tmp_path: Path) -> None:
     text = (
         "import json, sys\n"
-        "from operant.envs.hackmatrix.serve import Server\n"
+        "from operant.envs.hackmatrix.faces.json_lines import Server\n"
         "server = Server()\n"
         "for line in sys.stdin.buffer:\n"
         "    asked = json.loads(line)['action']\n"
@@ -111,7 +111,7 @@ def test_a_mask_beyond_the_actions(tmp_path: Path) -> None:
 def test_a_program_that_ignores_its_seed_is_refused_before_any_training(tmp_path: Path) -> None:
     text = (
         "import json, sys\n"
-        "from operant.envs.hackmatrix.serve import Server\n"
+        "from operant.envs.hackmatrix.faces.json_lines import Server\n"
         "server = Server()\n"
         "for line in sys.stdin.buffer:\n"
         "    print(server.reply(line.replace(b'seed', b'luck')), flush=True)\n"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from operant.envs.hackmatrix.cases import Case, load_cases, read_case
-from operant.envs.hackmatrix.conform import faults
+from operant.envs.hackmatrix.conformance.cases import Case, load_cases, read_case
+from operant.envs.hackmatrix.conformance.conform import faults
 from tests.unit.envs.hackmatrix.forms import JsonLines, Reference
 
 CASES = load_cases()

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from operant.envs.hackmatrix.cases import read_setup
+from operant.envs.hackmatrix.conformance.cases import read_setup
 from operant.envs.hackmatrix.constants import ENEMY_NAMES, PROGRAM_NAMES
+from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.envs.hackmatrix.reference import Game
 from operant.envs.hackmatrix.reference.board import place
 from operant.envs.hackmatrix.reference.draws import Threefry, threefry
 from operant.envs.hackmatrix.reference.state import State
-from operant.envs.hackmatrix.set_state import read_state
 
 VECTORS = (
     ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),

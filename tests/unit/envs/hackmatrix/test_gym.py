@@ -12,9 +12,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from operant.envs.gym import VectorEnv
-from operant.envs.hackmatrix.cases import read_setup
-from operant.envs.hackmatrix.gym import HackMatrix
-from operant.envs.hackmatrix.set_state import read_state
+from operant.envs.hackmatrix.conformance.cases import read_setup
+from operant.envs.hackmatrix.faces.gym import HackMatrix
+from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.spec.settings.sections import EnvSpec
 
 

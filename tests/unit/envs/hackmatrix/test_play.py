@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from operant.envs.hackmatrix.play import play_in_pipe, press
+from operant.envs.hackmatrix.faces.interactive import KEYS, PROGRAM_KEYS, InteractiveGame
+from operant.envs.hackmatrix.faces.play import play_in_pipe, press
 from operant.envs.hackmatrix.reference import export
-from operant.envs.hackmatrix.sitting import KEYS, PROGRAM_KEYS, Sitting
 from tests.unit.envs.hackmatrix.forms import ROOT
 
 
@@ -25,67 +25,67 @@ def test_keys_do_not_collide() -> None:
 
 
 def test_undo_brings_the_very_state_back() -> None:
-    sitting = Sitting(6)
+    game = InteractiveGame(6)
     states = []
     for key in (" ", "d", "d", "a"):
-        states.append(export(sitting.game))
-        press(sitting, key)
-    assert len(sitting.actions) == len(states)
+        states.append(export(game.game))
+        press(game, key)
+    assert len(game.actions) == len(states)
     for state in reversed(states):
-        press(sitting, "u")
-        assert export(sitting.game) == state
-    press(sitting, "u")
-    assert sitting.message == "There is nothing to take back."
+        press(game, "u")
+        assert export(game.game) == state
+    press(game, "u")
+    assert game.message == "There is nothing to take back."
 
 
 def test_an_illegal_key_is_explained_and_not_played() -> None:
-    sitting = Sitting(6)
-    press(sitting, "w")
-    assert sitting.message == "up: that is beyond the edge."
-    assert sitting.actions == []
-    press(sitting, "%")
-    assert sitting.message == "'%' does nothing here: ? for help."
+    game = InteractiveGame(6)
+    press(game, "w")
+    assert game.message == "up: that is beyond the edge."
+    assert game.actions == []
+    press(game, "%")
+    assert game.message == "'%' does nothing here: ? for help."
 
 
 def test_a_new_game_has_the_next_seed() -> None:
-    sitting = Sitting(6)
-    press(sitting, " ")
-    press(sitting, "n")
-    assert (sitting.seed, sitting.actions, sitting.total) == (7, [], 0.0)
+    game = InteractiveGame(6)
+    press(game, " ")
+    press(game, "n")
+    assert (game.seed, game.actions, game.total) == (7, [], 0.0)
 
 
 def test_programs_have_keys() -> None:
-    sitting = Sitting(6)
-    sitting.game.state.owned = [5, 11]
-    sitting.game.state.player.energy = 5
-    assert (sitting.program_action("1"), sitting.program_action("2")) == (10, 16)
-    assert sitting.program_action("3") is None
-    assert "1 wait 1e   2 siph+ 5c" in sitting.screen(50, colour=False)
-    press(sitting, "1")
-    assert sitting.actions == [10]
+    game = InteractiveGame(6)
+    game.game.state.owned = [5, 11]
+    game.game.state.player.energy = 5
+    assert (game.program_action("1"), game.program_action("2")) == (10, 16)
+    assert game.program_action("3") is None
+    assert "1 wait 1e   2 siph+ 5c" in game.screen(50, colour=False)
+    press(game, "1")
+    assert game.actions == [10]
 
 
 @pytest.mark.parametrize("rows", [12, 24, 50])
 def test_a_screen_fits_the_terminal(rows: int) -> None:
-    sitting = Sitting(6)
-    press(sitting, " ")
-    lines = sitting.screen(rows, colour=False)
+    game = InteractiveGame(6)
+    press(game, " ")
+    lines = game.screen(rows, colour=False)
     assert len(lines) < rows
     assert lines[0] == "HackMatrix   seed 6   reward +4.14"
-    assert all(len(line) < 80 for line in sitting.screen(rows, colour=False, helping=True))
+    assert all(len(line) < 80 for line in game.screen(rows, colour=False, helping=True))
 
 
 def test_an_over_game_can_be_taken_back() -> None:
-    sitting = Sitting(3)
-    while not sitting.over:
-        legal = sitting.game.legal()
-        sitting.act(legal[(7 * len(sitting.actions) + 3) % len(legal)])
-    played = len(sitting.actions)
-    press(sitting, "w")
-    assert sitting.message.startswith("The game is over")
-    assert len(sitting.actions) == played
-    press(sitting, "u")
-    assert not sitting.over
+    game = InteractiveGame(3)
+    while not game.over:
+        legal = game.game.legal()
+        game.act(legal[(7 * len(game.actions) + 3) % len(legal)])
+    played = len(game.actions)
+    press(game, "w")
+    assert game.message.startswith("The game is over")
+    assert len(game.actions) == played
+    press(game, "u")
+    assert not game.over
 
 
 def test_a_pipe_plays_line_by_line() -> None:

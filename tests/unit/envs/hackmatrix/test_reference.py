@@ -7,15 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from operant.envs.hackmatrix.cases import read_setup
+from operant.envs.hackmatrix.conformance.cases import read_setup
 from operant.envs.hackmatrix.constants import MAX_ENEMIES, MAX_HISTORY, OBSERVATION_SIZE, REWARD_PARTS, WARP
+from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.envs.hackmatrix.reference import Game, export
 from operant.envs.hackmatrix.reference.board import number
 from operant.envs.hackmatrix.reference.draws import Source, Threefry
 from operant.envs.hackmatrix.reference.observation import observe
 from operant.envs.hackmatrix.reference.stages import is_connected, is_siphonable
 from operant.envs.hackmatrix.reference.state import Block, Cell
-from operant.envs.hackmatrix.set_state import read_state
 
 UP, WAIT, UNDO, STEP = 0, 10, 14, 15
 

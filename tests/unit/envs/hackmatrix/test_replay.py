@@ -12,12 +12,12 @@ import pytest
 from PIL import Image
 
 from operant.envs.hackmatrix.constants import ACTION_COUNT
-from operant.envs.hackmatrix.page import page
-from operant.envs.hackmatrix.picture import HEIGHT, WIDTH
+from operant.envs.hackmatrix.faces.wire import observation
 from operant.envs.hackmatrix.reference import Game
-from operant.envs.hackmatrix.replay import Replay, dump_replays, frames, read_replays, summary
-from operant.envs.hackmatrix.show import show
-from operant.envs.hackmatrix.wire import observation
+from operant.envs.hackmatrix.viewer.page import page
+from operant.envs.hackmatrix.viewer.picture import HEIGHT, WIDTH
+from operant.envs.hackmatrix.viewer.replay import Replay, dump_replays, frames, read_replays, summary
+from operant.envs.hackmatrix.viewer.show import show
 from operant.errors import UsageError
 
 
@@ -103,7 +103,7 @@ def test_a_printed_replay() -> None:
 
 def test_a_gif(tmp_path: Path) -> None:
     show([play(3, 4, thinking=True), play(4, 2)], tmp_path / "game.gif")
-    with Image.open(tmp_path / "game.gif") as film:
+    with Image.open(tmp_path / "game.gif") as video:
         assert film.size == (WIDTH, HEIGHT)
         assert getattr(film, "n_frames", 1) == 8
 

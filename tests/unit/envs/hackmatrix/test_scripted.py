@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from operant.envs.hackmatrix.compiled.legality import action_mask
-from operant.envs.hackmatrix.compiled.simulation import new_states, step_games, with_source
-from operant.envs.hackmatrix.compiled.state import State, unpack
 from operant.envs.hackmatrix.constants import FIRST_PROGRAM, UNDO
-from operant.envs.hackmatrix.planner import Planning, plan
+from operant.envs.hackmatrix.players.planner import Planning, plan
+from operant.envs.hackmatrix.players.scripted import DEFAULT, scripted_actions
 from operant.envs.hackmatrix.reference.game import Game
-from operant.envs.hackmatrix.scripted import DEFAULT, scripted_actions
+from operant.envs.hackmatrix.rules.legality import action_mask
+from operant.envs.hackmatrix.rules.simulation import new_states, step_games, with_source
+from operant.envs.hackmatrix.rules.state import State, unpack
 
 GAMES, STEPS = 64, 120
 FIRST_SEED = 300

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from operant.envs.hackmatrix.cases import read_setup
+from operant.envs.hackmatrix.conformance.cases import read_setup
 from operant.envs.hackmatrix.constants import ACTION_NAMES, FIRST_PROGRAM, PROGRAM_COUNT
-from operant.envs.hackmatrix.events import step_and_tell
-from operant.envs.hackmatrix.reasons import EFFECTS, prospect, why_not
+from operant.envs.hackmatrix.faces.events import step_with_events
+from operant.envs.hackmatrix.faces.reasons import EFFECTS, prospect, why_not
+from operant.envs.hackmatrix.faces.render import ansi
+from operant.envs.hackmatrix.faces.set_state import read_state
+from operant.envs.hackmatrix.faces.text import TextGame, find_action
 from operant.envs.hackmatrix.reference import Game
-from operant.envs.hackmatrix.render import ansi
-from operant.envs.hackmatrix.set_state import read_state
-from operant.envs.hackmatrix.text import TextGame, find_action
 
 SIPHONED = "You siphon your cell and its four neighbours."
 
@@ -104,7 +104,7 @@ def test_after_the_end_nothing_is_played() -> None:
     ],
 )  # fmt: skip
 def test_events(setup: str, action: int, events: list[str]) -> None:
-    told = step_and_tell(put(setup).game, action)[1]
+    told = step_with_events(put(setup).game, action)[1]
     assert [each for each in told if not each.startswith("New transmissions")] == events
 
 
@@ -117,7 +117,7 @@ def test_every_program_has_words() -> None:
 
 def test_a_hidden_cryptog_is_never_told() -> None:
     game = put("P(0,0 e5); E cryptog(4,4) 2; own[10]").game
-    _, told = step_and_tell(game, 10)
+    _, told = step_with_events(game, 10)
     assert not any("cryptog" in each for each in told)
     assert "C2" not in ansi(game.state, colour=False)
     assert "C?" in ansi(game.state, colour=False)
