@@ -16,21 +16,21 @@ import time
 import numpy as np
 
 from operant.envs.cores import CORES_VARIABLE
-from operant.envs.gym import VectorEnv
 from operant.spec.settings.sections import EnvSpec
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 
 ENVS = ("CartPole-v1", "LunarLander-v3", "BipedalWalker-v3", "HalfCheetah-v5", "Humanoid-v5")
 REPEATS = 5
 
 
-def actions_for(vector: VectorEnv, rng: np.random.Generator) -> np.ndarray:
+def actions_for(vector: AutoresetVectorEnv, rng: np.random.Generator) -> np.ndarray:
     """Random actions, drawn before the clock starts."""
     if vector.actions.discrete:
         return rng.integers(vector.actions.size, size=vector.num)
     return rng.uniform(-1, 1, (vector.num, vector.actions.size))
 
 
-def frames_per_second(vector: VectorEnv, steps: int) -> float:
+def frames_per_second(vector: AutoresetVectorEnv, steps: int) -> float:
     """The rate of random play."""
     rng = np.random.default_rng(0)
     actions = [actions_for(vector, rng) for _ in range(steps)]
@@ -44,7 +44,7 @@ def compare(name: str, num: int, cores: int, steps: int) -> tuple[float, float]:
     """Median rates of serial and of processes."""
     os.environ[CORES_VARIABLE] = str(cores)
     ways = [
-        VectorEnv(EnvSpec(name=name, vectorization=way), num, lambda i, k: i + 1000 * k)
+        AutoresetVectorEnv(EnvSpec(name=name, vectorization=way), num, lambda i, k: i + 1000 * k)
         for way in ("serial", "processes")
     ]
     rates = [[frames_per_second(vector, steps) for vector in ways] for _ in range(REPEATS)]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Response, as_chat
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.envs.text.task import Problem, Task, Verdict
 
 Split = Literal["train", "eval"]

@@ -25,7 +25,7 @@ app = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": 
 
 def complete_task(incomplete: str) -> list[str]:
     """Names of tasks."""
-    from operant.envs.text.registry import task_names
+    from operant.envs.text.tasks import task_names
 
     return [name for name, _ in task_names() if name.startswith(incomplete)]
 
@@ -67,8 +67,8 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> int:
     """
     if context.invoked_subcommand is not None:
         return EXIT_DONE
-    from operant.envs.text.registry import task_names
     from operant.report.formatting import columns
+    from operant.envs.text.tasks import task_names
 
     rows = task_names()
     if as_json:
@@ -157,7 +157,7 @@ def validate(
 
 
 def _asked_for(name: str) -> list[str]:
-    from operant.envs.text.registry import task_names
+    from operant.envs.text.tasks import task_names
 
     return [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS] if name == "all" else [name]
 
@@ -176,7 +176,7 @@ def _validated(name: str, arguments: dict[str, Any], data: str | None, wrong: in
 
 
 def _made(name: str, arguments: dict[str, Any], data: str | None) -> Task:
-    from operant.envs.text.registry import accepted_arguments, class_of, make_task
+    from operant.envs.text.tasks import accepted_arguments, class_of, make_task
 
     if data is not None and "data" in accepted_arguments(class_of(name)):
         arguments = {"data": data, **arguments}
@@ -229,7 +229,7 @@ def _tell(reports: list[Report]) -> None:
 
 
 def _takes(kind: type[Task]) -> list[str]:
-    from operant.envs.text.registry import accepted_arguments
+    from operant.envs.text.tasks import accepted_arguments
 
     words = [
         one.name if one.default is one.empty else f"{one.name}={one.default}"

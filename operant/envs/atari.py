@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from operant.envs.cores import cores_here
 from operant.envs.find import find
-from operant.envs.vectorise import cores_here
-from operant.envs.worlds import Outcome, Worlds
+from operant.envs.vector.base import Outcome, VectorEnv
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
     from operant.spec.settings.sections import EnvSpec
 
 FULL_TILT = np.ones(1, np.float32)  # of the joystick, which only continuous actions move by less
-DRAWN_SIDE = 420  # pixels of a film: the agent's own view is too small to watch
+DRAWN_SIDE = 420  # pixels of a video: the agent's own view is too small to watch
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Game:
         self.action_space = self._native.single_action_space
         self.observation_space = self._native.single_observation_space
 
-    def restart(self, seed: int) -> tuple[np.ndarray, int]:
+    def reset(self, seed: int) -> tuple[np.ndarray, int]:
         """Begin a new game; its first observation and its lives."""
         obs, info = self._native.reset(seed=np.array([seed]))
         return obs[0], int(info["lives"][0])
@@ -101,7 +101,7 @@ class Game:
         self._native.close()
 
 
-class AtariWorlds(Worlds):
+class AtariVectorEnv(VectorEnv):
     """Games stepped side by side, each in its native thread.
 
     A seeded restart reloads the cartridge, which takes as long as hundreds of steps. The seed of
@@ -109,7 +109,7 @@ class AtariWorlds(Worlds):
     the place of the finished one.
     """
 
-    foresees = True
+    prefetches_resets = True
 
     def __init__(self, spec: EnvSpec, num: int) -> None:
         options = _options(spec)
@@ -127,20 +127,20 @@ class AtariWorlds(Worlds):
         self.stack = self.obs_shape[0]
         self._lives = np.zeros(num, np.int64)
 
-    def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
-        foreseen, ready = self._ready.pop(index, (None, None))
+    def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        prepared_seed, ready = self._ready.pop(index, (None, None))
         if ready is not None:
             first = ready.result()
             self._games[index], self._spare[index] = self._spare[index], self._games[index]
-        if ready is None or foreseen != seed:
-            first = self._games[index].restart(seed)
+        if ready is None or prepared_seed != seed:
+            first = self._games[index].reset(seed)
         obs, self._lives[index] = first
         return obs, None
 
-    def foresee(self, index: int, seed: int) -> None:
+    def prefetch_reset(self, index: int, seed: int) -> None:
         if index not in self._spare:
             self._spare[index] = self._make()
-        self._ready[index] = seed, self._pool.submit(self._spare[index].restart, seed)
+        self._ready[index] = seed, self._pool.submit(self._spare[index].reset, seed)
 
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
         """Play one action in every game; one that is not `playing` cannot wait, so it must be restarted to count."""
@@ -162,25 +162,25 @@ class AtariWorlds(Worlds):
 
 
 class AtariEnv(gym.Env[np.ndarray, int]):
-    """One game as a Gymnasium environment, for a film of what the agent sees."""
+    """One game as a Gymnasium environment, for a video of what the agent sees."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 15}
 
     def __init__(self, spec: EnvSpec, render_mode: str | None = None) -> None:
-        self._worlds = AtariWorlds(spec, 1)
-        self.action_space = self._worlds.action_space
-        self.observation_space = self._worlds.observation_space
+        self._vector = AtariVectorEnv(spec, 1)
+        self.action_space = self._vector.action_space
+        self.observation_space = self._vector.observation_space
         self.render_mode = render_mode
-        self._seen = np.zeros(self._worlds.obs_shape, np.uint8)
+        self._seen = np.zeros(self._vector.obs_shape, np.uint8)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed, options=options)
         chosen = int(self.np_random.integers(2**31)) if seed is None else seed
-        self._seen, _ = self._worlds.restart(0, chosen)
+        self._seen, _ = self._vector.reset(0, chosen)
         return self._seen, {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        out = self._worlds.step([action])
+        out = self._vector.step([action])
         self._seen = out.obs[0]
         ended = bool(out.over[0] and not out.truncated[0])
         return self._seen, float(out.reward[0]), ended, bool(out.truncated[0]), {}
@@ -193,7 +193,7 @@ class AtariEnv(gym.Env[np.ndarray, int]):
         return colour.repeat(times, 0).repeat(times, 1)
 
     def close(self) -> None:
-        self._worlds.close()
+        self._vector.close()
 
 
 def _options(spec: EnvSpec) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from operant.envs.find import is_own, missing_family
 from operant.envs.gym import make_env
-from operant.envs.worlds import MaskReader
+from operant.envs.vector.masks import MaskReader
 from operant.errors import OperantError, UsageError
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from operant.envs.builtin import PROBES
+
 SIDE = 12  # of a picture
-PROBES = ("constant", "observation", "discount", "action", "both")
 
 
 class Probe(gym.Env[np.ndarray, Any]):
@@ -67,11 +68,3 @@ class Probe(gym.Env[np.ndarray, Any]):
             lit = 255 * columns * (self._seen != 0)
             return np.broadcast_to(lit[None, :, None], (SIDE, SIDE, 1)).astype(np.uint8)
         return np.array([self._seen], np.float32)
-
-
-def register_probes() -> None:
-    """Make the probes known to Gymnasium as `operant/Probe<Kind>-v0`; harmless when repeated."""
-    for kind in PROBES:
-        name = f"operant/Probe{kind.capitalize()}-v0"
-        if name not in gym.registry:
-            gym.register(name, entry_point="operant.envs.probe:Probe", kwargs={"kind": kind}, max_episode_steps=10)

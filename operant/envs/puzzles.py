@@ -1,15 +1,17 @@
-"""Two problems that show whether a learner keeps to legal actions, and whether it remembers.
+"""Small environments that show whether a learner keeps to legal actions, and whether it remembers.
 
-Both are tiny, and neither can be solved by a learner that lacks the faculty in question: what is
-legal, and what the cue was, cannot be told from the observation.
+None can be solved by a learner that lacks the faculty in question: what is legal, what the cue was, and how fast a pole
+moves cannot be read off the observation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Box
 
 VALUES = np.linspace(0, 1, 4, dtype=np.float32)
 ILLEGAL_REWARD = -10.0
@@ -74,9 +76,24 @@ class Recall(gym.Env[np.ndarray, Any]):
         return np.array([0, self._step == self._delay], np.float32), reward, over, False, {}
 
 
-def register_puzzles() -> None:
-    """Make the puzzles known to Gymnasium as `operant/Masked-v0` and `operant/Recall-v0`; harmless when repeated."""
-    for puzzle in (Masked, Recall):
-        name = f"operant/{puzzle.__name__}-v0"
-        if name not in gym.registry:
-            gym.register(name, entry_point=f"operant.envs.puzzles:{puzzle.__name__}", max_episode_steps=1000)
+class Partial(gym.ObservationWrapper):
+    """An environment whose observation is some numbers of the whole one, those at `keep`, in that order."""
+
+    def __init__(self, env: gym.Env, keep: Sequence[int]) -> None:
+        super().__init__(env)
+        whole = env.observation_space
+        if not isinstance(whole, Box) or len(whole.shape) != 1:
+            raise ValueError(f"only a vector can be seen in part, and the observations are {whole}")
+        if not keep or not all(0 <= index < whole.shape[0] for index in keep):
+            raise ValueError(f"keep {list(keep)} must name numbers from 0 to {whole.shape[0] - 1}")
+        self._keep = list(keep)
+        self.observation_space = Box(whole.low[self._keep], whole.high[self._keep], dtype=whole.dtype.type)
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        """The part of an observation that is seen."""
+        return observation[self._keep]
+
+
+def make_partial(base: str, keep: Sequence[int], **options: Any) -> gym.Env:
+    """The environment `base`, seen only in part; `options` are its own."""
+    return Partial(gym.make(base, disable_env_checker=True, **options), keep)

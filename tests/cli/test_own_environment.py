@@ -110,8 +110,8 @@ def test_an_installed_package_offers_one_by_entry_point(folder: Path):
     [
         ("labyrinths.Corridor", "there is no module 'labyrinths', neither installed nor in"),
         ("pack.halls.Corridor", "there is no module 'pack.halls'"),
-        ("mazes.Coridor", "mazes has no class Coridor\n  try: it has Corridor"),
-        ("mazes.NOT_AN_ENVIRONMENT", "is not a gymnasium.Env"),
+        ("mazes.Coridor", "mazes has no Coridor\n  try: did you mean Corridor?"),
+        ("mazes.NOT_AN_ENVIRONMENT", "mazes:NOT_AN_ENVIRONMENT is not a gymnasium.Env"),
         ("mazes:Corridor-v1", "mazes registers no environment called 'Corridor-v1'\n  try: it registers Corridor-v0"),
         ("broken.Corridor", "broken cannot be imported: ModuleNotFoundError: No module named 'no_such_thing'"),
         ("mazes.Forgetful", "mazes.Forgetful ignores its seed"),

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.envs.verifiers.task import VerifiersTask
 from operant.errors import UsageError
 from operant.run.metrics import read_rows

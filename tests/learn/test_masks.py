@@ -12,7 +12,7 @@ import torch
 from operant.engines.deep import validate
 from operant.engines.deep.learners import build_learner
 from operant.engines.deep.playing import play, random_return
-from operant.envs.gym import VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.load import load
 from operant.spec.schema import Spec
@@ -85,7 +85,7 @@ def test_sampled_play_is_legal_too():
 
 def test_masks_come_back_with_the_rest_of_a_checkpoint():
     seeds, rng = Seeds(3), np.random.default_rng(0)
-    vectors = [VectorEnv(MASKED, 3, lambda i, k: seeds.integer("env", i, k)) for _ in range(2)]
+    vectors = [AutoresetVectorEnv(MASKED, 3, lambda i, k: seeds.integer("env", i, k)) for _ in range(2)]
     for _ in range(17):
         assert vectors[0].mask is not None
         playing = rng.random(3) < 0.7

@@ -38,13 +38,13 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.deep.learners import build_learner, prepare_torch
     from operant.engines.deep.loop import run_session
     from operant.engines.deep.parallel import led
-    from operant.envs.vectorise import choose
+    from operant.envs.vector.backend import choose_backend
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
-        session.run.record(vectorization=str(choose(spec.env, spec.env.num_envs)))
+        session.run.record(vectorization=str(choose_backend(spec.env, spec.env.num_envs)))
         start = session.latest.path if session.latest else None
         with led(session.run, spec, start):
             with session.phase("building"):

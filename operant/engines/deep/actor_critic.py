@@ -30,7 +30,8 @@ from operant.engines.deep.return_scale import ReturnScale
 from operant.engines.deep.rollout import Rollout, collect, next_values
 from operant.engines.deep.tracker import Tracker
 from operant.engines.deep.vision import gathered, laid_out
-from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -79,8 +80,8 @@ class ActorCriticLearner(ABC):
         self.returns = returns
         self.tracker = Tracker()
         self.ranks = Ranks()
-        worlds = self.ranks.worlds(spec.env, spec.env.num_envs)
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), worlds=worlds)
+        env = self.ranks.vector_env(spec.env, spec.env.num_envs)
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), env=env)
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer

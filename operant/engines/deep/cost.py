@@ -8,7 +8,7 @@ from pathlib import Path
 
 from operant.engines.deep.learners import build_learner, prepare_torch
 from operant.engines.deep.loop import Learner
-from operant.envs.vectorise import choose
+from operant.envs.vector.backend import choose_backend
 from operant.run.expense import Estimate
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -25,7 +25,7 @@ def measure(spec: Spec) -> Estimate:
     arithmetic = learner.arithmetic()
     return Estimate(
         parameters=sum(p.numel() for p in learner.net.parameters() if p.requires_grad),
-        lines=[*arithmetic.lines, choose(spec.env, spec.env.num_envs).words(spec.env.num_envs)],
+        lines=[*arithmetic.lines, choose_backend(spec.env, spec.env.num_envs).describe(spec.env.num_envs)],
         updates=arithmetic.updates,
         frames_per_second=rate,
         seconds_per_session=spec.env.max_frame / rate,

@@ -15,7 +15,7 @@ from operant.engines.deep.experience import Sample
 from operant.engines.deep.renorm import RenormCritic
 from operant.engines.deep.sac import build_actor, build_net
 from operant.engines.deep.soft import SoftLearner, actions_for
-from operant.envs.gym import ActionMap
+from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import Net

@@ -19,7 +19,7 @@ from operant.engines.deep.q_learner import QLearner
 from operant.engines.deep.quantile import QuantileNet
 from operant.engines.deep.replay import Batch
 from operant.engines.deep.storage import Storage
-from operant.envs.gym import Ended
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec

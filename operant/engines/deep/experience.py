@@ -20,7 +20,7 @@ from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.storage import Storage
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import Ended, VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -51,7 +51,7 @@ class Experience:
         self.memory = spec.agent.memory
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         self.storage = Storage(self.memory, self.vector)
         self.replay = self.storage.replay
         env = spec.env

@@ -8,7 +8,7 @@ import numpy as np
 
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.learners import load_actor
-from operant.envs.watching import Decide, Decision, watch_policy
+from operant.envs.watch import Decide, Decision, watch_policy
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
 from operant.run.run import Run

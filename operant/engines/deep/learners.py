@@ -26,7 +26,8 @@ from operant.engines.deep import (
 from operant.engines.deep.accelerate import accelerate
 from operant.engines.deep.actor import Actor
 from operant.engines.deep.loop import Learner
-from operant.envs.gym import ActionMap, make_env, observation_shape
+from operant.envs.gym import make_env, observation_shape
+from operant.envs.vector.actions import ActionMap
 from operant.errors import UsageError
 from operant.run.heap import keep_large_blocks
 from operant.run.seeding import Seeds

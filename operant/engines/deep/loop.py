@@ -13,7 +13,7 @@ from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.codec import Snapshot
 from operant.engines.deep.playing import play, random_return
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import Ended
+from operant.envs.vector.autoreset import Ended
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session

@@ -23,11 +23,10 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import Store, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
-from operant.envs.cores import CORES_VARIABLE
-from operant.envs.gym import make_worlds
-from operant.envs.vectorise import cores_here
-from operant.envs.workers import Layout, Shared
-from operant.envs.worlds import Outcome, Worlds
+from operant.envs.cores import CORES_VARIABLE, cores_here
+from operant.envs.vector.autoreset import make_vector_env
+from operant.envs.vector.base import Outcome, VectorEnv
+from operant.envs.vector.subproc import Layout, Shared
 from operant.errors import RunError
 from operant.run.followers import Death, Followers, follow
 from operant.run.run import Run
@@ -88,36 +87,36 @@ class Ranks:
         dist.all_gather(parts, part.contiguous())
         return torch.cat(parts)
 
-    def worlds(self, spec: EnvSpec, num: int) -> Worlds | None:
+    def vector_env(self, spec: EnvSpec, num: int) -> VectorEnv | None:
         """The environments, shared out among the processes; None where there is but one."""
-        return None if self.size == 1 else RankWorlds(self, spec, num)
+        return None if self.size == 1 else RankVectorEnv(self, spec, num)
 
 
-class RankWorlds(Worlds):
-    """Worlds of which each process plays its share; all processes see all of them."""
+class RankVectorEnv(VectorEnv):
+    """Environments of which each process steps its share; all processes see all of them."""
 
     def __init__(self, ranks: Ranks, spec: EnvSpec, num: int) -> None:
         self.num = num
         self._ranks = ranks
         self._mine = ranks.rows(num)
-        self._own = make_worlds(spec, num // ranks.size)
+        self._own = make_vector_env(spec, num // ranks.size)
         self.action_space = self._own.action_space
         self.obs_shape, self.obs_dtype = self._own.obs_shape, self._own.obs_dtype
-        self.foresees = self._own.foresees
+        self.prefetches_resets = self._own.prefetches_resets
         layout = Layout.of(self._own, num // ranks.size)
         self._parts = [torch.zeros(layout.size(), dtype=torch.uint8) for _ in range(ranks.size)]
         self._shared = [Shared.within(layout, part.numpy().data) for part in self._parts]
 
-    def foresee(self, index: int, seed: int) -> None:
+    def prefetch_reset(self, index: int, seed: int) -> None:
         owner, place = divmod(index, self.num // self._ranks.size)
         if owner == self._ranks.rank:
-            self._own.foresee(place, seed)
+            self._own.prefetch_reset(place, seed)
 
-    def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         owner, place = divmod(index, self.num // self._ranks.size)
         shared = self._shared[owner]
         if owner == self._ranks.rank:
-            shared.obs[place], mask = self._own.restart(place, seed)
+            shared.obs[place], mask = self._own.reset(place, seed)
             shared.has_mask[place] = mask is not None
             if mask is not None:
                 shared.mask[place] = mask

@@ -8,7 +8,7 @@ import numpy as np
 
 from operant.engines.deep.actor import Act
 from operant.engines.deep.policies import uniform_action
-from operant.envs.gym import Ended, VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.settings.sections import EnvSpec
 
@@ -25,7 +25,7 @@ def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[End
     Which environment plays which seed is fixed, so the result does not depend on who ends first.
     """
     together = min(episodes, MOST_TOGETHER)
-    vector = VectorEnv(env, together, lambda i, k: first_seed + i + k * together, brief=True)
+    vector = AutoresetVectorEnv(env, together, lambda i, k: first_seed + i + k * together, brief=True)
     owed = {first_seed + k for k in range(episodes)}
     try:
         while owed:
@@ -41,9 +41,9 @@ def random_return(env: EnvSpec) -> float:
     """Mean return of uniformly random play: the zero of the strength metrics."""
     seeds = Seeds(0)
     rng = seeds.rng("random-play")
-    vector = VectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k), brief=True)
+    vector = AutoresetVectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k), brief=True)
     scores: list[float] = []
-    frames, enough = 0, HEAVY_FRAMES if vector.worlds.foresees else RANDOM_FRAMES
+    frames, enough = 0, HEAVY_FRAMES if vector.env.prefetches_resets else RANDOM_FRAMES
     while len(scores) < RANDOM_EPISODES and (frames < enough or not scores):
         scores += [over.score for over in vector.step(random_action(vector, rng)).ended]
         frames += 1
@@ -51,7 +51,7 @@ def random_return(env: EnvSpec) -> float:
     return float(np.mean(scores))
 
 
-def random_action(vector: VectorEnv, rng: np.random.Generator) -> np.ndarray:
+def random_action(vector: AutoresetVectorEnv, rng: np.random.Generator) -> np.ndarray:
     """A uniformly random action of every environment, among the legal ones."""
     if not vector.actions.discrete:
         return rng.uniform(-1, 1, (vector.num, vector.actions.size))

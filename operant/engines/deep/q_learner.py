@@ -11,7 +11,7 @@ from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.q_policy import Exploration, build_actor, build_net, explore
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import Ended, VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import ExploringAlgorithm
@@ -33,7 +33,7 @@ class QLearner(ABC):
         self.spec = spec
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer

@@ -14,7 +14,7 @@ from operant.engines.deep.nets import QNet, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Boltzmann, EpsilonGreedy, Policy
 from operant.engines.deep.quantile import QuantileNet, mean_of_quantiles
-from operant.envs.gym import ActionMap
+from operant.envs.vector.actions import ActionMap
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import ExploringAlgorithm

@@ -17,7 +17,8 @@ from operant.engines.deep.episode_seeds import episode_seeds
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import Uniform
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -28,7 +29,7 @@ class Random:
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         self.spec = spec
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions)
         self.net.luck.fill_(seeds.integer("luck"))
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)

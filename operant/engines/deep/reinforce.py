@@ -23,7 +23,8 @@ from operant.engines.deep.normalise import ObservationNormaliser, RewardNormalis
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.returns import monte_carlo_returns
 from operant.engines.deep.tracker import Tracker
-from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -50,7 +51,7 @@ class Reinforce:
         self.algorithm = spec.agent.algorithm
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer

@@ -11,7 +11,7 @@ from operant.engines.deep.actor import Actor
 from operant.engines.deep.nets import Judge
 from operant.engines.deep.normalise import RewardNormaliser
 from operant.engines.deep.recall import Recall
-from operant.envs.gym import Ended, VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Rollout:
 
 
 def collect(
-    vector: VectorEnv,
+    vector: AutoresetVectorEnv,
     actor: Actor,
     rewards: RewardNormaliser,
     rng: np.random.Generator,

@@ -20,7 +20,7 @@ from operant.engines.deep.nets import features, forward_for_acting
 from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.soft import SoftLearner, actions_for
 from operant.engines.deep.twin import Critics, TwinCritic, TwinImageCritic, blend
-from operant.envs.gym import ActionMap
+from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import Net

@@ -15,7 +15,7 @@ from operant.engines.deep import codec, losses
 from operant.engines.deep.arithmetic import Arithmetic, rollout_arithmetic
 from operant.engines.deep.q_learner import QLearner
 from operant.engines.deep.rollout import Rollout
-from operant.envs.gym import Ended
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.on_policy import SarsaSpec

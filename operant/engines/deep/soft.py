@@ -20,7 +20,7 @@ from operant.engines.deep.experience import Sample
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.policies import Categorical, Policy, SquashedGaussian, squashed_sample
 from operant.engines.deep.twin_learner import TwinLearner
-from operant.envs.gym import ActionMap
+from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.off_policy import CrossQSpec, SacSpec, SoftAlgorithm

@@ -7,8 +7,10 @@ import numpy as np
 from operant.engines.deep.frames import FrameReplay
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.replay import Replay
-from operant.envs.gym import Step, VectorEnv
-from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import PrioritisedReplaySpec
+from operant.spec.settings.memories import ReplaySpec
+from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.envs.vector.autoreset import Step
 
 Rows = dict[str, np.ndarray]
 
@@ -22,7 +24,7 @@ class Storage:
     def __init__(
         self,
         memory: ReplaySpec | PrioritisedReplaySpec,
-        vector: VectorEnv,
+        vector: AutoresetVectorEnv,
         n_step: int = 1,
         gamma: float = 1.0,
         masks: bool = False,
@@ -34,7 +36,7 @@ class Storage:
         self.lookahead: NStep | None = None
         self.replay: Replay | FrameReplay
         if vector.obs.dtype == np.uint8:
-            self.replay = FrameReplay(memory, vector.num, shape, vector.worlds.stack, action, n_step, gamma, masked)
+            self.replay = FrameReplay(memory, vector.num, shape, vector.env.stack, action, n_step, gamma, masked)
         else:
             self.replay = Replay(memory, shape, action, n_step > 1, masked)
             self.lookahead = NStep(vector.num, n_step, gamma, shape, action) if n_step > 1 else None

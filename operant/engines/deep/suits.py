@@ -12,7 +12,7 @@ from operant.engines.deep.pixels import refuse_misfit
 from operant.envs.check import check_env
 from operant.envs.find import plays_natively
 from operant.envs.gym import observation_shape
-from operant.envs.worlds import offers_mask
+from operant.envs.vector.masks import offers_mask
 from operant.errors import UsageError
 from operant.spec.schema import Spec
 

@@ -21,7 +21,8 @@ from operant.engines.deep.normalise import ObservationNormaliser
 from operant.engines.deep.policies import NoisyTanh
 from operant.engines.deep.twin import TwinCritic, blend
 from operant.engines.deep.twin_learner import TwinLearner
-from operant.envs.gym import ActionMap, Ended
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec

@@ -14,7 +14,8 @@ from operant.engines.deep.arithmetic import Arithmetic
 from operant.engines.deep.experience import Experience
 from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.deep.twin import Critics
-from operant.envs.gym import ActionMap, Ended
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import Net

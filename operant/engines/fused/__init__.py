@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
-    from operant.envs.find_functional import need_jax
+    from operant.envs.functional.find import need_jax
 
     need_jax("the jax engine")
     from operant.engines.fused.suits import check_suits

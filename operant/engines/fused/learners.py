@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operant.engines.fused import dqn, ppo, sac
 from operant.engines.fused.learner import Learner
-from operant.envs.find_functional import find_functional
+from operant.envs.functional.find import find_functional
 from operant.spec.schema import Spec
 
 LEARNERS: dict[str, type[Learner]] = {

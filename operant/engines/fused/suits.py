@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from operant.envs.find_functional import Facts, facts_of
+from operant.envs.environment import Traits
+from operant.envs.functional.find import traits_of
 from operant.errors import UsageError
 from operant.spec.schema import Spec
 from operant.spec.settings.ppo import PpoSpec
@@ -55,7 +56,7 @@ OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
 
 def check_suits(spec: Spec) -> None:
     """`UsageError` for a setting or a problem that this engine cannot take, or a device that is not there."""
-    for refusal in (*unsupported(spec), *unsuited(spec, facts_of(spec.env)), *unequal(spec)):
+    for refusal in (*unsupported(spec), *unsuited(spec, traits_of(spec.env)), *unequal(spec)):
         raise refusal
     if spec.meta.device != "cpu" or spec.meta.devices > 1:
         from operant.engines.fused.program import prepare_jax
@@ -76,20 +77,20 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
             )
 
 
-def unsuited(spec: Spec, facts: Facts) -> Iterator[UsageError]:
+def unsuited(spec: Spec, traits: Traits) -> Iterator[UsageError]:
     """What does not fit the problem."""
     name, env = spec.agent.algorithm.name, spec.env
-    if name == "dqn" and not facts.discrete:
+    if name == "dqn" and not traits.discrete:
         yield UsageError(
             f"agent.algorithm: dqn chooses among discrete actions, but {env.name} has real ones",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
         )
-    if name == "sac" and not facts.bounded:
+    if name == "sac" and not traits.bounded:
         yield UsageError(
             f"agent.algorithm: sac needs bounds to act within, but those of {env.name} are infinite",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
-    if facts.masked and name != "ppo":
+    if traits.masked and name != "ppo":
         yield UsageError(
             f"agent.algorithm: {env.name} says which actions are legal, and {name} of this engine does not listen",
             remedy="-s agent.algorithm.name=ppo, which does",
@@ -99,7 +100,7 @@ def unsuited(spec: Spec, facts: Facts) -> Iterator[UsageError]:
             f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
             remedy=f"-s env.max_frame={MOST_FRAMES}",
         )
-    if not facts.vectors:
+    if not traits.vectors:
         yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
 
 

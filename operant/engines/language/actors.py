@@ -59,7 +59,7 @@ class Judge:
 
     def __init__(self, recipes: Sequence[Recipe], seconds: float | None) -> None:
         from operant.envs.text.pool import Verifiers
-        from operant.envs.text.registry import make_task
+        from operant.envs.text.tasks import make_task
 
         tasks = [make_task(name, arguments, label) for name, arguments, label in recipes]
         self.pool = Verifiers(tasks, 1, seconds)

@@ -27,7 +27,7 @@ from operant.engines.language.tiny import TinySizes
 from operant.engines.language.tracker import Tracker
 from operant.engines.language.transfer import trained_weights
 from operant.envs.text.mixture import Course, Part
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 from operant.run.heap import keep_large_blocks
 from operant.run.seeding import Seeds

@@ -17,8 +17,8 @@ from operant.engines.language.search import Search, Tree, records
 from operant.engines.language.stage import Stage, engage, one_turn_tasks
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import make_task, takes_argument
 from operant.envs.text.task import Problem, Task
+from operant.envs.text.tasks import make_task, takes_argument
 from operant.errors import UsageError
 from operant.run.episode import Episode
 from operant.run.progress import Progress

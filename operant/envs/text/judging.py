@@ -51,7 +51,7 @@ def judge(task: Task, problem: Problem, completion: str) -> Verdict:
 
 
 def _make(recipes: Sequence[Recipe]) -> dict[str, Task]:
-    from operant.envs.text.registry import make_task
+    from operant.envs.text.tasks import make_task
 
     tasks = [make_task(name, arguments, label) for name, arguments, label in recipes]
     for task in tasks:

@@ -174,7 +174,7 @@ def fused_reports(num_envs: int, scale: float) -> dict[str, float]:
     pytest.importorskip("jax")
     from operant.engines.fused.learners import LEARNERS as COMPILED
     from operant.engines.fused.program import Program, stacked
-    from operant.envs.classic import Pendulum
+    from operant.envs.functional.classic import Pendulum
 
     class PaidPendulum(Pendulum):
         def move(self, at: Any, action: Any) -> Any:

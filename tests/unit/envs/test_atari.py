@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from operant.envs.gym import VectorEnv, make_env
+from operant.envs.gym import make_env
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.errors import UsageError
 from operant.spec.settings.sections import EnvSpec
 
@@ -16,12 +17,12 @@ pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync -
 SMALL = {"img_height": 21, "img_width": 21, "noop_max": 3}
 
 
-def games(name: str = "ALE/Breakout-v5", num: int = 2, max_t: int | None = 30, **kwargs: Any) -> VectorEnv:
+def games(name: str = "ALE/Breakout-v5", num: int = 2, max_t: int | None = 30, **kwargs: Any) -> AutoresetVectorEnv:
     spec = EnvSpec(name=name, num_envs=num, max_t=max_t, kwargs={**SMALL, **kwargs})
-    return VectorEnv(spec, num, lambda i, k: 100 * i + k)
+    return AutoresetVectorEnv(spec, num, lambda i, k: 100 * i + k)
 
 
-def play(vector: VectorEnv, steps: int, seed: int = 0) -> list[Any]:
+def play(vector: AutoresetVectorEnv, steps: int, seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
     return [vector.step(rng.integers(vector.actions.size, size=vector.num)) for _ in range(steps)]
 
@@ -30,7 +31,7 @@ def test_observations_are_stacks_of_bytes():
     vector = games()
     assert vector.obs.shape == (2, 4, 21, 21)
     assert vector.obs.dtype == np.uint8
-    assert vector.worlds.stack == 4
+    assert vector.env.stack == 4
     vector.close()
 
 

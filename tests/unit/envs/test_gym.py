@@ -8,7 +8,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from operant.envs.check import check_env
-from operant.envs.gym import ActionMap, VectorEnv
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.errors import RunError, UsageError
 from operant.run.seeding import Seeds
 from operant.spec.settings.sections import EnvSpec
@@ -16,7 +17,7 @@ from operant.spec.settings.sections import EnvSpec
 
 def vector(name="CartPole-v1", num=3, **spec):
     seeds = Seeds(5)
-    return VectorEnv(EnvSpec(name=name, **spec), num, lambda i, k: seeds.integer("env", i, k))
+    return AutoresetVectorEnv(EnvSpec(name=name, **spec), num, lambda i, k: seeds.integer("env", i, k))
 
 
 def random_actions(env, rng):

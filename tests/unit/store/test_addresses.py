@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 from tests.s3_server import S3Server, s3_server, weed
 

@@ -19,7 +19,6 @@ from operant.envs.hackmatrix.faces.gym import Form, in_form, observation_space
 from operant.envs.hackmatrix.faces.json_process import Child, command_of
 from operant.errors import RunError
 
-ID = "operant/HackMatrixBridge-v0"
 ANSWER_SECONDS = 30.0
 
 
@@ -91,12 +90,3 @@ def _nonsense(what: str, problem: Exception, child: Child) -> RunError:
         place=child.command[0],
         remedy="hold it against `operant hackmatrix serve`, whose answers are right",
     )
-
-
-def register_bridge() -> None:
-    """Make `operant/HackMatrixBridge-v0` known to Gymnasium; harmless when repeated."""
-    if ID not in gym.registry:
-        gym.register(ID, entry_point="operant.envs.hackmatrix.faces.bridge:HackMatrixBridge")
-
-
-register_bridge()

@@ -1,11 +1,11 @@
 """The game as a Gymnasium environment, `HackMatrix-v0`, played by the plain Python reference.
 
-    import gymnasium, operant.envs.hackmatrix.faces.gym
+    import gymnasium, operant.envs.gym
     env = gymnasium.make("HackMatrix-v0")
 
 `info["action_mask"]` and `action_masks()` say which actions are legal, as Operant's engines and
 sb3-contrib's `MaskablePPO` ask. An episode ends by death, victory or an action that cannot be carried
-out, and is cut after 1000 steps.
+out, and is cut after 1000 steps, by the game itself: Gymnasium's limit would cut one in the very step that ends it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from operant.envs.hackmatrix.constants import (
 from operant.envs.hackmatrix.reference.game import Game, Outcome
 from operant.envs.hackmatrix.reference.observation import Arrays, observe
 
-ID = "HackMatrix-v0"
 Form = Literal["flat", "dict"]
 
 
@@ -107,13 +106,3 @@ class HackMatrix(gym.Env[Any, Any]):
             flags = {"invalid_action": outcome.refused, "death": outcome.died, "victory": outcome.won}
             info |= flags | {"reward_parts": outcome.parts}
         return info
-
-
-def register_hackmatrix() -> None:
-    """Make `HackMatrix-v0` known to Gymnasium; harmless when repeated."""
-    if ID not in gym.registry:
-        # The game has its own time limit: Gymnasium's would cut a game in the very step that ends it.
-        gym.register(ID, entry_point="operant.envs.hackmatrix.faces.gym:HackMatrix")
-
-
-register_hackmatrix()

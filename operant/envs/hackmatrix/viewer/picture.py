@@ -1,4 +1,4 @@
-"""The game as a picture: the board, a legend below it, and beside it the player, the policy's probabilities and value, and the events."""
+"""The game as a picture: the board with its legend, the player, the policy's outputs and the events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay is a seed and the actions played, and where known the policy's probabilities and values; all else is simulated again."""
+"""A replay is a seed and the actions played, with the policy's outputs where known; all else is simulated again."""
 
 from __future__ import annotations
 

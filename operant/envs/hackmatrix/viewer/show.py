@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES
 from operant.envs.hackmatrix.faces.render import board, paint, status
-from operant.envs.hackmatrix.viewer.replay import GAME, Frame, Replay, frames
+from operant.envs.hackmatrix.viewer.replay import Frame, Replay, frames
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
-    from operant.envs.watching import Decision
+    from operant.envs.watch import Decision
 
 PAUSE_SECONDS, END_SECONDS = 0.25, 2.0
 SUFFIXES = (".gif", ".mp4", ".html")
@@ -76,14 +76,6 @@ def captioned(replays: list[Replay]) -> Iterator[tuple[Frame, str]]:
     for replay in replays:
         for k, frame in enumerate(frames(replay)):
             yield frame, f"seed {replay.seed}   step {k} of {len(replay.actions)}"
-
-
-TERMINAL = "terminal"
-
-
-def is_replayed(env: str, sink: str | Path) -> bool:
-    """Whether this sink is shown by replaying games, with the policy's probabilities and values beside the board."""
-    return env == GAME and (sink == TERMINAL or isinstance(sink, Path))
 
 
 def show_games(games: Sequence[tuple[int, Sequence[Decision]]], sink: str | Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from operant.envs.gif import common_palette, evenly, write_gif
 from operant.envs.hackmatrix.viewer.picture import HEIGHT, WIDTH, picture
 from operant.envs.hackmatrix.viewer.replay import Frame
 from operant.envs.hackmatrix.viewer.tiles import COLOURS
+from operant.envs.video import common_palette, evenly, write_gif
 
 FRAMES_PER_SECOND = 4
 LAST_FRAME_TIMES = 8  # how long the end of a game stays to be looked at

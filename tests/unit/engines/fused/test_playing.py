@@ -15,8 +15,8 @@ from operant.engines.fused.learners import LEARNERS
 from operant.engines.fused.loop import finished
 from operant.engines.fused.playing import Player, mean_parts
 from operant.engines.fused.program import Program, lane_of, stacked
-from operant.envs.classic import Body, CartPole
 from operant.envs.functional import Outcome
+from operant.envs.functional.classic import Body, CartPole
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -10,8 +10,8 @@ from operant.engines.fused.learner import Report
 from operant.engines.fused.loop import finished
 from operant.engines.fused.tracker import Tracker
 from operant.engines.fused.worlds import RECORDED, Worlds
-from operant.envs.classic import CartPole
 from operant.envs.functional import Outcome
+from operant.envs.functional.classic import CartPole
 
 
 def outcome(truncated: list[bool], observation: list[float]) -> Outcome:

@@ -19,7 +19,7 @@ from operant.engines.language.rollout import Rounds
 from operant.engines.language.transfer import check_arrival, checksum, pack, trained_weights, unpack
 from operant.envs.text.mixture import Course, Part
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import RunError
 from operant.run.seeding import Seeds
 from operant.spec.settings.language_algorithms import GrpoSpec

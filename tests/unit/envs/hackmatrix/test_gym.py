@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from operant.envs.gym import VectorEnv
 from operant.envs.hackmatrix.conformance.cases import read_setup
 from operant.envs.hackmatrix.faces.gym import HackMatrix
 from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.spec.settings.sections import EnvSpec
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 
 
 def make(**options: Any) -> gym.Env:
@@ -130,14 +130,14 @@ def test_an_unknown_form_is_refused() -> None:
 def test_operants_vector_environment_restores_it() -> None:
     spec = EnvSpec(name="HackMatrix-v0", num_envs=2, max_frame=100)
 
-    def play(vector: VectorEnv, steps: int) -> list[np.ndarray]:
+    def play(vector: AutoresetVectorEnv, steps: int) -> list[np.ndarray]:
         seen = []
         for _ in range(steps):
             assert vector.mask is not None
             seen.append(vector.step(vector.mask.argmax(1)).obs)
         return seen
 
-    first, second = (VectorEnv(spec, 2, lambda i, k: 10 * i + k, brief=True) for _ in range(2))
+    first, second = (AutoresetVectorEnv(spec, 2, lambda i, k: 10 * i + k, brief=True) for _ in range(2))
     play(first, 30)
     second.restore(first.state())
     np.testing.assert_array_equal(play(first, 20), play(second, 20))

@@ -104,8 +104,8 @@ def test_a_printed_replay() -> None:
 def test_a_gif(tmp_path: Path) -> None:
     show([play(3, 4, thinking=True), play(4, 2)], tmp_path / "game.gif")
     with Image.open(tmp_path / "game.gif") as video:
-        assert film.size == (WIDTH, HEIGHT)
-        assert getattr(film, "n_frames", 1) == 8
+        assert video.size == (WIDTH, HEIGHT)
+        assert getattr(video, "n_frames", 1) == 8
 
 
 def test_an_mp4(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 
-import operant.envs.hackmatrix.faces.gym  # noqa: F401  (registers the game)
 from operant.envs.hackmatrix.viewer.replay import summary
-from operant.envs.hackmatrix.viewer.show import is_replayed, replay_of
-from operant.envs.watching import Decision, play_one, watch_policy
+from operant.envs.hackmatrix.viewer.show import replay_of
+from operant.envs.watch import Decision, play_one, replays_of, watch_policy
 from operant.run.progress import Progress
 from operant.spec.settings.sections import EnvSpec
 
@@ -57,8 +56,8 @@ def test_games_are_shown_in_one_page(tmp_path: Path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_only_this_game_is_replayed():
-    assert is_replayed("HackMatrix-v0", "terminal")
-    assert is_replayed("HackMatrix-v0", Path("x.html"))
-    assert not is_replayed("HackMatrix-v0", "window")
-    assert not is_replayed("CartPole-v1", Path("x.gif"))
+def test_only_this_game_replays_of():
+    assert replays_of("HackMatrix-v0", "terminal")
+    assert replays_of("HackMatrix-v0", Path("x.html"))
+    assert not replays_of("HackMatrix-v0", "window")
+    assert not replays_of("CartPole-v1", Path("x.gif"))

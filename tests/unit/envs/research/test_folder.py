@@ -11,7 +11,7 @@ import pytest
 from operant.envs.research.folder import load_folder
 from operant.envs.research.grading import Work
 from operant.envs.research.packages import packages
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import OperantError, UsageError
 from tests.unit.envs.research.conftest import GUESS
 

@@ -8,7 +8,7 @@ import pytest
 
 from operant.envs.research.workbench import ResearchTask
 from operant.envs.text.dialogue import Dialogue
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 
 SHEETS = {

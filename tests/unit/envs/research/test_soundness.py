@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from operant.envs.research.workbench import ResearchTask
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import make_task
 from operant.envs.text.rehearsal import rehearse
+from operant.envs.text.tasks import make_task
 from tests.unit.envs.research.conftest import GUESS, RIGHT
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import make_task
 from operant.envs.text.sources import in_share
+from operant.envs.text.tasks import make_task
 from operant.envs.text.validate import validate
 from operant.errors import UsageError
 

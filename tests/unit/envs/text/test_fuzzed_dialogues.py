@@ -1,4 +1,4 @@
-"""Worlds without tools hear the same fuzzed messages as those with tools, and answer all of them."""
+"""VectorEnv without tools hear the same fuzzed messages as those with tools, and answer all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.judging import judge
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from tests.unit.envs.research.messages import Messages
 
 ENDLESS = ("9" * 5_000, "\u0663" * 5_000, "\u00b2", "action " + "1" * 10_000)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from operant.envs.text.countdown import Countdown, evaluate
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 
 NAMES = ("arithmetic", "countdown", "largest", "count_letters", "sort", "copy")

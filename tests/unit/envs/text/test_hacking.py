@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES
 from operant.envs.text.hacking import HackMatrix, position, worth
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 
 
 def test_the_best_move_is_right_and_others_are_worth_less():

@@ -12,7 +12,7 @@ import pytest
 from operant.envs.text.instruction_examples import LANGUAGES, breaking, keeping
 from operant.envs.text.instructions import CHECKS, followed, sentences
 from operant.envs.text.language import language_of
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 
 EVERY: dict[str, list[dict[str, Any]]] = {

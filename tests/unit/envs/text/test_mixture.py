@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from operant.envs.text.mixture import BLOCK, Course, Part, shares
-from operant.envs.text.registry import make_task
 from operant.envs.text.task import Problem, Task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 
 

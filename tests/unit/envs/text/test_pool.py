@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.registry import make_task
 from operant.envs.text.task import Problem, Task
+from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
 from tests.processes import lives, wait_until
 
@@ -95,7 +95,7 @@ def test_a_killed_worker_loses_nothing(task: Task) -> None:
 def test_a_worker_that_dies_as_it_starts_is_replaced(tmp_path: Path) -> None:
     dying = f"""
 import multiprocessing, os
-from operant.envs.text.own import OwnProblems as Base
+from operant.envs.text.jsonl import JsonlTask as Base
 
 class Dying(Base):
     def __init__(self, **arguments):

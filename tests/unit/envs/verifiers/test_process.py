@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.text.registry import class_of, make_task, takes_argument
+from operant.envs.text.tasks import class_of, make_task, takes_argument
 from operant.envs.verifiers.process import GuestProcess
 from operant.envs.verifiers.task import Rollout, VerifiersTask, own_and_handed_on
 from operant.errors import RunError, UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.text.registry import make_task
+from operant.envs.text.tasks import make_task
 from operant.envs.verifiers import task as module
 from operant.envs.verifiers.task import VerifiersTask
 from operant.errors import RunError

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.classic import Classic, Quantities
 from operant.envs.functional import Continuous, Discrete
+from operant.envs.functional.classic import Classic, Quantities
 
 VARIED = ("observation", "both")
 

@@ -4,9 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from operant.envs.find_functional import PLAIN, Facts, facts_of, find_functional
+from operant.envs.builtin import BUILTIN
+from operant.envs.environment import Traits
 from operant.envs.functional import Continuous, Discrete
+from operant.envs.functional.find import find_functional, traits_of
 from operant.envs.probe import PROBES, Probe
+from operant.envs.registry import declaration
 from operant.errors import UsageError
 from operant.install import install_package
 from operant.spec.settings.sections import EnvSpec
@@ -28,7 +31,7 @@ def test_arguments_that_a_problem_does_not_take():
 
 
 def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch):
-    import operant.envs.find_functional as module
+    import operant.envs.functional.find as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None if name in ("gymnax", "brax") else object())
     assert remedy(name="gymnax:Catch-bsuite") == install_package("gymnax")
@@ -72,8 +75,10 @@ def test_an_environment_of_gymnax(name: str, actions: type):
     assert "Catch-bsuite" in remedy(name="gymnax:Catch")
 
 
-def test_what_is_said_of_plain_problems_is_true_of_them():
-    for name, facts in PLAIN.items():
+def test_declared_traits_are_those_of_the_class():
+    declared = {name: found.traits for name in BUILTIN if (found := declaration(name)).traits}
+    assert {"CartPole-v1", "Pendulum-v1", "HackMatrix-v0"} <= declared.keys()
+    for name, traits in declared.items():
         env = find_functional(EnvSpec(name=name))
-        assert facts == Facts(isinstance(env.actions, Discrete), True, env.masked, len(env.observation_shape) == 1)
-    assert facts_of(EnvSpec(name="operant/ProbeBoth-v0", kwargs={"continuous": True})) == Facts(discrete=False)
+        assert traits == Traits(isinstance(env.actions, Discrete), True, env.masked, len(env.observation_shape) == 1)
+    assert traits_of(EnvSpec(name="operant/ProbeBoth-v0", kwargs={"continuous": True})) == Traits(discrete=False)

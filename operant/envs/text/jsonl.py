@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from operant.envs.registry import load
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
@@ -47,7 +48,7 @@ def latex(completion: str, answer: Any) -> Verdict:
 VERIFIERS: dict[str, Verifier] = {"exact": exact, "number": number, "last_number": closing_number, "math": latex}
 
 
-class OwnProblems(Task):
+class JsonlTask(Task):
     """The rows of a JSONL file of one's own (final).
 
     `prompt`, `answer`, `id` and `system` name its fields; the last two may be missing. Problems for evaluation are in
@@ -117,10 +118,8 @@ class OwnProblems(Task):
 
     @cached_property
     def _verifier(self) -> Verifier:
-        from operant.envs.text.registry import imported
-
         named = VERIFIERS.get(self.verifier)
-        return named or imported(self.verifier, f"the verifier of {self.paths['train']}")
+        return named or load(self.verifier, f"the verifier of {self.paths['train']}")
 
     def _rows(self, path: str) -> list[tuple[str, Problem]]:
         found = file_at(path)

@@ -13,8 +13,8 @@ from operant.engines.deep import validate
 from operant.engines.deep.film import greedy
 from operant.engines.deep.learners import build_learner
 from operant.envs.check import check_env
-from operant.envs.gym import VectorEnv
-from operant.envs.watching import play_one
+from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.envs.watch import play_one
 from operant.errors import RunError, UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -58,8 +58,8 @@ class Corridor(gym.Env):
 PATH = f"{__name__}.Corridor"
 
 
-def vector(**kwargs: Any) -> VectorEnv:
-    return VectorEnv(EnvSpec(name=PATH, kwargs=kwargs), 2, lambda i, k: 10 * i + k)
+def vector(**kwargs: Any) -> AutoresetVectorEnv:
+    return AutoresetVectorEnv(EnvSpec(name=PATH, kwargs=kwargs), 2, lambda i, k: 10 * i + k)
 
 
 @pytest.mark.parametrize("by_method", [False, True])
@@ -109,7 +109,7 @@ def test_an_algorithm_that_takes_no_masks_says_so_before_work_starts():
 
 
 def test_a_film_shows_legal_play():
-    """`operant watch` plays one world without a VectorEnv, and must ask for masks itself."""
+    """`operant watch` plays one world without a AutoresetVectorEnv, and must ask for masks itself."""
     spec = Spec.model_validate({"env": {"name": PATH, "max_frame": 4096}})
     actor = build_learner(spec, Seeds(0), torch.device("cpu")).actor
     over = play_one(check_env(EnvSpec(name=PATH)), greedy(actor), 5, None)

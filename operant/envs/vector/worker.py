@@ -1,7 +1,7 @@
-"""One worker of `operant.envs.workers`, as a process: `python -m operant.envs.worker SOCKET MEMORY`.
+"""One worker of `operant.envs.vector.subproc`, as a process: `python -m operant.envs.vector.worker SOCKET MEMORY`.
 
-It plays its worlds when told to and ends when its socket closes. Signals are the parent's to
-answer: it may need these worlds until it has saved.
+It steps its environments on request and ends when its socket closes. Signals are the parent's to
+answer: it may need these environments until it has saved.
 """
 
 from __future__ import annotations
@@ -16,38 +16,44 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from operant.envs.arithmetic_mode import adopt_arithmetic_mode
 from operant.envs.gym import make_env
-from operant.envs.workers import DONE, FAILED, RESTART, STEP, Layout, Shared, Slice
-from operant.envs.worlds import SerialWorlds
 from operant.spec.settings.sections import EnvSpec
+from operant.envs.vector.base import SyncVectorEnv
+from operant.envs.vector.fp_mode import adopt_arithmetic_mode
+from operant.envs.vector.subproc import DONE
+from operant.envs.vector.subproc import FAILED
+from operant.envs.vector.subproc import RESET
+from operant.envs.vector.subproc import STEP
+from operant.envs.vector.subproc import Layout
+from operant.envs.vector.subproc import Shared
+from operant.envs.vector.subproc import Slice
 
 
 def serve(line: socket.socket, memory: int) -> None:
-    """Build the worlds, then step and restart them until nobody asks any more."""
+    """Build the environments, then step and reset them until the socket closes."""
     task = _first_line(line)
     try:
         mine = _build(task, memory)
     except Exception as problem:
-        _tell_failure(line, 0, problem)
+        _report_failure(line, 0, problem)
         return
     line.sendall(DONE)
-    work = {STEP: mine.step, RESTART: mine.restart}
+    work = {STEP: mine.step, RESET: mine.reset}
     while word := line.recv(1):
         try:
             work[word]()
         except Exception as problem:
-            _tell_failure(line, mine.worlds.at, problem)
+            _report_failure(line, mine.env.at, problem)
             return
         line.sendall(DONE)
 
 
 def _first_line(line: socket.socket) -> dict[str, Any]:
     with line.makefile("rb", buffering=0) as file:
-        told = file.readline()
-    if not told:
+        line_read = file.readline()
+    if not line_read:
         raise ConnectionError("the parent is gone")
-    return json.loads(told)
+    return json.loads(line_read)
 
 
 def _build(task: dict[str, Any], memory: int) -> Slice:
@@ -55,16 +61,16 @@ def _build(task: dict[str, Any], memory: int) -> Slice:
     layout = Layout(**task["layout"])
     shared = Shared.within(layout, mmap.mmap(memory, layout.size())).slice(task["first"], task["end"])
     spec = EnvSpec.model_validate(task["spec"])
-    return Slice(SerialWorlds([make_env(spec) for _ in range(task["first"], task["end"])]), shared)
+    return Slice(SyncVectorEnv([make_env(spec) for _ in range(task["first"], task["end"])]), shared)
 
 
-def _tell_failure(line: socket.socket, world: int, problem: Exception) -> None:
-    told = {
-        "world": world,
+def _report_failure(line: socket.socket, index: int, problem: Exception) -> None:
+    failure = {
+        "index": index,
         "cause": f"{type(problem).__name__}: {problem}",
         "trace": "".join(traceback.format_exception(problem)),
     }
-    line.sendall(FAILED + json.dumps(told).encode() + b"\n")
+    line.sendall(FAILED + json.dumps(failure).encode() + b"\n")
 
 
 def main() -> None:
@@ -74,7 +80,7 @@ def main() -> None:
     line, memory = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     with suppress(ConnectionError):
         serve(line, memory)
-    # The parent is gone or has finished with these worlds: nothing is left to release in order.
+    # The parent is gone or has finished with these environments: nothing is left to release in order.
     os._exit(0)
 
 

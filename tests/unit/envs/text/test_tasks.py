@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from operant.envs.text.registry import TASKS, make_task, task_names
+from operant.envs.builtin import TASKS
+from operant.envs.text.tasks import make_task, task_names
 from operant.errors import UsageError
 
 OWN = """
@@ -67,8 +68,8 @@ def test_every_name_has_a_line() -> None:
         ("largest", {"stile": "bare"}, "task largest has no argument 'stile'\n  try: did you mean style?"),
         ("gsm8k", {"zzz": 3}, "task gsm8k has no argument 'zzz'\n  try: it takes data, shots, max_tokens"),
         ("jsonl", {}, "task jsonl: .*missing 1 required positional argument: 'path'"),
-        ("json:loads", {}, "task json:loads: json:loads is no Task"),
-        ("no_such_module:Task", {}, "no_such_module cannot be imported"),
+        ("json:loads", {}, "task json:loads: json:loads is not a Task"),
+        ("no_such_module:Task", {}, "there is no module 'no_such_module'"),
     ],
 )
 def test_mistakes(name: str, arguments: dict[str, Any], cause: str) -> None:

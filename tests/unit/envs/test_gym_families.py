@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from operant.envs.gym import VectorEnv, make_env
+from operant.envs.gym import make_env
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.settings.sections import EnvSpec
 
@@ -24,12 +25,12 @@ FAMILIES = [
 ]
 
 
-def vector(name: str, kwargs: dict) -> VectorEnv:
+def vector(name: str, kwargs: dict) -> AutoresetVectorEnv:
     seeds = Seeds(5)
-    return VectorEnv(EnvSpec(name=name, kwargs=kwargs), 2, lambda i, k: seeds.integer("env", i, k))
+    return AutoresetVectorEnv(EnvSpec(name=name, kwargs=kwargs), 2, lambda i, k: seeds.integer("env", i, k))
 
 
-def random_actions(env: VectorEnv, rng: np.random.Generator) -> np.ndarray:
+def random_actions(env: AutoresetVectorEnv, rng: np.random.Generator) -> np.ndarray:
     if env.actions.discrete:
         return rng.integers(env.actions.size, size=env.num)
     return rng.uniform(-1, 1, (env.num, env.actions.size))

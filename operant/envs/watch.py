@@ -1,7 +1,8 @@
-"""A policy at play before a person's eyes: in a window, as a film, or as replays where the problem has them."""
+"""`operant watch`: a policy's episodes in a window, as a video, or as replays where the environment has them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
-from operant.envs.film import WINDOW, drawing_env, write_film
-from operant.envs.gym import ActionMap, make_env
-from operant.envs.hackmatrix.viewer.show import is_replayed, show_games
-from operant.envs.worlds import MaskReader
+from operant.envs.gym import make_env
+from operant.envs.registry import declaration, load, registered
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.masks import MaskReader
+from operant.envs.video import write_video
+from operant.errors import UsageError
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 
@@ -21,9 +24,15 @@ if TYPE_CHECKING:
     from operant.spec.settings.sections import EnvSpec
 
 
+WINDOW = "window"
+TERMINAL = "terminal"
+SUFFIXES = (".gif", ".mp4")
+DEFAULT_FPS = 30
+
+
 @dataclass(frozen=True)
 class Decision:
-    """An action [1, ...], and what the policy thought of all of them where it can tell."""
+    """An action [1, ...], and the policy's probabilities and value where it has them."""
 
     action: np.ndarray
     probabilities: Any = None
@@ -51,22 +60,28 @@ def watch_policy(
 
     The policy is loaded only once it is known that the problem can be shown as asked.
     """
-    replayed = is_replayed(env.name, sink)
-    world = make_env(env) if replayed else drawing_env(env, sink)
-    frames: list[np.ndarray] | None = None if replayed or sink == WINDOW else []
+    replays = replays_of(env.name, sink)
+    shown = make_env(env) if replays else drawing_env(env, sink)
+    frames: list[np.ndarray] | None = None if replays or sink == WINDOW else []
     decide = load()
-    watched = [play_one(world, decide, seed, frames) for seed in seeds]
-    world.close()
-    if replayed:
-        show_games([(each.seed, each.decisions) for each in watched], sink)
+    watched = [play_one(shown, decide, seed, frames) for seed in seeds]
+    shown.close()
+    if replays:
+        replays([(each.seed, each.decisions) for each in watched], sink)
     elif frames is not None:
-        write_film(Path(sink), frames, world)
+        write_video(Path(sink), frames, int(shown.metadata.get("render_fps", DEFAULT_FPS)))
     media = str(sink) if isinstance(sink, Path) else None
     return [_as_episode(each, env.name, at, media) for each in watched]
 
 
+def replays_of(env: str, sink: str | Path) -> Callable[..., None] | None:
+    """What shows whole games of an environment at this sink, with the policy's outputs beside them; None for frames."""
+    path = declaration(env).replays if registered(env) else None
+    return load(path, "env.name") if path and (sink == TERMINAL or isinstance(sink, Path)) else None
+
+
 def play_one(env: gym.Env, decide: Decide, seed: int, frames: list[np.ndarray] | None) -> Watched:
-    """One episode in a single world; its pictures are added to `frames`."""
+    """One episode in one environment; its frames are added to `frames`."""
     actions, masks = ActionMap(env.action_space), MaskReader([env])
     obs, info = env.reset(seed=seed)
     decisions: list[Decision] = []
@@ -86,3 +101,20 @@ def play_one(env: gym.Env, decide: Decide, seed: int, frames: list[np.ndarray] |
 def _as_episode(watched: Watched, env: str, at: Progress, media: str | None) -> Episode:
     how = "terminated" if watched.terminated else "truncated"
     return Episode(env, "watch", watched.seed, at, watched.score, len(watched.decisions), how, media=media)
+
+
+def drawing_env(spec: EnvSpec, sink: str | Path) -> gym.Env:
+    """The environment of a spec, drawing to a window or for a video; `UsageError` where it cannot."""
+    in_window = sink == WINDOW
+    if not in_window:
+        # pygame draws to memory then, and does not look for a screen.
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    if not in_window and Path(sink).suffix not in SUFFIXES:
+        raise UsageError(f"{spec.name} cannot be shown as {sink}", remedy="--out FILE.gif or --out FILE.mp4")
+    mode = "human" if in_window else "rgb_array"
+    env = make_env(spec, render_mode=None)
+    modes = env.metadata.get("render_modes") or []
+    env.close()
+    if mode not in modes:
+        raise UsageError(f"{spec.name} cannot be drawn as {mode}; it offers {', '.join(modes) or 'nothing'}")
+    return make_env(spec, render_mode=mode)

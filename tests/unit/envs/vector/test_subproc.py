@@ -1,4 +1,4 @@
-"""Worlds in worker processes: the same bits as in one, and nothing left behind however it ends."""
+"""VectorEnv in worker processes: the same bits as in one, and nothing left behind however it ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from operant.envs.arithmetic_mode import adopt_arithmetic_mode, arithmetic_mode, flushes_denormals
-from operant.envs.gym import VectorEnv
-from operant.envs.workers import ProcessWorlds
+from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.envs.vector.fp_mode import adopt_arithmetic_mode, arithmetic_mode, flushes_denormals
+from operant.envs.vector.subproc import SubprocVectorEnv
 from operant.errors import RunError
 from operant.run.seeding import Seeds
 from operant.spec.settings.sections import EnvSpec
@@ -47,19 +47,19 @@ class Masked(gym.Env):
         return np.array([self.at], np.float32), float(action), self.at >= 5, False, {"action_mask": mask}
 
 
-def vector(how: str, name: str, num: int = 5, **spec) -> VectorEnv:
+def vector(how: str, name: str, num: int = 5, **spec) -> AutoresetVectorEnv:
     seeds = Seeds(5)
     settings = EnvSpec.model_validate({"name": name, "vectorization": how, **spec})
-    return VectorEnv(settings, num, lambda i, k: seeds.integer("env", i, k))
+    return AutoresetVectorEnv(settings, num, lambda i, k: seeds.integer("env", i, k))
 
 
-def actions_for(env: VectorEnv, rng: np.random.Generator) -> np.ndarray:
+def actions_for(env: AutoresetVectorEnv, rng: np.random.Generator) -> np.ndarray:
     if env.actions.discrete:
         return rng.integers(env.actions.size, size=env.num)
     return rng.uniform(-1, 1, (env.num, env.actions.size))
 
 
-def play_six(env: VectorEnv, playing: np.ndarray) -> None:
+def play_six(env: AutoresetVectorEnv, playing: np.ndarray) -> None:
     for _ in range(6):
         env.step(np.zeros(env.num, np.int64), playing)
 
@@ -79,7 +79,7 @@ def test_processes_give_the_bits_of_serial(name):
     name = mask_path() if name == "masked" else name
     limit = {} if "." in name else {"max_t": 30}
     serial, processes = vector("serial", name, **limit), vector("processes", name, **limit)
-    assert isinstance(processes.worlds, ProcessWorlds)
+    assert isinstance(processes.env, SubprocVectorEnv)
     rng, dice = np.random.default_rng(3), np.random.default_rng(4)
     for t in range(70):
         actions = actions_for(serial, rng)
@@ -130,7 +130,7 @@ def test_a_world_that_raises_is_named_with_its_cause(world):
 
 def test_a_worker_that_dies_is_named_with_its_signal():
     env = vector("processes", mask_path(), kwargs={"dies_at": 4})
-    with pytest.raises(RunError, match=r"worlds 2 to 4 of 5 died \(SIGKILL\)"):
+    with pytest.raises(RunError, match=r"environments 2 to 4 of 5 died \(SIGKILL\)"):
         play_six(env, np.arange(5) == 4)
     env.close()
 
@@ -152,10 +152,10 @@ PARENT = """
 import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start its background jobs without one
 import numpy as np
-from operant.envs.gym import VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.spec.settings.sections import EnvSpec
-env = VectorEnv(EnvSpec(name="CartPole-v1", vectorization="processes"), 6, lambda i, k: i + 10 * k)
-print(*(worker.process.pid for worker in env.worlds._workers), flush=True)
+env = AutoresetVectorEnv(EnvSpec(name="CartPole-v1", vectorization="processes"), 6, lambda i, k: i + 10 * k)
+print(*(worker.process.pid for worker in env.env._workers), flush=True)
 end = time.monotonic() + 60  # should this test itself be killed
 while time.monotonic() < end:
     env.step(np.zeros(6, np.int64))
@@ -191,7 +191,7 @@ def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
 
 def test_closing_ends_the_workers():
     env = vector("processes", "CartPole-v1")
-    assert isinstance(env.worlds, ProcessWorlds)
-    processes = [worker.process for worker in env.worlds._workers]
+    assert isinstance(env.env, SubprocVectorEnv)
+    processes = [worker.process for worker in env.env._workers]
     env.close()
     assert [process.poll() for process in processes] == [0] * len(processes)

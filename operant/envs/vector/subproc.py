@@ -1,13 +1,13 @@
-"""Worlds in worker processes, for environments whose own step costs more than the way to another process.
+"""Environments in worker processes, where a step costs more than a round trip to another process.
 
-Each worker plays a contiguous slice of the worlds and this process plays the first slice itself
+Each worker steps a contiguous slice of the environments and this process plays the first slice itself
 while it waits. Observations, rewards, flags, masks and actions lie in memory that all of them
 share; a byte on a socket says "step" and another "done". Two things make an end of any kind clean:
 
 * the shared memory is a file without a name, which the system frees with its last user;
 * a worker whose socket closes, because the parent ended or was killed, ends too.
 
-The results are those of `SerialWorlds`, bit for bit.
+The results are those of `SyncVectorEnv`, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from operant.envs.arithmetic_mode import arithmetic_mode
-from operant.envs.worlds import Outcome, SerialWorlds, Worlds
+from operant.envs.vector.base import Outcome, SyncVectorEnv, VectorEnv
+from operant.envs.vector.fp_mode import arithmetic_mode
 from operant.errors import RunError
 from operant.run.followers import search_path
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
     from operant.spec.settings.sections import EnvSpec
 
-STEP, RESTART, DONE, FAILED = b"s", b"r", b"d", b"f"
+STEP, RESET, DONE, FAILED = b"s", b"r", b"d", b"f"
 PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the shared memory holds for `num` worlds."""
+    """What the shared memory holds for `num` environments."""
 
     num: int
     obs_shape: Sequence[int]
@@ -55,14 +55,14 @@ class Layout:
     actions: int
 
     @classmethod
-    def of(cls, worlds: Worlds, num: int) -> Layout:
-        """The layout for `num` worlds like these."""
-        space = worlds.action_space
+    def of(cls, env: VectorEnv, num: int) -> Layout:
+        """The layout for `num` environments like these."""
+        space = env.action_space
         discrete = isinstance(space, Discrete)
         return cls(
             num=num,
-            obs_shape=worlds.obs_shape,
-            obs_dtype=worlds.obs_dtype.str,
+            obs_shape=env.obs_shape,
+            obs_dtype=env.obs_dtype.str,
             action_shape=space.shape if isinstance(space, Box) else (),
             action_dtype=np.dtype(np.int64 if discrete else space.dtype).str,
             actions=int(space.n) if isinstance(space, Discrete) else 0,
@@ -84,7 +84,7 @@ class Layout:
             "truncated": ((self.num,), flag),
             "over": ((self.num,), flag),
             "playing": ((self.num,), flag),
-            "restart": ((self.num,), flag),
+            "reset": ((self.num,), flag),
             "has_mask": ((self.num,), flag),
             "mask": ((self.num, self.actions), flag),
         }
@@ -102,7 +102,7 @@ class Shared:
     truncated: np.ndarray
     over: np.ndarray
     playing: np.ndarray
-    restart: np.ndarray
+    reset: np.ndarray
     has_mask: np.ndarray
     mask: np.ndarray
 
@@ -130,7 +130,7 @@ class Shared:
 
     @staticmethod
     def outcome(parts: list[Shared]) -> Outcome:
-        """What a step did to all the worlds of `parts`, in arrays of its own."""
+        """What a step did to all the environments of `parts`, in arrays of its own."""
         has_mask = np.concatenate([part.has_mask for part in parts])
         mask = np.concatenate([part.mask for part in parts]) if has_mask.any() else None
         return Outcome(
@@ -143,30 +143,30 @@ class Shared:
         )
 
     def slice(self, first: int, end: int) -> Shared:
-        """The same of the worlds from `first` to before `end`."""
+        """The same of the environments from `first` to before `end`."""
         return Shared(**{name: getattr(self, name)[first:end] for name in self.__dataclass_fields__})
 
 
 class Slice:
-    """Some of the worlds, played in the process that holds it, with what they do written to shared memory."""
+    """Some of the environments, played in the process that holds it, with what they do written to shared memory."""
 
-    def __init__(self, worlds: SerialWorlds, shared: Shared) -> None:
-        self.worlds = worlds
+    def __init__(self, env: SyncVectorEnv, shared: Shared) -> None:
+        self.env = env
         self._shared = shared
-        self._discrete = isinstance(worlds.action_space, Discrete)
+        self._discrete = isinstance(env.action_space, Discrete)
 
     def step(self) -> None:
-        """Play the shared actions where the worlds are to play."""
+        """Play the shared actions where the environments are to play."""
         shared = self._shared
         # Copied, because an environment may keep the action that it was given.
         actions = shared.action.tolist() if self._discrete else list(shared.action.copy())
-        shared.take(self.worlds.step(actions, None if shared.playing.all() else shared.playing))
+        shared.take(self.env.step(actions, None if shared.playing.all() else shared.playing))
 
-    def restart(self) -> None:
+    def reset(self) -> None:
         """Begin a new episode where one is asked for."""
         shared = self._shared
-        for i in np.flatnonzero(shared.restart).tolist():
-            shared.obs[i], mask = self.worlds.restart(i, int(shared.seed[i]))
+        for i in np.flatnonzero(shared.reset).tolist():
+            shared.obs[i], mask = self.env.reset(i, int(shared.seed[i]))
             shared.has_mask[i] = mask is not None
             if mask is not None:
                 shared.mask[i] = mask
@@ -174,7 +174,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that plays the worlds from `first` to before `end`."""
+    """A process that plays the environments from `first` to before `end`."""
 
     process: subprocess.Popen[bytes]
     line: socket.socket
@@ -182,12 +182,12 @@ class Worker:
     end: int
 
 
-class ProcessWorlds(Worlds):
-    """Worlds shared out among `processes` processes, of which this is one."""
+class SubprocVectorEnv(VectorEnv):
+    """Environments shared out among `processes` processes, of which this is one."""
 
     def __init__(self, spec: EnvSpec, num: int, processes: int, make: Callable[[EnvSpec], gym.Env]) -> None:
         bounds = np.linspace(0, num, min(processes, num) + 1).astype(int).tolist()
-        own = SerialWorlds([make(spec) for _ in range(bounds[1])])
+        own = SyncVectorEnv([make(spec) for _ in range(bounds[1])])
         self.num = num
         self.processes = len(bounds) - 1
         self.action_space = own.action_space
@@ -198,21 +198,21 @@ class ProcessWorlds(Worlds):
             os.ftruncate(memory.fileno(), layout.size())
             self._shared = Shared.within(layout, mmap.mmap(memory.fileno(), layout.size()))
             self._workers = [_start(spec, layout, memory.fileno(), first, end) for first, end in pairwise(bounds[1:])]
-        self._end = weakref.finalize(self, _dismiss, self._workers)
+        self._end = weakref.finalize(self, _stop, self._workers)
         self._own = Slice(own, self._shared.slice(0, bounds[1]))
         for worker in self._workers:
             self._await(worker)
 
-    def restart(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         shared = self._shared
-        shared.restart[index], shared.seed[index] = True, seed
+        shared.reset[index], shared.seed[index] = True, seed
         worker = next((w for w in self._workers if w.first <= index < w.end), None)
         if worker is None:
-            self._play_own(self._own.restart)
+            self._play_own(self._own.reset)
         else:
-            self._tell(worker, RESTART)
+            self._tell(worker, RESET)
             self._await(worker)
-        shared.restart[index] = False
+        shared.reset[index] = False
         mask = shared.mask[index].copy() if shared.has_mask[index] else None
         return shared.obs[index].copy(), mask
 
@@ -229,13 +229,13 @@ class ProcessWorlds(Worlds):
 
     def close(self) -> None:
         self._end()
-        self._own.worlds.close()
+        self._own.env.close()
 
     def _play_own(self, play: Callable[[], None]) -> None:
         try:
             play()
         except Exception as problem:
-            raise self._failed(self._own.worlds.at, f"{type(problem).__name__}: {problem}") from problem
+            raise self._failed(self._own.env.at, f"{type(problem).__name__}: {problem}") from problem
 
     def _tell(self, worker: Worker, word: bytes) -> None:
         try:
@@ -254,12 +254,12 @@ class ProcessWorlds(Worlds):
         if word != FAILED:
             raise self._died(worker)
         with worker.line.makefile("r", encoding="utf-8") as lines:
-            told = json.loads(lines.readline())
-        raise self._failed(worker.first + told["world"], told["cause"]) from WorkerError(told["trace"])
+            failure = json.loads(lines.readline())
+        raise self._failed(worker.first + failure["index"], failure["cause"]) from WorkerError(failure["trace"])
 
-    def _failed(self, world: int, cause: str) -> RunError:
+    def _failed(self, index: int, cause: str) -> RunError:
         return RunError(
-            f"{self._name} failed in world {world} of {self.num}: {cause}",
+            f"{self._name} failed in environment {index} of {self.num}: {cause}",
             remedy="mend the environment, then `operant resume` goes on from the last checkpoint",
         )
 
@@ -270,7 +270,7 @@ class ProcessWorlds(Worlds):
             code = None
         how = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
         return RunError(
-            f"{self._name}: the process of worlds {worker.first} to {worker.end - 1} of {self.num} died ({how})",
+            f"{self._name}: the process of environments {worker.first} to {worker.end - 1} of {self.num} died ({how})",
             remedy="`operant resume` goes on from the last checkpoint; SIGKILL often means too little memory: "
             "fewer env.num_envs, or -s env.vectorization=serial",
         )
@@ -283,7 +283,7 @@ class WorkerError(Exception):
 def _nameless_file() -> Any:
     """A file in memory where the system has such, else a temporary one; neither can outlive its users."""
     if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("operant-worlds"), "r+b")
+        return os.fdopen(os.memfd_create("operant-envs"), "r+b")
     return tempfile.TemporaryFile()
 
 
@@ -293,11 +293,11 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> int:
 
 
 def _start(spec: EnvSpec, layout: Layout, memory: int, first: int, end: int) -> Worker:
-    """Start a worker; it says DONE when its worlds stand."""
+    """Start a worker; it says DONE when its environments stand."""
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "operant.envs.worker", str(theirs.fileno()), str(memory)],
+            [sys.executable, "-m", "operant.envs.vector.worker", str(theirs.fileno()), str(memory)],
             pass_fds=(theirs.fileno(), memory),
             stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": search_path()},
@@ -314,7 +314,7 @@ def _start(spec: EnvSpec, layout: Layout, memory: int, first: int, end: int) -> 
     return Worker(process, ours, first, end)
 
 
-def _dismiss(workers: list[Worker]) -> None:
+def _stop(workers: list[Worker]) -> None:
     """Close every line, on which the workers end; one that does not is killed."""
     for worker in workers:
         worker.line.close()

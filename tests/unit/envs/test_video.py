@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from operant.envs.gif import common_palette, evenly, write_gif
+from operant.envs.video import common_palette, evenly, write_gif
 
 COLOURS = [(200, 30, 30), (30, 200, 30), (30, 30, 200), (255, 255, 255)]
 

@@ -1,0 +1,48 @@
+"""Between the actions of a policy and those of an environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from operant.errors import UsageError
+
+
+class ActionMap:
+    """Actions of one space, both ways.
+
+    Discrete actions are counted from 0. A bounded real action is a number in [-1, 1] to the
+    policy, clipped and stretched to the environment's bounds; an unbounded one passes as it is.
+    """
+
+    def __init__(self, space: gym.Space) -> None:
+        self.discrete = isinstance(space, Discrete)
+        if isinstance(space, Discrete):
+            self.size = int(space.n)
+            self._start = int(space.start)
+            self.env_shape: tuple[int, ...] = ()
+            self.log_dtype: Any = np.int64
+        elif isinstance(space, Box):
+            self.size = int(np.prod(space.shape))
+            self.env_shape = space.shape
+            self.log_dtype = space.dtype
+            self._bounded = np.isfinite(space.low) & np.isfinite(space.high)
+            low, high = np.where(self._bounded, space.low, -1.0), np.where(self._bounded, space.high, 1.0)
+            self._middle, self._half = (high + low) / 2, (high - low) / 2
+        else:
+            raise UsageError(f"action space {space} is not supported", remedy="use Discrete or Box actions")
+
+    def to_env(self, actions: np.ndarray) -> list[Any]:
+        """One action per environment, as its `step` takes it."""
+        if self.discrete:
+            return (actions + self._start).tolist() if self._start else actions.tolist()
+        shaped = actions.reshape(len(actions), *self.env_shape)
+        clipped = np.where(self._bounded, np.clip(shaped, -1.0, 1.0), shaped)
+        return list((clipped * self._half + self._middle).astype(self.log_dtype))
+
+    def from_log(self, logged: np.ndarray) -> list[Any]:
+        """Logged actions as they were passed to `step`."""
+        return logged.tolist() if self.discrete else list(logged)
