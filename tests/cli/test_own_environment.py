@@ -50,8 +50,68 @@ class OldStyle(Corridor):
         return np.zeros(1, np.float32), 0.0, False, {}
 
 
+def corridor_of_six(**options):
+    return Corridor(**{**options, "length": 6})
+
+
 NOT_AN_ENVIRONMENT = 3
 gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=40)
+"""
+FUNCTIONAL = """\
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from operant.envs.functional import Discrete, FunctionalEnv, Outcome
+
+
+class Place(NamedTuple):
+    at: jax.Array
+    time: jax.Array
+
+
+@dataclass(frozen=True)
+class Corridor(FunctionalEnv):
+    name = "corridor"
+    observation_shape = (1,)
+    actions = Discrete(2)
+    length: int = 3
+    limit: int = 40
+
+    def reset(self, key):
+        state = Place(jax.random.randint(key, (), -1, 2).astype(jnp.float32), jnp.int32(0))
+        return state, self.observe(state)
+
+    def step(self, state, action, key):
+        after = Place(state.at + jnp.where(action == 1, 1.0, -1.0), state.time + 1)
+        done = jnp.abs(after.at) >= self.length
+        reward = (after.at >= self.length).astype(jnp.float32)
+        return after, Outcome(self.observe(after), reward, done, (after.time >= self.limit) & ~done, {})
+
+    def observe(self, state):
+        return state.at[None]
+"""
+TASK = """\
+from operant.envs.text.task import RIGHT, WRONG, Problem, Task
+
+
+class Echo(Task):
+    QUICK = True
+
+    def __init__(self, word="a"):
+        self.name, self.word = "echo", word
+
+    def problems(self, split):
+        words = [self.word * length for length in (range(1, 5) if split == "train" else range(5, 7))]
+        return [Problem(f"echo/{split}/{word}", self.name, word, word, max_tokens=4) for word in words]
+
+    def verify(self, problem, completion):
+        return RIGHT if completion == problem.answer else WRONG
+
+    def gold(self, problem):
+        return problem.answer
 """
 SPEC = """\
 name: own
@@ -66,6 +126,8 @@ meta: {{max_session: 1, eval_frequency: 256, save_frequency: 256, eval_episodes:
 def folder(tmp_path: Path) -> Path:
     """A working directory with a module and a package that hold environments."""
     (tmp_path / "mazes.py").write_text(MAZE)
+    (tmp_path / "halls.py").write_text(FUNCTIONAL)
+    (tmp_path / "echoes.py").write_text(TASK)
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack" / "__init__.py").write_text("")
     (tmp_path / "pack" / "mazes.py").write_text(MAZE.replace("Corridor-v0", "pack/Corridor-v0"))
@@ -81,7 +143,15 @@ def operant(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess
     return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ["mazes:Corridor-v0", pytest.param("pack.mazes.Corridor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mazes:Corridor",
+        pytest.param("mazes:Corridor-v0", marks=pytest.mark.slow),
+        pytest.param("mazes:corridor_of_six", marks=pytest.mark.slow),
+        pytest.param("pack.mazes.Corridor", marks=pytest.mark.slow),
+    ],
+)
 def test_trains_and_evaluates_without_a_change_to_the_package(folder: Path, name: str):
     trained = operant(folder, name, "train", "own.yaml", "--json")
     assert trained.returncode == 0, trained.stderr
@@ -91,6 +161,21 @@ def test_trains_and_evaluates_without_a_change_to_the_package(folder: Path, name
     assert {episode["env"] for episode in episodes} == {name}
     evaluated = operant(folder, name, "eval", "own", "--episodes", "2", "--json")
     assert evaluated.returncode == 0, evaluated.stderr
+
+
+def test_a_functional_environment_trains_on_the_engine_of_jax(folder: Path):
+    trained = operant(folder, "halls:Corridor", "train", "own.yaml", "--json", "-s", "engine=fused")
+    assert trained.returncode == 0, trained.stderr
+    session = next((folder / "runs").rglob("session_0"))
+    episodes = [json.loads(line) for line in (session / "episodes.jsonl").read_text().splitlines()]
+    assert {episode["env"] for episode in episodes} == {"halls:Corridor"}
+
+
+def test_a_language_task_is_checked(folder: Path):
+    checked = operant(folder, "echoes:Echo", "tasks", "validate", "echoes:Echo", "-a", "word=b", "--json")
+    assert checked.returncode == 0, checked.stderr
+    (report,) = json.loads(checked.stdout)["tasks"]
+    assert (report["problems"], report["gold"], report["sound"]) == ({"train": 4, "eval": 2}, 6, True)
 
 
 def test_an_installed_package_offers_one_by_entry_point(folder: Path):
@@ -113,6 +198,9 @@ def test_an_installed_package_offers_one_by_entry_point(folder: Path):
         ("mazes.Coridor", "mazes has no Coridor\n  try: did you mean Corridor?"),
         ("mazes.NOT_AN_ENVIRONMENT", "mazes:NOT_AN_ENVIRONMENT is not a gymnasium.Env"),
         ("mazes:Corridor-v1", "mazes registers no environment called 'Corridor-v1'\n  try: it registers Corridor-v0"),
+        ("mazes:Coridor", "mazes has no Coridor\n  try: did you mean Corridor?"),
+        ("echoes:Echo", "echoes:Echo is not a gymnasium.Env or a function that makes one but a Task"),
+        ("halls:Corridor", "halls:Corridor is not a gymnasium.Env or a function that makes one but a FunctionalEnv"),
         ("broken.Corridor", "broken cannot be imported: ModuleNotFoundError: No module named 'no_such_thing'"),
         ("mazes.Forgetful", "mazes.Forgetful ignores its seed"),
         ("mazes.Crooked", "gave an observation of shape (3,), but its observation_space is"),
