@@ -10,7 +10,7 @@ from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
     from operant.envs.text.dialogue import DialogueTask
-    from operant.envs.text.rehearsal import Rehearsal
+    from operant.envs.text.validate_agents import AgentReport
 
 
 def show_dialogue(task: DialogueTask, split: str, takes: Sequence[str], as_json: bool) -> int:
@@ -33,14 +33,14 @@ def show_dialogue(task: DialogueTask, split: str, takes: Sequence[str], as_json:
     return EXIT_DONE
 
 
-def as_data(rehearsal: Rehearsal) -> dict[str, Any]:
+def as_data(rehearsal: AgentReport) -> dict[str, Any]:
     """A rehearsal for `--json`."""
     parts = [vars(part) for part in rehearsal.parts]
     kept = {"task": rehearsal.task, "tolerance": rehearsal.tolerance, "seconds": rehearsal.seconds}
     return {**kept, "agents": parts, "missing": rehearsal.missing, "sound": rehearsal.sound}
 
 
-def tell_rehearsals(rehearsals: Sequence[Rehearsal]) -> None:
+def tell_rehearsals(rehearsals: Sequence[AgentReport]) -> None:
     """One table for each task."""
     from operant.report.formatting import columns, duration
 

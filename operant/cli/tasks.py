@@ -13,9 +13,9 @@ from operant.cli.task_checks import as_data, show_dialogue, tell_rehearsals
 from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
-    from operant.envs.text.rehearsal import Rehearsal
     from operant.envs.text.task import Problem, Task
     from operant.envs.text.validate import Report
+    from operant.envs.text.validate_agents import AgentReport
 
 NEEDS_ARGUMENTS = ("jsonl",)
 SHOWN_FAILURES = 5
@@ -136,9 +136,9 @@ def validate(
       operant tasks validate ./my_task
       operant tasks validate mine.jsonl -a verifier=number
     """
-    from operant.envs.text.rehearsal import Rehearsal
+    from operant.envs.text.validate_agents import AgentReport
 
-    found: list[Report | Rehearsal] = []
+    found: list[Report | AgentReport] = []
     for one in _asked_for(name):
         try:
             found.append(_validated(one, parsed(arguments), data, wrong, workers))
@@ -148,11 +148,11 @@ def validate(
             aside(f"{one}: left out: {problem.cause}")
     code = EXIT_DONE if found and all(one.sound for one in found) else EXIT_FAILED
     if as_json:
-        rows = [as_data(one) if isinstance(one, Rehearsal) else vars(one) | {"sound": one.sound} for one in found]
+        rows = [as_data(one) if isinstance(one, AgentReport) else vars(one) | {"sound": one.sound} for one in found]
         document({"tasks": rows, "exit": code})
     else:
-        _tell([one for one in found if not isinstance(one, Rehearsal)])
-        tell_rehearsals([one for one in found if isinstance(one, Rehearsal)])
+        _tell([one for one in found if not isinstance(one, AgentReport)])
+        tell_rehearsals([one for one in found if isinstance(one, AgentReport)])
     return code
 
 
@@ -162,15 +162,17 @@ def _asked_for(name: str) -> list[str]:
     return [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS] if name == "all" else [name]
 
 
-def _validated(name: str, arguments: dict[str, Any], data: str | None, wrong: int, workers: int) -> Report | Rehearsal:
+def _validated(
+    name: str, arguments: dict[str, Any], data: str | None, wrong: int, workers: int
+) -> Report | AgentReport:
     from operant.envs.text.dialogue import DialogueTask
     from operant.envs.text.pool import Verifiers
-    from operant.envs.text.rehearsal import rehearse
     from operant.envs.text.validate import validate
+    from operant.envs.text.validate_agents import validate_with_agents
 
     task = _made(name, arguments, data)
     if isinstance(task, DialogueTask):
-        return rehearse(task)
+        return validate_with_agents(task)
     with Verifiers([task], workers) as verifiers:
         return validate(task, verifiers, wrong)
 

@@ -59,10 +59,10 @@ TASKS: dict[str, Environment | str] = {
     "ifeval": _task(f"{TEXT}.ifeval:IfEval", "instructions whose following can be checked (needs data)"),
     "reasoning_gym": _task(f"{TEXT}.reasoning:ReasoningGym", "any dataset of the package reasoning-gym"),
     "hackmatrix": _task(
-        f"{TEXT}.hacking:HackMatrix", "the best next move of the grid hacking game, from a board in words"
+        f"{TEXT}.hackmatrix:HackMatrix", "the best next move of the grid hacking game, from a board in words"
     ),
     "guess": _task(f"{TEXT}.guessing:Guess", "a number found by guessing higher and lower, in several turns"),
-    "hackmatrix_game": _task(f"{TEXT}.hacking_game:HackMatrixGame", "whole games of it, one action a turn"),
+    "hackmatrix_game": _task(f"{TEXT}.hackmatrix_game:HackMatrixGame", "whole games of it, one action a turn"),
     "jsonl": _task(f"{TEXT}.jsonl:JsonlTask", "a JSONL file of one's own, with a verifier by name or import path"),
 }
 BUILTIN = {**CONTROL, **TASKS}

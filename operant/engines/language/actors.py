@@ -8,8 +8,8 @@ from typing import Any
 
 from operant.engines.language.completion import Completion, Prompt, Sampling
 from operant.engines.language.transfer import Parcel, check_arrival, unpack
-from operant.envs.text.judging import Recipe
 from operant.envs.text.task import Problem, Verdict
+from operant.envs.text.verify_worker import Recipe
 from operant.errors import RunError
 
 
@@ -66,7 +66,7 @@ class Judge:
         self.beats = 0
         for task in tasks:
             # The first verdict starts the process, which takes long beside what verdicts take.
-            self.pool.judge(task.problems("train")[0], "")
+            self.pool.verify(task.problems("train")[0], "")
 
     def about(self) -> int:
         """The process here."""
@@ -78,7 +78,7 @@ class Judge:
 
     def judge(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
         """The verdicts on answers, in their order."""
-        return self.pool.judge_all(answers, beat=self._beat)
+        return self.pool.verify_all(answers, beat=self._beat)
 
     def _beat(self) -> None:
         self.beats += 1

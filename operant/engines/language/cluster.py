@@ -19,7 +19,7 @@ from operant.engines.language.actors import Judge, Writer
 from operant.engines.language.build import text_of
 from operant.engines.language.ledger import Witness
 from operant.engines.language.replicas import ActorGenerator, ActorJudges, Courier
-from operant.envs.text.judging import Recipe
+from operant.envs.text.verify_worker import Recipe
 from operant.errors import OperantError, RunError
 from operant.install import missing_package
 from operant.run.seeding import Seeds

@@ -135,7 +135,7 @@ class ActorJudges:
             self._free.put(post)
         self._threads = ThreadPoolExecutor(len(self.posts), thread_name_prefix="judge")
 
-    def judge_all(
+    def verify_all(
         self,
         answers: Sequence[tuple[Problem, str]],
         within: float | None = None,

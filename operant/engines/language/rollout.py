@@ -61,7 +61,7 @@ class Answer:
 class Judges(Protocol):
     """Give verdicts: `Verifiers` in processes here, or others elsewhere."""
 
-    def judge_all(
+    def verify_all(
         self,
         answers: Sequence[tuple[Problem, str]],
         within: float | None = None,
@@ -227,7 +227,7 @@ class Rounds:
             self.judging.busy(f"judging {len(texts)} answers"),
             self.witness.trace.span("verify", self.judges, answers=len(texts)),
         ):
-            judged = iter(self.verifiers.judge_all(texts, within, self.judging.beat))
+            judged = iter(self.verifiers.verify_all(texts, within, self.judging.beat))
         late = failed(f"no completion within {within or 0:g} s")
         return [late if each.finish == "abort" else next(judged) for _, each in asked]
 

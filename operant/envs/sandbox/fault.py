@@ -1,8 +1,8 @@
 """Whose fault it is that a sandbox died: the machine's, or that of the code that ran in it.
 
-A score must come of everything that a judged program can do, or a program could trade a bad score for none. So work
+A score must come of everything that a graded program can do, or a program could trade a bad score for none. So work
 whose sandbox dies is done again in another, and when it dies each time, a program of our own is run: if that runs well,
-the machine is well, and the deaths were the judged program's doing.
+the machine is well, and the deaths were the graded program's doing.
 """
 
 from __future__ import annotations

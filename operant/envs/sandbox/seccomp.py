@@ -95,20 +95,20 @@ def filter_program(machine: str | None = None, counted: bool = True) -> bytes:
         return b""
     refused = [*REFUSED[machine].values(), *REFUSED_EVERYWHERE.values()]
     # Limits may be changed of the process itself only: its user is also that of the sandbox's first process.
-    judged = _judged(PRLIMIT[machine], argument=0, value=0, refuse_equal=False)
+    checked = _argument_check(PRLIMIT[machine], argument=0, value=0, refuse_equal=False)
     if not counted:
         refused += UNCOUNTED[machine].values()
-        judged += _judged(FCNTL[machine], argument=1, value=F_SETPIPE_SZ)
-        judged += _judged(MMAP[machine], argument=3, value=SHARED_ANONYMOUS, mask=SHARED_ANONYMOUS)
+        checked += _argument_check(FCNTL[machine], argument=1, value=F_SETPIPE_SZ)
+        checked += _argument_check(MMAP[machine], argument=3, value=SHARED_ANONYMOUS, mask=SHARED_ANONYMOUS)
     lines = [(LOAD, 0, 0, MACHINE_AT), (EQUAL, 1, 0, MACHINES[machine]), (RETURN, 0, 0, REFUSE)]
-    lines += [(LOAD, 0, 0, NUMBER_AT), (AT_LEAST, len(refused) + len(judged) + 1, 0, X32)]
+    lines += [(LOAD, 0, 0, NUMBER_AT), (AT_LEAST, len(refused) + len(checked) + 1, 0, X32)]
     for left, number in zip(range(len(refused), 0, -1), refused, strict=True):
-        lines.append((EQUAL, left + len(judged), 0, number))
-    lines += [*judged, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
+        lines.append((EQUAL, left + len(checked), 0, number))
+    lines += [*checked, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     return b"".join(struct.pack("<HBBI", *line) for line in lines)
 
 
-def _judged(
+def _argument_check(
     number: int, argument: int, value: int, mask: int = WHOLE, refuse_equal: bool = True
 ) -> list[tuple[int, int, int, int]]:
     """A call that is decided by the lower half of one of its arguments; other calls go on after these lines."""

@@ -68,7 +68,7 @@ class Algebra:
             if not answer:
                 self._end()
                 self.ended += 1
-                self._launch()  # it loads while others are judged
+                self._launch()  # it loads while others are verified
                 raise TooHard(f"not decided within {self.seconds:g} s and {self.memory >> 20} MB")
             return json.loads(answer)
 

@@ -63,14 +63,14 @@ class Arithmetic(Generated):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return judge_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem.answer, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""
         return str(problem.answer)
 
 
-def judge_integer(answer: int, completion: str, bare: bool) -> Verdict:
+def verify_integer(answer: int, completion: str, bare: bool) -> Verdict:
     """The verdict on one number: the last of the text, or where `bare` the one that it begins with."""
     found = leading_integer(completion) if bare else last_number(completion)
     if found is None:

@@ -1,7 +1,7 @@
-"""The judge of programs: a verdict that no program can give itself.
+"""The verifier of programs: a verdict that no program can give itself.
 
-The program runs in a fresh sandbox, its tests run outside in a referee of their own, and between them go plain
-values (code_wire, code_runner, code_referee). An exit code, a printed word or an object that equals everything
+The program runs in a fresh sandbox, its tests run outside in a grader of their own, and between them go plain
+values (code_wire, code_runner, code_grader). An exit code, a printed word or an object that equals everything
 says nothing here.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from operant.envs.sandbox import Limits, Running, SandboxDied, SandboxKilled, open_sandbox, retried
-from operant.envs.text.code_referee import ENDED
+from operant.envs.text.code_grader import ENDED
 from operant.envs.text.code_wire import encoded
 from operant.envs.text.task import RIGHT, Verdict, failed
 
@@ -45,43 +45,43 @@ def bundle(*modules: str) -> str:
 # Loading `typing` and `collections` would take longer than most verdicts.
 DROPPED = ("from __future__", "from operant.", "from typing", "from collections.abc")
 RUNNER = bundle("code_wire", "code_runner")
-REFEREE = bundle("code_wire", "code_referee")
+GRADER = bundle("code_wire", "code_grader")
 
 
-# The simplest program that is right: where the judge says so of it, judging works.
+# The simplest program that is right: where it is found right, verifying works.
 HONEST = "def same(value):\n    return value\n"
 HONEST_CHECKS = Checks(("same",), ("assert same(1) == 1",))
 
 
-def judge(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
+def verify_program(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
     """Right if the program passes all tests in its time.
 
-    Nothing that the program does can leave it without a score: only where judging fails for other programs too, or the
-    tests themselves are at fault, is there none.
+    Nothing that the program does can leave it without a score: only where verifying fails for other programs too, or
+    the tests themselves are at fault, is there none.
     """
     deadline = time.monotonic() + seconds
     try:
-        return retried(lambda: _judged(program, tests, deadline), _judging_works)
+        return retried(lambda: _verified(program, tests, deadline), _sandbox_verifies)
     except SandboxKilled as killed:
         return Verdict(0.0, "wrong", note=killed.cause)
     except SandboxDied as died:
         return failed(died.cause)
 
 
-def _judged(program: str, tests: Checks, deadline: float) -> Verdict:
-    """One try; `SandboxDied` where the sandbox or the referee came to an end instead of a verdict."""
+def _verified(program: str, tests: Checks, deadline: float) -> Verdict:
+    """One try; `SandboxDied` where the sandbox or the grader came to an end instead of a verdict."""
     with open_sandbox(limits=LIMITS) as sandbox:
         running = sandbox.start([sandbox.python, "-I", "-S", "-c", RUNNER])
         try:
-            verdict = refereed(running, program, tests, deadline - time.monotonic())
+            verdict = graded(running, program, tests, deadline - time.monotonic())
             return explained(verdict, running) if verdict.note == ENDED else verdict
         finally:
             running.close()
 
 
-def _judging_works() -> bool:
+def _sandbox_verifies() -> bool:
     try:
-        return _judged(HONEST, HONEST_CHECKS, time.monotonic() + SECONDS).score == 1.0
+        return _verified(HONEST, HONEST_CHECKS, time.monotonic() + SECONDS).score == 1.0
     except SandboxDied:
         return False
 
@@ -93,20 +93,20 @@ def runs_through(program: str, tests: Checks) -> bool:
         return sandbox.run([sandbox.python, "-I", "-c", source], seconds=SECONDS).code == 0
 
 
-def refereed(running: Running, program: str, tests: Checks, seconds: float) -> Verdict:
-    """The referee's verdict, or that time was over before it had one."""
+def graded(running: Running, program: str, tests: Checks, seconds: float) -> Verdict:
+    """The grader's verdict, or that time was over before it had one."""
     job = encoded((program, list(tests.names), tests.prelude, list(tests.tests)), lambda _: 0)
-    argv = [sys.executable, "-I", "-S", "-c", REFEREE, str(running.stdin), str(running.stdout)]
+    argv = [sys.executable, "-I", "-S", "-c", GRADER, str(running.stdin), str(running.stdout)]
     pipe, inherited = subprocess.PIPE, (running.stdin, running.stdout)
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=inherited) as referee:
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=inherited) as grader:
         try:
-            report, _ = referee.communicate(len(job).to_bytes(4, "big") + job, timeout=max(seconds, 0.1))
+            report, _ = grader.communicate(len(job).to_bytes(4, "big") + job, timeout=max(seconds, 0.1))
         except subprocess.TimeoutExpired:
             return Verdict(0.0, "timeout", note=f"no verdict after {seconds:.0f} s")
         finally:
             with suppress(ProcessLookupError):
-                referee.kill()
-    return verdict_of(report.decode(errors="replace"), referee.returncode)
+                grader.kill()
+    return verdict_of(report.decode(errors="replace"), grader.returncode)
 
 
 def explained(verdict: Verdict, running: Running) -> Verdict:
@@ -118,7 +118,7 @@ def explained(verdict: Verdict, running: Running) -> Verdict:
 
 
 def verdict_of(report: str, code: int) -> Verdict:
-    """The verdict in the referee's words."""
+    """The verdict in the grader's words."""
     outcome, _, note = report.partition(" ")
     if outcome == "right":
         return RIGHT
@@ -126,4 +126,4 @@ def verdict_of(report: str, code: int) -> Verdict:
         return Verdict(0.0, "wrong", note="".join(sign if sign.isprintable() else " " for sign in note))
     if outcome == "error":
         return failed(note)
-    raise SandboxDied(f"the referee ended with {code} and said nothing")
+    raise SandboxDied(f"the grader ended with {code} and said nothing")

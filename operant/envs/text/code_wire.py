@@ -1,4 +1,4 @@
-"""Plain values as bytes, between a program that is judged and those who judge it.
+"""Plain values as bytes, between a program under test and those that test it.
 
 A reader builds nothing but builtin values, so whatever the other side sends, no method of its making is ever
 called here. Everything else travels as the number of a handle. This text also runs inside the sandbox, alone.

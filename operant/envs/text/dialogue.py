@@ -1,7 +1,7 @@
 """Tasks of many turns: a policy speaks, its world answers, until the end, and then there is a verdict.
 
 A dialogue knows nothing of models or tokens. It is one rollout: begun fresh, spoken to by the one thread that began
-it, judged, closed. What it holds (a sandbox, a game) is its own and is shared with no other.
+it, scored, closed. What it holds (a sandbox, a game) is its own and is shared with no other.
 """
 
 from __future__ import annotations

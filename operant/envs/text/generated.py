@@ -58,7 +58,7 @@ class Generated(Task):
 
     @abstractmethod
     def pose(self, puzzle: Any) -> tuple[str, Any]:
-        """The question in this task's style, and what the judge needs to know."""
+        """The question in this task's style, and what the verifier needs to know."""
 
     def longest_answer(self) -> int:
         """How many characters an answer in style `bare` may need."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
-from operant.envs.text.code import Checks, judge, runs_through
+from operant.envs.text.code import Checks, runs_through, verify_program
 from operant.envs.text.code_extract import completed_program
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -40,7 +40,11 @@ class HumanEval(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Right if the completed function passes the problem's check."""
-        return judge(program_of(problem, completion), checks_of(problem.answer)) if completion.strip() else UNPARSED
+        return (
+            verify_program(program_of(problem, completion), checks_of(problem.answer))
+            if completion.strip()
+            else UNPARSED
+        )
 
     def gold(self, problem: Problem) -> str:
         """The authors' solution, which goes on where the prompt ends."""

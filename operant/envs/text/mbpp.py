@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
-from operant.envs.text.code import Checks, judge, runs_through
+from operant.envs.text.code import Checks, runs_through, verify_program
 from operant.envs.text.code_extract import BEGIN, DONE, whole_program
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -47,7 +47,7 @@ class Mbpp(Task):
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Right if the program passes every test of the problem."""
         program = whole_program(completion)
-        return judge(program, Checks(**problem.answer["checks"])) if program.strip() else UNPARSED
+        return verify_program(program, Checks(**problem.answer["checks"])) if program.strip() else UNPARSED
 
     def gold(self, problem: Problem) -> str:
         """The authors' solution."""

@@ -6,7 +6,7 @@ import re
 from random import Random
 from typing import Any
 
-from operant.envs.text.arithmetic import judge_integer
+from operant.envs.text.arithmetic import verify_integer
 from operant.envs.text.generated import Generated, at_least
 from operant.envs.text.numbers import numbers
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict
@@ -54,7 +54,7 @@ class Largest(_NumberList):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return judge_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem.answer, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""

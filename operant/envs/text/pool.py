@@ -1,8 +1,8 @@
 """Verdicts from worker processes with a hard time limit.
 
 Each worker has one answer in hand at a time, so that its end can cost no other. One that runs past the limit is
-killed and the answer judged `timeout`; one that dies has its answer judged once more by a fresh worker, and only
-then is that an `error`. Quick tasks are judged where they are asked for.
+killed and the answer counts as `timeout`; one that dies has its answer verified once more by a fresh worker, and only
+then is that an `error`. Quick tasks are verified where they are asked for.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 
-from operant.envs.text.judging import Recipe, judge, serve
 from operant.envs.text.task import Problem, Task, Verdict, failed
+from operant.envs.text.verify_worker import Recipe, serve, verify
 from operant.errors import RunError, UsageError
 
 START_SECONDS = 120.0
@@ -33,14 +33,14 @@ class Heartbeat:
     """How the pool stands: what waits, what is in hand and for how long, and how many workers were replaced."""
 
     waiting: int
-    judging: int
+    verifying: int
     longest_seconds: float
     replaced: int
     pids: tuple[int, ...]
 
 
 class Verifiers:
-    """A pool of `workers` processes that judge answers to the problems of `tasks` (final).
+    """A pool of `workers` processes that verify answers to the problems of `tasks` (final).
 
     `seconds` limits one verdict, instead of each task's own limit. `counts` holds how many verdicts there were of each
     outcome. Use it in a `with` statement, or close it.
@@ -66,19 +66,19 @@ class Verifiers:
         task = self.tasks[problem.task]
         if task.QUICK:
             done: Future[Verdict] = Future()
-            done.set_result(self._counted(judge(task, problem, completion)))
+            done.set_result(self._counted(verify(task, problem, completion)))
             return done
         with self._lock:
             self._waiting += 1
-        future = self._threads.submit(self._judge, task, problem, completion)
+        future = self._threads.submit(self._verify, task, problem, completion)
         future.add_done_callback(self._uncount)
         return future
 
-    def judge(self, problem: Problem, completion: str) -> Verdict:
+    def verify(self, problem: Problem, completion: str) -> Verdict:
         """The verdict on one answer."""
         return self.submit(problem, completion).result()
 
-    def judge_all(
+    def verify_all(
         self,
         answers: Sequence[tuple[Problem, str]],
         within: float | None = None,
@@ -120,12 +120,12 @@ class Verifiers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _judge(self, task: Task, problem: Problem, completion: str) -> Verdict:
+    def _verify(self, task: Task, problem: Problem, completion: str) -> Verdict:
         worker = self._free.get()
         with self._lock:
             self._waiting -= 1
         try:
-            return self._counted(worker.judge(problem, completion, self.seconds or task.SECONDS))
+            return self._counted(worker.verify(problem, completion, self.seconds or task.SECONDS))
         finally:
             self._free.put(worker)
 
@@ -157,7 +157,7 @@ class _Worker:
         """The process that now works here."""
         return None if self._process is None else self._process.pid
 
-    def judge(self, problem: Problem, completion: str, seconds: float) -> Verdict:
+    def verify(self, problem: Problem, completion: str, seconds: float) -> Verdict:
         """The verdict of the process here, or what became of it."""
         for _ in range(TRIES):
             if self._closed:
@@ -175,10 +175,10 @@ class _Worker:
                 self.kill()
             finally:
                 self.since = None
-        return failed(f"the process that judged this died {TRIES} times")
+        return failed(f"the process that verified this died {TRIES} times")
 
     def stop(self) -> None:
-        """Judge no more; whoever waits for the process here sees it end. Any thread may call this."""
+        """Verify no more; whoever waits for the process here sees it end. Any thread may call this."""
         self._closed = True
         if (pid := self.pid) is not None:
             _kill_group(pid)

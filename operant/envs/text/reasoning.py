@@ -1,4 +1,4 @@
-"""Any dataset of the package reasoning-gym, with its own problems and its own judge."""
+"""Any dataset of the package reasoning-gym, with its own problems and its own verifier."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdic
 from operant.errors import UsageError
 from operant.install import missing_package
 
-# Judges of the package that pay for what is not an answer, found by `operant tasks validate`.
+# Verifiers of the package that pay for what is not an answer, found by `operant tasks validate`.
 UNSOUND = {
-    "game_of_life_halting": "any text at all is judged right where the answer is yes",
+    "game_of_life_halting": "any text at all counts as right where the answer is yes",
     "puzzle24": "numbers other than the given ones are accepted",
 }
 # Datasets that walk through sets of strings, so that their problems change with Python's hash seed.
 HASHED = ("isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder")
-# What judging an answer never needs. Some judges hand it to sympy's parser, which calls any function it names.
+# What verifying an answer never needs. Some verifiers hand it to sympy's parser, which calls any function it names.
 FORBIDDEN = ("os.", "subprocess.", "shutil.", "socket.", "ctypes.", "pty.", "webbrowser.", "urllib.")
 
 ASKED = "\nGive the final answer between <answer> and </answer>."
@@ -111,7 +111,7 @@ class ReasoningGym(Task):
             raise UsageError(f"reasoning_gym: {self.dataset} refuses these settings: {problem}") from problem
 
 
-_judging = threading.local()
+_verifying = threading.local()
 
 
 @contextmanager
@@ -121,11 +121,11 @@ def deeds_forbidden() -> Iterator[None]:
     A guard against the text of an answer that turns out to be code, not a wall against one who knows of it.
     """
     _watch_deeds()
-    _judging.now = True
+    _verifying.now = True
     try:
         yield
     finally:
-        _judging.now = False
+        _verifying.now = False
 
 
 @cache
@@ -134,7 +134,7 @@ def _watch_deeds() -> None:
 
 
 def _refuse_deeds(event: str, details: tuple[Any, ...]) -> None:
-    if not getattr(_judging, "now", False):
+    if not getattr(_verifying, "now", False):
         return
     writes = event == "open" and isinstance(details[1], str) and any(letter in details[1] for letter in "wax+")
     if writes or (event.startswith(FORBIDDEN) and event not in ("os.listdir", "os.scandir")):
@@ -149,7 +149,7 @@ def tagged_answer(text: str) -> str | None:
 
 def _known(dataset: str) -> None:
     if dataset in UNSOUND:
-        raise UsageError(f"reasoning_gym: the judge of {dataset} is not sound: {UNSOUND[dataset]}")
+        raise UsageError(f"reasoning_gym: the verifier of {dataset} is not sound: {UNSOUND[dataset]}")
     if dataset in HASHED and not os.environ.get("PYTHONHASHSEED", "").isdigit():
         raise UsageError(
             f"reasoning_gym: {dataset} makes other problems in every process unless Python's hash seed is fixed",

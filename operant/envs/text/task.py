@@ -1,4 +1,4 @@
-"""A task in words: problems with prompts, and a verdict on every answer.
+"""A language task: problems with prompts, and a verdict on every answer.
 
 A task knows nothing of models, tokens or learners. Training and evaluation both ask it for the same
 prompt, the same stop strings and the same verdict, so that they cannot come apart.
@@ -17,10 +17,10 @@ Outcome = Literal["right", "wrong", "partial", "unparsed", "timeout", "error"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem: `prompt` is what is asked, `answer` is what its task needs to judge (plain data, never shown).
+    """One problem: `prompt` is what is asked, `answer` is what its task needs to verify (plain data, never shown).
 
     `id` is stable, unique within its task and names the split, such as "gsm8k/train/17". `system` goes before
-    the prompt where a chat template is used; `prefix` is the beginning of the answer, put into its mouth.
+    the prompt where a chat template is used; `prefix` is the beginning of the answer, which the model continues.
     Generation ends after any text of `stop` or after `max_tokens` tokens.
     """
 
@@ -36,9 +36,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an answer is worth, or None where the judging itself failed, which is nobody's wrong answer.
+    """What an answer is worth, or None where the verifier itself failed, which is no wrong answer.
 
-    One answer is worth 0 to 1; a dialogue is measured on its world's own scale.
+    One answer is worth 0 to 1; a dialogue has the scale of its environment.
 
     `parts` are further numbers to record, such as the share of instructions that were followed; `note` says
     in a few words why, for people who read episodes.
@@ -60,15 +60,15 @@ UNPARSED = Verdict(0.0, "unparsed", note="no answer found")
 
 
 def failed(note: str) -> Verdict:
-    """The judging failed."""
+    """The verifier failed."""
     return Verdict(None, "error", note=note)
 
 
 class Task(ABC):
-    """A family of problems and their judge (abstract).
+    """A family of problems and their verifier (abstract).
 
     `QUICK` says that a verdict takes microseconds and runs no code of others, so that it may be given in the
-    training process; every other task is judged in worker processes with a hard time limit of `SECONDS`.
+    training process; every other task is verified in worker processes with a hard time limit of `SECONDS`.
     A task is made from its name and arguments alone, so a worker can make its own: `recipe` holds both and its
     label, if any, written there by `make_task`.
     """
@@ -89,14 +89,14 @@ class Task(ABC):
 
     @abstractmethod
     def gold(self, problem: Problem) -> str | None:
-        """An answer that must be judged right; None where nobody has written one down."""
+        """An answer that must count as right; None where there is no reference answer."""
 
     def prepare(self) -> None:
-        """Load what judging needs, before the first time limit begins to run; a worker calls this once."""
+        """Load what verifying needs, before the first time limit begins to run; a worker calls this once."""
         return
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
-        """An answer that must not be judged right: another problem's gold answer, unless that is right here too."""
+        """An answer that must not count as right: another problem's gold answer, unless that is right here too."""
         del rng
         return None if other.answer == problem.answer else self.gold(other)
 

@@ -46,9 +46,9 @@ def make_task(name: str, arguments: Mapping[str, Any], label: str | None = None)
         given = {"folder": name, **given}
     kind = class_of(name)
     if name.startswith(EXTERNAL):
-        from operant.envs.verifiers.task import own_and_handed_on
+        from operant.envs.verifiers.task import split_arguments
 
-        given = own_and_handed_on(name, given)
+        given = split_arguments(name, given)
     _refuse_unknown_arguments(name, kind, given)
     try:
         task = kind(**given)

@@ -1,4 +1,4 @@
-"""Whether a task judges rightly, told without a model: its own answers are right, and others' are not."""
+"""Whether a task's verifier is right, without a model: its own answers are right, and others' are not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Split = Literal["train", "eval"]
 
 @dataclass
 class Report:
-    """What was found: how many answers were judged, and those that were judged wrongly, by id."""
+    """What was found: how many answers were verified, and those with a wrong verdict, by id."""
 
     task: str
     problems: dict[str, int] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Report:
 
 
 def validate(task: Task, verifiers: Verifiers, wrong: int = WRONG_ANSWERS, seed: int = 0) -> Report:
-    """Judge every gold answer and `wrong` answers that are none; both splits, where the task has both."""
+    """Verify every gold answer and `wrong` answers that are none; both splits, where the task has both."""
     began = time.monotonic()
     report = Report(task.name)
     splits = _splits(task)
@@ -50,10 +50,10 @@ def validate(task: Task, verifiers: Verifiers, wrong: int = WRONG_ANSWERS, seed:
     problems = [problem for split in splits.values() for problem in islice(split, MOST_GOLD)]
     golds = [(problem, gold) for problem in problems if (gold := task.gold(problem)) is not None]
     report.gold = len(golds)
-    for (problem, _), verdict in zip(golds, verifiers.judge_all(golds), strict=True):
+    for (problem, _), verdict in zip(golds, verifiers.verify_all(golds), strict=True):
         if verdict.score != 1.0:
             report.gold_failures.append((problem.id, verdict))
-    _judge_wrong_answers(task, verifiers, problems, wrong, Random(seed), report)
+    _verify_wrong_answers(task, verifiers, problems, wrong, Random(seed), report)
     report.seconds = time.monotonic() - began
     return report
 
@@ -73,14 +73,14 @@ def _shared(splits: dict[str, Sequence[Problem]]) -> list[str]:
     return [problem.id for problem in splits["eval"] if problem.prompt in asked]
 
 
-def _judge_wrong_answers(
+def _verify_wrong_answers(
     task: Task, verifiers: Verifiers, problems: Sequence[Problem], count: int, rng: Random, report: Report
 ) -> None:
-    """Judge wrong answers; for one that is right after all another one is drawn."""
+    """Verify wrong answers; for one that is right after all another one is drawn."""
     for _ in range(MOST_TRIES):
         drawn = _wrong_answers(task, problems, count, rng)
         count = 0
-        for (problem, answer), verdict in zip(drawn, verifiers.judge_all(drawn), strict=True):
+        for (problem, answer), verdict in zip(drawn, verifiers.verify_all(drawn), strict=True):
             if verdict.score == 1.0 and task.right_after_all(problem, answer):
                 report.right_after_all.append(problem.id)
                 count += 1

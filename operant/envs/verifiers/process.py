@@ -25,7 +25,7 @@ OPEN_SECONDS = 600.0
 TAIL = 400
 
 
-class GuestProcess:
+class ExternalProcess:
     """One child and its replies (final). Any thread may ask; a child that dies fails whoever waits.
 
     A child that is closed has `END_SECONDS` to leave by itself.
@@ -45,7 +45,7 @@ class GuestProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={**os.environ, "OPERANT_GUEST_KEY": "none", "PYTHONDONTWRITEBYTECODE": "1"},
+                env={**os.environ, "OPERANT_POLICY_KEY": "none", "PYTHONDONTWRITEBYTECODE": "1"},
                 # Ctrl-C is for us: the child ends when its pipe does.
                 start_new_session=True,
                 encoding="utf-8",
@@ -56,7 +56,7 @@ class GuestProcess:
                 f"{wanted_by}: there is no Python at {python}: {fault.strerror or fault}",
                 remedy="python: FOLDER/bin/python in env.text.arguments",
             ) from fault
-        self._listener = threading.Thread(target=self._listen, name="guest", daemon=True)
+        self._listener = threading.Thread(target=self._listen, name="external-env", daemon=True)
         self._listener.start()
 
     @property

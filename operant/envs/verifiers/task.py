@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal
 
 from operant.envs.text.dialogue import Message
 from operant.envs.text.task import Problem, Task, Verdict, failed
-from operant.envs.verifiers.process import OPEN_SECONDS, GuestProcess
+from operant.envs.verifiers.process import OPEN_SECONDS, ExternalProcess
 from operant.errors import UsageError
 
 PREFIX = "verifiers:"
@@ -56,7 +56,7 @@ class Rollout:
 
 
 class VerifiersTask(Task):
-    """Problems of an environment, which plays and judges them itself (final)."""
+    """Problems of an environment, which plays and scores them itself (final)."""
 
     QUICK: ClassVar[bool] = False
 
@@ -83,7 +83,7 @@ class VerifiersTask(Task):
         self._key = json.dumps([python, {**given, "eval_arguments": other, "harness": harness}], sort_keys=True)
 
     @property
-    def guest(self) -> GuestProcess:
+    def process(self) -> ExternalProcess:
         """The process in which the environment lives, which tasks of the same arguments share."""
         return _opened(self._key)[0]
 
@@ -100,13 +100,13 @@ class VerifiersTask(Task):
         """`n` rollouts of a problem, played against the policy at an address."""
         place = {"split": problem.answer["split"], "row": problem.answer["row"]}
         asked = {"n": n, "url": url, "model": model, "sampling": dict(sampling), "seconds": self.seconds}
-        ticket, answer = self.guest.begin("group", **place, **asked)
-        return Begun(self.guest, ticket, answer)
+        ticket, answer = self.process.begin("group", **place, **asked)
+        return Begun(self.process, ticket, answer)
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """An environment judges the rollouts that it has played, and nothing else."""
+        """An environment scores the rollouts that it has played, and nothing else."""
         del completion
-        return failed(f"{problem.id} is judged by its environment, which plays it itself")
+        return failed(f"{problem.id} is scored by its environment, which plays it itself")
 
     def gold(self, problem: Problem) -> str | None:
         """Environments keep their answers to themselves."""
@@ -118,7 +118,7 @@ class VerifiersTask(Task):
 class Begun:
     """Rollouts under way."""
 
-    guest: GuestProcess
+    process: ExternalProcess
     ticket: int
     answer: Future[dict[str, Any]]
 
@@ -133,7 +133,7 @@ class Begun:
 
     def drop(self) -> None:
         """Give them up."""
-        self.guest.drop(self.ticket)
+        self.process.drop(self.ticket)
 
 
 class _Rows(Sequence[Problem]):
@@ -158,39 +158,39 @@ class _Rows(Sequence[Problem]):
         return Problem(f"{name}/{self.split}/{place}", name, prompt, answer, max_tokens=self.task.max_tokens)
 
     def _fetch(self, block: int) -> list[str]:
-        reply = self.task.guest.ask("rows", OPEN_SECONDS, split=self.split, start=block * BLOCK, count=BLOCK)
+        reply = self.task.process.ask("rows", OPEN_SECONDS, split=self.split, start=block * BLOCK, count=BLOCK)
         return [str(row["prompt"]) for row in reply["rows"]]
 
 
-def own_and_handed_on(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def split_arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `VerifiersTask` for the task `name`: ours by their names, all others for the environment."""
     own = {key: value for key, value in given.items() if key in OWN}
     others = {key: value for key, value in given.items() if key not in OWN}
     return {"environment": name.removeprefix(PREFIX), "arguments": others, **own}
 
 
-_open: dict[str, tuple[GuestProcess, dict[str, Any]]] = {}
+_open: dict[str, tuple[ExternalProcess, dict[str, Any]]] = {}
 
 
-def _opened(key: str) -> tuple[GuestProcess, dict[str, Any]]:
+def _opened(key: str) -> tuple[ExternalProcess, dict[str, Any]]:
     """The process of these arguments, begun again if it has died; it ends when its pipe does, which is with us."""
     if key in _open and not _open[key][0].alive:
         _open.pop(key)[0].close()
     if key not in _open:
         python, request = json.loads(key)
-        guest = GuestProcess(python, f"{PREFIX}{request['environment']}")
+        process = ExternalProcess(python, f"{PREFIX}{request['environment']}")
         try:
-            _open[key] = guest, guest.ask("open", OPEN_SECONDS, **request)
+            _open[key] = process, process.ask("open", OPEN_SECONDS, **request)
         except BaseException:
-            guest.close()
+            process.close()
             raise
     return _open[key]
 
 
 @atexit.register
 def _close_all() -> None:
-    for guest, _ in _open.values():
-        guest.close()
+    for process, _ in _open.values():
+        process.close()
 
 
 def _rollout(row: Mapping[str, Any]) -> Rollout:

@@ -1,6 +1,6 @@
-"""The program that a guest's own Python runs: `python THIS_FOLDER`, spoken to in lines of JSON."""
+"""The program that an external environment's own Python runs: `python THIS_FOLDER`, spoken to in lines of JSON."""
 
-from operant_guest.desk import main
+from operant_external.server import main
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,7 @@ import pytest
 
 from operant.envs.sandbox import bubblewrap
 from operant.envs.text import code
-from operant.envs.text.code import Checks, judge
+from operant.envs.text.code import Checks, verify_program
 from tests.processes import command, marked, wait_until
 
 pytestmark = pytest.mark.skipif(bool(bubblewrap.trouble()), reason=f"no sandbox: {bubblewrap.trouble()}")
@@ -33,13 +33,13 @@ ENDLESS = {name: program for name, program in programs().items() if name.startsw
 
 
 def test_an_honest_program_is_right() -> None:
-    assert judge(HONEST, TESTS).score == 1.0
+    assert verify_program(HONEST, TESTS).score == 1.0
 
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_scores_nothing_and_leaves_nothing(name: str) -> None:
     mark = uuid.uuid4().hex
-    verdict = judge(CHEATS[name].replace("MARK", mark), TESTS)
+    verdict = verify_program(CHEATS[name].replace("MARK", mark), TESTS)
     assert verdict.score == 0.0, verdict
     assert_nothing_left(mark)
 
@@ -47,7 +47,7 @@ def test_a_cheat_scores_nothing_and_leaves_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_endless_program_is_out_of_time(name: str) -> None:
     began = time.monotonic()
-    verdict = judge(ENDLESS[name], TESTS, seconds=0.7)
+    verdict = verify_program(ENDLESS[name], TESTS, seconds=0.7)
     assert (verdict.score, verdict.outcome) == (0.0, "timeout"), verdict
     assert time.monotonic() - began < 6
     assert wait_until(lambda: not wrappers())
@@ -55,7 +55,7 @@ def test_an_endless_program_is_out_of_time(name: str) -> None:
 
 def test_a_program_that_uses_up_its_processor_time_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "LIMITS", replace(code.LIMITS, cpu_seconds=1))
-    assert judge("while True: pass", TESTS).outcome == "timeout"
+    assert verify_program("while True: pass", TESTS).outcome == "timeout"
 
 
 def assert_nothing_left(mark: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from operant.envs.sandbox import SandboxDied, bubblewrap
 from operant.envs.text import code
-from operant.envs.text.code import Checks, judge
+from operant.envs.text.code import Checks, verify_program
 from operant.envs.text.humaneval import HumanEval
 from operant.envs.text.mbpp import Mbpp
 from operant.envs.text.pool import Verifiers
@@ -139,34 +139,36 @@ def test_objects_of_the_program_are_reached_by_handle() -> None:
     program = "class Node:\n    def __init__(self, data):\n        self.data, self.left = data, None\n"
     program += "def depth(n):\n    return 1 + depth(n.left) if n else 0\n"
     tests = ("root = Node(1)\nroot.left = Node(2)", "assert depth(root) == 2", "assert root.left.data == 2")
-    assert judge(program, Checks(("Node", "depth"), (*tests, "assert root.left is root.left"))).score == 1.0
-    assert judge(program, Checks(("Node", "depth"), (*tests, "assert root == root.left"))).score == 0.0
+    assert verify_program(program, Checks(("Node", "depth"), (*tests, "assert root.left is root.left"))).score == 1.0
+    assert verify_program(program, Checks(("Node", "depth"), (*tests, "assert root == root.left"))).score == 0.0
 
 
 def test_a_builtin_may_be_a_solution() -> None:
-    assert judge("listed = list", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 1.0
-    assert judge("listed = tuple", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
-    assert judge("listed = 5", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
+    assert verify_program("listed = list", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 1.0
+    assert verify_program("listed = tuple", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
+    assert verify_program("listed = 5", Checks(("listed",), ("assert listed((1, 2)) == [1, 2]",))).score == 0.0
 
 
 def test_exceptions_of_the_program_can_be_expected() -> None:
     test = "try:\n    f(0)\nexcept ZeroDivisionError:\n    pass\nelse:\n    assert False"
-    assert judge("def f(x):\n    return 1 / x", Checks(("f",), (test,))).score == 1.0
+    assert verify_program("def f(x):\n    return 1 / x", Checks(("f",), (test,))).score == 1.0
     assert (
-        judge("import os\ndef f(x):\n    os._exit(0)", Checks(("f",), (test.replace("ZeroDivisionError", ""),))).score
+        verify_program(
+            "import os\ndef f(x):\n    os._exit(0)", Checks(("f",), (test.replace("ZeroDivisionError", ""),))
+        ).score
         == 0.0
     )
 
 
 def test_failures_of_the_judging_have_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert judge("def f(): pass", Checks(("f",), ("this is no test",))).outcome == "error"
-    assert judge("def f(): pass", Checks(("f",), ("assert True",))).outcome == "error", "nothing was tested"
+    assert verify_program("def f(): pass", Checks(("f",), ("this is no test",))).outcome == "error"
+    assert verify_program("def f(): pass", Checks(("f",), ("assert True",))).outcome == "error", "nothing was tested"
 
     def dead(**_: object) -> None:
         raise SandboxDied("gone")
 
     monkeypatch.setattr(code, "open_sandbox", dead)
-    assert judge("def f(): pass", Checks(("f",), ("assert f() is None",))).score is None
+    assert verify_program("def f(): pass", Checks(("f",), ("assert f() is None",))).score is None
 
 
 def judged(task: Task, answers: list[tuple[Problem, str]]) -> list[Verdict]:

@@ -130,7 +130,7 @@ def test_reasoning_gym_runs_no_code_of_an_answer(tmp_path: Path) -> None:
     ("dataset", "cause"),
     [
         ("chain_sums", "no dataset 'chain_sums'"),
-        ("puzzle24", "the judge of puzzle24 is not sound"),
+        ("puzzle24", "the verifier of puzzle24 is not sound"),
         ("word_ladder", "other problems in every process"),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from operant.envs.text.dialogue import DialogueTask, Message, Response
-from operant.envs.text.judging import judge
 from operant.envs.text.tasks import make_task
+from operant.envs.text.verify_worker import verify
 from tests.unit.envs.research.messages import Messages
 
 ENDLESS = ("9" * 5_000, "\u0663" * 5_000, "\u00b2", "action " + "1" * 10_000)
@@ -31,7 +31,7 @@ def test_fuzzed_answers_are_judged(name: str) -> None:
     task, messages = make_task(name, {}), Messages(4)
     problem = task.problems("train")[0]
     for text in (*ENDLESS, *(messages.next()[1] for _ in range(200))):
-        assert judge(task, problem, text).outcome != "error", text[:200]
+        assert verify(task, problem, text).outcome != "error", text[:200]
 
 
 def test_words_of_a_world_can_always_be_encoded() -> None:

@@ -63,7 +63,7 @@ def test_every_kind_of_end_is_told_apart(task: Task, tmp_path: Path) -> None:
     problem = only(task)
     said = ["right", "no", "sleep 60", "sum", "die", f"die_once {tmp_path}/once", "raise", "crash", "all is right"]
     with Verifiers([task], workers=2, seconds=1.0) as verifiers:
-        verdicts = verifiers.judge_all([(problem, one) for one in said])
+        verdicts = verifiers.verify_all([(problem, one) for one in said])
         assert [verdict.outcome for verdict in verdicts] == [
             "right", "wrong", "timeout", "timeout", "error", "wrong", "error", "error", "right",
         ]  # fmt: skip
@@ -78,9 +78,9 @@ def test_a_killed_worker_loses_nothing(task: Task) -> None:
     problem = only(task)
     answers = [(problem, "right" if i % 3 else "no") for i in range(3_000)]
     with Verifiers([task], workers=2, seconds=20.0) as verifiers:
-        verifiers.judge_all([(problem, "sleep 0.5")] * 2)  # both are there
+        verifiers.verify_all([(problem, "sleep 0.5")] * 2)  # both are there
         verdicts = []
-        judging = threading.Thread(target=lambda: verdicts.extend(verifiers.judge_all(answers)))
+        judging = threading.Thread(target=lambda: verdicts.extend(verifiers.verify_all(answers)))
         judging.start()
         for pid in verifiers.heartbeat().pids:
             time.sleep(0.02)
@@ -107,23 +107,23 @@ class Dying(Base):
     (tmp_path / "dying_task_of_a_test.py").write_text(dying)
     mortal = make_task("dying_task_of_a_test:Dying", {})
     with Verifiers([mortal], workers=1) as verifiers:
-        assert verifiers.judge(only(mortal), "1").outcome == "right"
+        assert verifiers.verify(only(mortal), "1").outcome == "right"
         assert verifiers.heartbeat().replaced == 1
 
 
 def test_what_an_answer_started_ends_with_its_worker(task: Task, tmp_path: Path) -> None:
     with Verifiers([task], workers=1, seconds=0.5) as verifiers:
-        assert verifiers.judge(only(task), f"spawn {tmp_path}/pid").outcome == "timeout"
+        assert verifiers.verify(only(task), f"spawn {tmp_path}/pid").outcome == "timeout"
     child = int((tmp_path / "pid").read_text())
     assert wait_until(lambda: not lives(child))
 
 
 def test_closing_ends_what_runs(task: Task) -> None:
     verifiers = Verifiers([task], workers=1, seconds=60.0)
-    verifiers.judge(only(task), "right")
+    verifiers.verify(only(task), "right")
     running = verifiers.submit(only(task), "sleep 50")
     waiting = verifiers.submit(only(task), "right")
-    while not verifiers.heartbeat().judging:
+    while not verifiers.heartbeat().verifying:
         time.sleep(0.01)
     assert verifiers.heartbeat().waiting == 1
     (pid,) = verifiers.heartbeat().pids
@@ -139,7 +139,7 @@ def test_quick_tasks_need_no_worker() -> None:
     task = make_task("arithmetic", {})
     with Verifiers([task], workers=3) as verifiers:
         problem = task.problems("eval")[0]
-        assert verifiers.judge(problem, str(problem.answer)).score == 1.0
+        assert verifiers.verify(problem, str(problem.answer)).score == 1.0
         assert verifiers.heartbeat().pids == ()
         assert verifiers.counts == {"right": 1}
 
@@ -154,6 +154,6 @@ def test_a_power_that_would_take_sympy_minutes_is_wrong_in_time(data: str) -> No
     task = make_task("math", {"data": data})
     problem = next(one for one in task.problems("eval") if one.answer["answer"] == "p - q")
     with Verifiers([task], workers=1, seconds=2.0) as verifiers:
-        bomb = verifiers.judge(problem, r"\boxed{(x+y+z+w+v)^{300}}")
+        bomb = verifiers.verify(problem, r"\boxed{(x+y+z+w+v)^{300}}")
         assert (bomb.score, bomb.outcome) in ((0.0, "wrong"), (0.0, "timeout"))
-        assert verifiers.judge(problem, r"\boxed{-q+p}").outcome == "right"
+        assert verifiers.verify(problem, r"\boxed{-q+p}").outcome == "right"

@@ -1,4 +1,4 @@
-"""The process of a guest: what a person is told when it cannot be had, and that nothing is left behind."""
+"""The process of an external environment: the errors when it cannot start, and that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from operant.envs.text.tasks import class_of, make_task, takes_argument
-from operant.envs.verifiers.process import GuestProcess
-from operant.envs.verifiers.task import Rollout, VerifiersTask, own_and_handed_on
+from operant.envs.verifiers.process import ExternalProcess
+from operant.envs.verifiers.task import Rollout, VerifiersTask, split_arguments
 from operant.errors import RunError, UsageError
 from tests.processes import lives, wait_until
 
@@ -50,7 +50,7 @@ def test_a_task_is_made_without_a_process() -> None:
 
 def test_our_arguments_are_kept_and_others_handed_on() -> None:
     given = {"python": "p", "seconds": 5, "words": 3, "difficulty": "hard"}
-    assert own_and_handed_on("verifiers:a/b", given) == {
+    assert split_arguments("verifiers:a/b", given) == {
         "environment": "a/b",
         "arguments": {"words": 3, "difficulty": "hard"},
         "python": "p",
@@ -58,28 +58,28 @@ def test_our_arguments_are_kept_and_others_handed_on() -> None:
     }
 
 
-def test_a_guest_that_dies_fails_whoever_waits_with_its_last_words(tmp_path: Path) -> None:
+def test_an_environment_that_dies_fails_whoever_waits_with_its_last_words(tmp_path: Path) -> None:
     script = tmp_path / "python"
     script.write_text("#!/bin/sh\nread line\necho out of memory >&2\nexit 3\n")
     script.chmod(0o755)
-    guest = GuestProcess(str(script), "verifiers:wordle")
+    process = ExternalProcess(str(script), "verifiers:wordle")
     with pytest.raises(RunError, match="its process ended: out of memory"):
-        guest.ask("open", 10.0)
-    assert not guest.alive
-    guest.close()
+        process.ask("open", 10.0)
+    assert not process.alive
+    process.close()
 
 
-def test_a_guest_that_is_silent_is_ended_with_all_it_started(tmp_path: Path) -> None:
+def test_an_environment_that_is_silent_is_ended_with_all_it_started(tmp_path: Path) -> None:
     script = tmp_path / "python"
     script.write_text(f"#!/bin/sh\nsleep 600 & echo $! > {tmp_path}/pid\nsleep 600\n")
     script.chmod(0o755)
-    guest = GuestProcess(str(script), "verifiers:wordle")
+    process = ExternalProcess(str(script), "verifiers:wordle")
     pid = tmp_path / "pid"
     assert wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"))
-    guest.END_SECONDS = 0.1
+    process.END_SECONDS = 0.1
     with pytest.raises(RunError, match="has not answered"):
-        guest.ask("open", 0.1)
-    assert not guest.alive
+        process.ask("open", 0.1)
+    assert not process.alive
     assert wait_until(lambda: not lives(int(pid.read_text())))
 
 

@@ -1,4 +1,4 @@
-"""Environments as tasks, with a child that speaks as a guest does but has no environment."""
+"""Environments as tasks, with a child that speaks as a process does but has no environment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def task(tmp_path: Path) -> Iterator[VerifiersTask]:
     made = make_task("verifiers:pretended", {"python": str(python)})
     assert isinstance(made, VerifiersTask)
     yield made
-    made.guest.close()
+    made.process.close()
     module._open.clear()
 
 
@@ -66,7 +66,7 @@ def test_a_rollout_is_told_in_full(task: VerifiersTask) -> None:
     assert rollout.verdict.score == 0.5
 
 
-def test_a_guest_that_died_fails_its_rollouts_and_is_begun_again(task: VerifiersTask) -> None:
+def test_a_environment_that_died_fails_its_rollouts_and_is_begun_again(task: VerifiersTask) -> None:
     problems, first = task.problems("train"), task.facts["pid"]
     begun = task.begin(problems[13], 1, "http://nowhere", "policy", {})
     with pytest.raises(RunError, match="its process ended: killed in the middle of a rollout"):
@@ -76,7 +76,7 @@ def test_a_guest_that_died_fails_its_rollouts_and_is_begun_again(task: Verifiers
     assert task.facts["pid"] != first
 
 
-def test_a_task_of_the_same_arguments_has_the_same_guest(task: VerifiersTask) -> None:
+def test_a_task_of_the_same_arguments_has_the_same_process(task: VerifiersTask) -> None:
     same = make_task(*task.recipe)
     assert isinstance(same, VerifiersTask)
-    assert same.guest is task.guest
+    assert same.process is task.process

@@ -19,15 +19,15 @@ from pydantic import ValidationError
 from verifiers.v1.env import RunSlot  # pyright: ignore[reportMissingImports]
 from verifiers.v1.utils import loaders  # pyright: ignore[reportMissingImports]
 
-from operant_guest.wire import Refusal, words_of  # pyright: ignore[reportMissingImports]
+from operant_external.wire import Refusal, words_of  # pyright: ignore[reportMissingImports]
 
-KEY = "OPERANT_GUEST_KEY"
+KEY = "OPERANT_POLICY_KEY"
 CHAT = "operant_chat"
 ENDLESS_ROWS = 1_000
 """So many tasks of a taskset without end are played."""
 
 
-class ModernGuest:
+class TasksetEnvironment:
     """One environment that serves, and a second one for evaluation where its arguments differ (final)."""
 
     generation = "v1"
@@ -40,13 +40,13 @@ class ModernGuest:
             raise _foreign(name, module, installed, fault) from fault
         self.env = _loaded(name, arguments, request["harness"])
         other = request["eval_arguments"]
-        self.exam = self.env if other is None else _loaded(name, {**arguments, **other}, request["harness"])
-        self._rows = _rows_of(self.env, self.exam, request["held_out"])
+        self.eval_env = self.env if other is None else _loaded(name, {**arguments, **other}, request["harness"])
+        self._rows = _rows_of(self.env, self.eval_env, request["held_out"])
         self._held = contextlib.AsyncExitStack()
 
     async def start(self) -> None:
         """Bring up what rollouts share."""
-        for env in {id(each): each for each in (self.env, self.exam)}.values():
+        for env in {id(each): each for each in (self.env, self.eval_env)}.values():
             await self._held.enter_async_context(env.serving())
 
     async def close(self) -> None:
@@ -64,7 +64,7 @@ class ModernGuest:
 
     async def group(self, request: dict[str, Any]) -> list[dict[str, Any]]:
         """As many episodes of one task; each gives a rollout for every agent that the policy plays and may learn."""
-        env = self.exam if request["split"] == "eval" else self.env
+        env = self.eval_env if request["split"] == "eval" else self.env
         task = self._rows[request["split"]][request["row"]]
         client = vf.EvalClientConfig(base_url=request["url"], api_key_var=KEY, timeout={"read": request["seconds"]})
         context = vf.ModelContext(request["model"], client, vf.SamplingConfig(**request["sampling"]))
@@ -81,7 +81,7 @@ def _loaded(name: str, arguments: dict[str, Any], harness: str | None) -> Any:
         takes = ", ".join(key for key in kind.model_fields if key not in ("id", "task", "system_prompt"))
         raise Refusal(f"the environment {name} has no argument {unknown[0]!r}", f"it takes {takes or 'none'}")
     roles = loaders.env_config_type(name)
-    seats = [key for key, field in roles.model_fields.items() if isinstance(field.default, vf.AgentConfig)]
+    agents = [key for key, field in roles.model_fields.items() if isinstance(field.default, vf.AgentConfig)]
     own = loaders.default_harness_id(name)
     chosen = harness or (CHAT if own == "bash" else own)
     agent = {"runtime": {"type": "subprocess"}, "harness": {"id": chosen}}
@@ -89,7 +89,7 @@ def _loaded(name: str, arguments: dict[str, Any], harness: str | None) -> Any:
         config = loaders.resolve_env_config(
             {
                 "taskset": {"id": name, **arguments},
-                **dict.fromkeys(seats, agent),
+                **dict.fromkeys(agents, agent),
                 "interception": {"type": "server"},
             }
         )
@@ -100,11 +100,11 @@ def _loaded(name: str, arguments: dict[str, Any], harness: str | None) -> Any:
     return loaders.load_environment(config)
 
 
-def _rows_of(env: Any, exam: Any, held_out: int | None) -> dict[str, list[Any]]:
+def _rows_of(env: Any, eval_env: Any, held_out: int | None) -> dict[str, list[Any]]:
     """Tasks to train on and tasks that are held out: of a second environment, or the last ones of the only one."""
     tasks = _tasks_of(env.taskset)
-    if exam is not env:
-        return {"train": tasks, "eval": _tasks_of(exam.taskset)}
+    if eval_env is not env:
+        return {"train": tasks, "eval": _tasks_of(eval_env.taskset)}
     last = min(held_out if held_out is not None else min(100, len(tasks) // 5), len(tasks) - 1)
     cut = max(len(tasks) - last, 0)
     return {"train": tasks[:cut], "eval": tasks[cut:]}

@@ -1,4 +1,4 @@
-"""The program outside the sandbox that runs a problem's own tests against the judged program inside.
+"""The program outside the sandbox that runs a problem's own tests against the program inside.
 
 The tests are trusted and the program is not: here its functions are stand-ins that send their arguments through a
 pipe and get a plain value back. What the tests compare with never goes in, and nothing of the program's making
@@ -23,15 +23,15 @@ OWN_VALUES = ("call", "get", "truth")
 
 
 class Raised(Exception):
-    """The judged program raised something that is no builtin exception."""
+    """The tested program raised something that is no builtin exception."""
 
 
 class Unsendable(Exception):
-    """The tests ask for more than this judge can do."""
+    """The tests ask for more than this grader can do."""
 
 
 class Link:
-    """The pipes to the judged program.
+    """The pipes to the tested program.
 
     `calls` counts the calls, and `values` what came back of the program's own making; `broken` is why there can be no
     more of them.
@@ -73,7 +73,7 @@ class Link:
 
 
 class Handle:
-    """Something of the judged program that is no plain value: it equals only itself."""
+    """Something of the tested program that is no plain value: it equals only itself."""
 
     def __init__(self, link: Link, number: int) -> None:
         object.__setattr__(self, "_link", link)
@@ -111,7 +111,7 @@ def exception_named(name: str) -> type[Exception]:
 
 
 def verdict(link: Link, program: str, names: list[str], prelude: str, tests: list[str]) -> tuple[str, str]:
-    """The outcome and why. Only what happens before the program has any say can be an error of the judging."""
+    """The outcome and why. Only what happens before the program has any say can be an error of the grader."""
     namespace: dict[str, Any] = {"__name__": "tests"}
     try:
         exec(compile(prelude, "prelude", "exec"), namespace)
@@ -141,7 +141,7 @@ def described(error: Exception) -> str:
 
 
 def main() -> None:
-    """Read the job, judge, and report on what was standard output; the tests' own prints go nowhere."""
+    """Read the job, run the tests, and report on what was standard output; the tests' own prints go nowhere."""
     requests, answers = int(sys.argv[1]), int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))

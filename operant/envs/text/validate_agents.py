@@ -1,4 +1,4 @@
-"""Whether a task of many turns judges rightly, told without a model: its scripted agents play it.
+"""Whether a task of many turns scores rightly, without a model: its scripted agents play it.
 
 An expert must reach the ceiling, a lazy agent the baseline, and a cheater no more than that, as far as chance allows;
 what a novice says must be well formed.
@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass
-class Rehearsal:
+class AgentReport:
     """What was found."""
 
     task: str
@@ -41,7 +41,7 @@ class Rehearsal:
 
     @property
     def missing(self) -> list[str]:
-        """Kinds of agents that nobody has written."""
+        """Kinds of agents that the task does not have."""
         return sorted(set(get_args(Kind)) - {part.kind for part in self.parts})
 
     @property
@@ -50,10 +50,10 @@ class Rehearsal:
         return not self.missing and not any(part.problem for part in self.parts)
 
 
-def rehearse(task: DialogueTask, rollouts: int = ROLLOUTS, seed: int = 0) -> Rehearsal:
+def validate_with_agents(task: DialogueTask, rollouts: int = ROLLOUTS, seed: int = 0) -> AgentReport:
     """Let every scripted agent play the first problems of the evaluation."""
     began = time.monotonic()
-    found = Rehearsal(task.name, task.tolerance)
+    found = AgentReport(task.name, task.tolerance)
     found.parts = [_played(task, agent, rollouts, seed) for agent in task.agents().values()]
     found.seconds = time.monotonic() - began
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES
-from operant.envs.text.hacking import HackMatrix, position, worth
+from operant.envs.text.hackmatrix import HackMatrix, position, worth
 from operant.envs.text.tasks import make_task
 
 

@@ -6,14 +6,14 @@ import inspect
 from importlib import import_module
 from typing import Any
 
-from operant_guest.wire import Refusal, words_of  # pyright: ignore[reportMissingImports]
+from operant_external.wire import Refusal, words_of  # pyright: ignore[reportMissingImports]
 
 vf: Any = import_module("verifiers")
 EMPTY = "EmptyModelResponseError"
-KEY = "OPERANT_GUEST_KEY"
+KEY = "OPERANT_POLICY_KEY"
 
 
-class ClassicGuest:
+class ClassicEnvironment:
     """One loaded environment, and a second one for evaluation where its arguments differ (final)."""
 
     generation = "classic"
@@ -22,8 +22,8 @@ class ClassicGuest:
         name, arguments = request["environment"], request["arguments"]
         self.env = _loaded(name, arguments)
         other = request["eval_arguments"]
-        self.exam = self.env if other is None else _loaded(name, {**arguments, **other})
-        self._rows = _rows_of(self.env, self.exam, request["held_out"])
+        self.eval_env = self.env if other is None else _loaded(name, {**arguments, **other})
+        self._rows = _rows_of(self.env, self.eval_env, request["held_out"])
 
     def counts(self) -> dict[str, int]:
         """How many rows the splits have."""
@@ -39,7 +39,7 @@ class ClassicGuest:
 
     async def group(self, request: dict[str, Any]) -> list[dict[str, Any]]:
         """The group's rollouts, scored together, as rewards may compare them."""
-        env = self.exam if request["split"] == "eval" else self.env
+        env = self.eval_env if request["split"] == "eval" else self.env
         row = dict(self._rows[request["split"]][request["row"]])
         config = vf.ClientConfig(
             api_key_var=KEY,
@@ -60,7 +60,7 @@ class ClassicGuest:
 
     async def close(self) -> None:
         """Let the environments tear down what they hold."""
-        for env in {id(each): each for each in (self.env, self.exam)}.values():
+        for env in {id(each): each for each in (self.env, self.eval_env)}.values():
             await env._teardown()
 
 
@@ -77,11 +77,13 @@ def _loaded(name: str, arguments: dict[str, Any]) -> Any:
     return vf.load_environment(name, **arguments)
 
 
-def _rows_of(env: Any, exam: Any, held_out: int | None) -> dict[str, Any]:
+def _rows_of(env: Any, eval_env: Any, held_out: int | None) -> dict[str, Any]:
     """Rows to train on and rows that are held out: a dataset of its own, or the last ones of the only one."""
     train = _dataset(env.get_dataset)
-    separate = exam is not env or exam.eval_dataset is not None or getattr(exam, "eval_dataset_source", None)
-    test = _dataset(exam.get_eval_dataset) if separate else None
+    separate = (
+        eval_env is not env or eval_env.eval_dataset is not None or getattr(eval_env, "eval_dataset_source", None)
+    )
+    test = _dataset(eval_env.get_eval_dataset) if separate else None
     if test is not None or train is None:
         return {"train": train or [], "eval": test or []}
     last = min(held_out if held_out is not None else min(100, len(train) // 5), len(train) - 1)

@@ -1,4 +1,4 @@
-"""What a verifier's worker process does: make the tasks, then judge one answer after another."""
+"""What a verifier's worker process does: make the tasks, then verify one answer after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Recipe = tuple[str, dict[str, Any], str | None]
 
 
 def serve(pipe: Connection, recipes: Sequence[Recipe], seconds: float | None) -> None:
-    """Judge what comes through the pipe until it is closed. The first word back is None, or why it cannot begin."""
+    """Verify what comes through the pipe until it is closed. The first word back is None, or why it cannot begin."""
     os.setsid()  # whatever an answer starts ends with this group
     # The kernel's alarm with its default action needs no help of an interpreter that is busy with a long sum.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -37,13 +37,13 @@ def serve(pipe: Connection, recipes: Sequence[Recipe], seconds: float | None) ->
             return
         task = tasks[problem.task]
         signal.setitimer(signal.ITIMER_REAL, (seconds or task.SECONDS) + GRACE)
-        verdict = judge(task, problem, completion)
+        verdict = verify(task, problem, completion)
         signal.setitimer(signal.ITIMER_REAL, 0)
         pipe.send(verdict)
 
 
-def judge(task: Task, problem: Problem, completion: str) -> Verdict:
-    """The task's verdict; what its judge raises is an error of the judging, never a wrong answer."""
+def verify(task: Task, problem: Problem, completion: str) -> Verdict:
+    """The task's verdict; what its verifier raises is an error of the verifier, never a wrong answer."""
     try:
         return task.verify(problem, completion)
     except Exception as problem_of_ours:

@@ -15,10 +15,10 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
-from operant_guest.wire import Refusal, Wire, words_of  # pyright: ignore[reportMissingImports]
+from operant_external.wire import Refusal, Wire, words_of  # pyright: ignore[reportMissingImports]
 
 
-class Guest(Protocol):
+class External(Protocol):
     """An environment of either generation."""
 
     generation: str
@@ -46,26 +46,26 @@ def main() -> None:
 
 
 async def _serve(wire: Wire) -> None:
-    loop, guest = asyncio.get_running_loop(), None
+    loop, external = asyncio.get_running_loop(), None
     under_way: dict[int, asyncio.Task[None]] = {}
     while (request := await loop.run_in_executor(None, wire.read)) is not None:
         ticket = request["ticket"]
         if request["do"] == "open":
-            guest = await _answered(wire, request, _open(request))
+            external = await _answered(wire, request, _open(request))
         elif request["do"] == "rows":
-            await _answered(wire, request, _rows(guest, request))
+            await _answered(wire, request, _rows(external, request))
         elif request["do"] == "drop":
             if ticket in under_way:
                 under_way[ticket].cancel()
         else:
-            under_way[ticket] = asyncio.create_task(_answered(wire, request, _group(guest, request)))
+            under_way[ticket] = asyncio.create_task(_answered(wire, request, _group(external, request)))
             under_way[ticket].add_done_callback(lambda _, ticket=ticket: under_way.pop(ticket))
     left = list(under_way.values())
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
-    if guest is not None:
-        await guest.close()
+    if external is not None:
+        await external.close()
 
 
 async def _answered(wire: Wire, request: dict[str, Any], work: Any) -> Any:
@@ -80,18 +80,18 @@ async def _answered(wire: Wire, request: dict[str, Any], work: Any) -> Any:
     return kept
 
 
-async def _open(request: dict[str, Any]) -> tuple[Guest, dict[str, Any]]:
+async def _open(request: dict[str, Any]) -> tuple[External, dict[str, Any]]:
     name, python = request["environment"], sys.executable
     try:
         installed = version("verifiers")
     except PackageNotFoundError:
         raise Refusal(f"{python} has no package verifiers", f"{python} -m pip install verifiers") from None
     module = name.rsplit("/", 1)[-1].split("@", 1)[0].replace("-", "_").lower()
-    guest = await _make(request, module, installed)
-    counts = guest.counts()
+    external = await _make(request, module, installed)
+    counts = external.counts()
     if not counts["train"] and not counts["eval"]:
         raise Refusal(f"the environment {name} has no rows")
-    return guest, {"generation": guest.generation, "version": installed, **counts}
+    return external, {"generation": external.generation, "version": installed, **counts}
 
 
 async def _make(request: dict[str, Any], module: str, installed: str) -> Any:
@@ -107,16 +107,16 @@ async def _make(request: dict[str, Any], module: str, installed: str) -> Any:
     if classic_too or old:
         found = _imported(name, module) if importlib.util.find_spec(module) else None
         if callable(getattr(found, "load_environment", None)):
-            from operant_guest.classic import ClassicGuest  # pyright: ignore[reportMissingImports]
+            from operant_external.classic import ClassicEnvironment  # pyright: ignore[reportMissingImports]
 
-            return ClassicGuest(request)
+            return ClassicEnvironment(request)
     if old:
         raise Refusal(f"{name} has no load_environment, and verifiers {installed} knows nothing else")
-    from operant_guest.modern import ModernGuest  # pyright: ignore[reportMissingImports]
+    from operant_external.modern import TasksetEnvironment  # pyright: ignore[reportMissingImports]
 
-    guest = ModernGuest(request, module, installed)
-    await guest.start()
-    return guest
+    external = TasksetEnvironment(request, module, installed)
+    await external.start()
+    return external
 
 
 def _imported(name: str, module: str) -> Any:
@@ -133,9 +133,9 @@ def _builtin(module: str) -> bool:
         return False
 
 
-async def _rows(guest: Any, request: dict[str, Any]) -> tuple[None, dict[str, Any]]:
-    return None, {"rows": guest.rows(request["split"], request["start"], request["count"])}
+async def _rows(external: Any, request: dict[str, Any]) -> tuple[None, dict[str, Any]]:
+    return None, {"rows": external.rows(request["split"], request["start"], request["count"])}
 
 
-async def _group(guest: Any, request: dict[str, Any]) -> tuple[None, dict[str, Any]]:
-    return None, {"rollouts": await guest.group(request)}
+async def _group(external: Any, request: dict[str, Any]) -> tuple[None, dict[str, Any]]:
+    return None, {"rollouts": await external.group(request)}

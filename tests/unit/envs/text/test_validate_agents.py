@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Kind, Message, Response, Scripted
-from operant.envs.text.rehearsal import rehearse
 from operant.envs.text.task import Problem, Verdict, failed
+from operant.envs.text.validate_agents import validate_with_agents
 
 
 class Said(Dialogue):
@@ -57,7 +57,7 @@ SOUND: dict[Kind, str] = {"novice": "0.4", "lazy": "0", "expert": "1", "cheater"
 
 
 def test_a_task_is_sound_where_every_agent_does_as_it_should() -> None:
-    found = rehearse(Believer(SOUND))
+    found = validate_with_agents(Believer(SOUND))
     assert found.sound
     assert [part.score for part in found.parts] == [0.4, 0.0, 1.0, -0.2]
 
@@ -74,15 +74,15 @@ def test_a_task_is_sound_where_every_agent_does_as_it_should() -> None:
     ],
 )
 def test_what_an_agent_should_not_do_is_found(kind: Kind, word: str, said: str) -> None:
-    found = rehearse(Believer({**SOUND, kind: word}))
+    found = validate_with_agents(Believer({**SOUND, kind: word}))
     assert not found.sound
     assert [said in part.problem for part in found.parts if part.problem] == [True]
 
 
 def test_chance_is_allowed_for() -> None:
-    assert rehearse(Believer({**SOUND, "expert": "0.96", "cheater": "0.03"}, tolerance=0.05)).sound
+    assert validate_with_agents(Believer({**SOUND, "expert": "0.96", "cheater": "0.03"}, tolerance=0.05)).sound
 
 
 def test_a_kind_that_nobody_wrote_is_missed() -> None:
-    found = rehearse(Believer({"lazy": "0", "expert": "1"}))
+    found = validate_with_agents(Believer({"lazy": "0", "expert": "1"}))
     assert (found.sound, found.missing) == (False, ["cheater", "novice"])

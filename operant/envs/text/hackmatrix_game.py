@@ -15,7 +15,7 @@ from operant.envs.hackmatrix.constants import ACTION_NAMES
 from operant.envs.hackmatrix.faces.text import TextGame, find_action
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response, Scripted
 from operant.envs.text.generated import at_least
-from operant.envs.text.hacking import worth
+from operant.envs.text.hackmatrix import worth
 from operant.envs.text.task import Problem, Verdict
 from operant.errors import UsageError
 
