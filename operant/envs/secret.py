@@ -22,7 +22,7 @@ LEAST_BYTES = 16
 
 @dataclass(frozen=True)
 class Secret:
-    """A key that shows itself to nobody: seeds can be drawn from it, and its fingerprint compared."""
+    """A key that is never shown: seeds can be drawn from it, and its fingerprint compared."""
 
     key: bytes = field(repr=False)
 

@@ -79,7 +79,7 @@ def test_a_task_that_judges_wrongly(operant: Operant, mine: str, here: Path) -> 
 @pytest.mark.parametrize(
     ("words", "cause"),
     [
-        (("show", "gsm8k"), "gsm8k: nobody has said where its data lies"),
+        (("show", "gsm8k"), "gsm8k: its data folder is not set"),
         (("show", "copy", "--split", "test"), "there is no split 'test'"),
         (("validate", "gsm9k"), "there is no task 'gsm9k'\n  try: did you mean gsm8k?"),
         (("validate", "copy", "-a", "letters"), "'letters' is no argument"),

@@ -1,6 +1,6 @@
 """What scores are worth: pure sums that know the metric's direction, its baseline and its ceiling.
 
-A normalised score is 0 at the baseline and 1 at the ceiling, whichever way is better, and never beyond -1 and 1.
+A normalized score is 0 at the baseline and 1 at the ceiling, whichever way is better, and never beyond -1 and 1.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Scale:
         """How far apart baseline and ceiling are."""
         return abs(self.ceiling - self.baseline)
 
-    def normalised(self, raw: float) -> float:
-        """The normalised score."""
+    def normalized(self, raw: float) -> float:
+        """The normalized score."""
         return clipped(self.sign * (raw - self.baseline) / self.span)
 
     def best(self, raws: Sequence[float]) -> float:
@@ -48,7 +48,7 @@ def clipped(value: float) -> float:
 
 
 def improvement(current: float, previous: float | None) -> float:
-    """What a validation earns: its normalised score less the one before, the first less the baseline's 0.
+    """What a validation earns: its normalized score less the one before, the first less the baseline's 0.
 
     These sums telescope, so that going down and up again earns nothing.
     """
@@ -63,7 +63,7 @@ def penalty(faults: int, each: float) -> float:
 def schemes(
     hidden: float, validated: Sequence[float], start: float | None, faults: int, each: float
 ) -> dict[str, float]:
-    """The rewards of a rollout by scheme, from normalised scores.
+    """The rewards of a rollout by scheme, from normalized scores.
 
     `final` is the hidden score; `best` is the best validated one, 0 at least, for who never improved has kept the
     baseline; `delta` is the sum of all improvements since `start`. Each pays for faults alike.

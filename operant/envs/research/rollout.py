@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Tally:
-    """What a rollout has used. `previous` is the normalised score of the last validation."""
+    """What a rollout has used. `previous` is the normalized score of the last validation."""
 
     turns: int = 0
     seconds: float = 0.0
@@ -69,10 +69,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Validated:
-    """A validation: the score as it was shown, the same normalised, and what was scored."""
+    """A validation: the score as it was shown, the same normalized, and what was scored."""
 
     shown: float
-    normalised: float
+    normalized: float
     artefacts: Mapping[str, bytes]
 
 
@@ -126,7 +126,7 @@ class Rollout(Dialogue):
         return Response((message,), tool, answer.reward, answer.score, answer.fault, self._ended)
 
     def verdict(self) -> Verdict:
-        """The hidden score of what was kept, normalised, and the rewards by scheme."""
+        """The hidden score of what was kept, normalized, and the rewards by scheme."""
         if not self._ended:
             self._end()
         if self._broken:
@@ -134,7 +134,7 @@ class Rollout(Dialogue):
         broke = False
         try:
             raw, note = self._hidden_score(), ""
-            score = self._settings.scale.normalised(raw)
+            score = self._settings.scale.normalized(raw)
         except Unfit as unfit:
             raw, score, note = self._settings.scale.baseline, 0.0, f"unfit: {self._why(unfit)}"
             broke = isinstance(unfit, GraderFailed)
@@ -263,10 +263,10 @@ class Rollout(Dialogue):
 
     def _scored(self, shown: float, artefacts: Mapping[str, bytes]) -> Answer:
         scale = self._settings.scale
-        normalised = scale.normalised(shown)
-        reward = improvement(normalised, self._tally.previous)
-        self._tally.previous = normalised
-        self._validated.append(Validated(shown, normalised, artefacts))
+        normalized = scale.normalized(shown)
+        reward = improvement(normalized, self._tally.previous)
+        self._tally.previous = normalized
+        self._validated.append(Validated(shown, normalized, artefacts))
         best = scale.best([each.shown for each in self._validated])
         return Answer(wording.scored(self._settings, shown, best, self._left.validations), reward, shown)
 
@@ -324,7 +324,7 @@ class Rollout(Dialogue):
         return "right" if score >= 1 - slack - 1e-9 else "partial"
 
     def _rewards(self, score: float) -> dict[str, float]:
-        validated = [each.normalised for each in self._validated]
+        validated = [each.normalized for each in self._validated]
         start, faults = self._start.tally, self._tally.faults
         return schemes(score, validated, start.previous, faults, self._settings.fault_penalty)
 

@@ -90,7 +90,7 @@ class ResearchTask(DialogueTask):
 
     @property
     def tolerance(self) -> float:
-        """How far a normalised score may lie from its mean by chance."""
+        """How far a normalized score may lie from its mean by chance."""
         return NOISES * self.folder.task.noise / self.settings.scale.span
 
     @cached_property

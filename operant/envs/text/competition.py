@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA, TooHard
 from operant.envs.text.forms import form_of, is_certain, plain_equal, same_form
-from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalise, number
+from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalize, number
 from operant.envs.text.sources import Row, find_file, in_share, look_for, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.errors import UsageError
@@ -103,7 +103,7 @@ def same_answer(truth: str, given: str) -> Verdict:
     Spelling and plain numbers are compared here. What they do not tell is asked of another process, with limits on its
     time and its memory, and what it cannot tell within them is a `timeout`.
     """
-    mine, theirs = normalise(truth), normalise(given)
+    mine, theirs = normalize(truth), normalize(given)
     if mine == theirs:
         return RIGHT
     if not theirs:
@@ -142,7 +142,7 @@ def _equal(one: str, other: str) -> bool:
 
 def _standing(answer: str) -> Any:
     """What an answer stands for, as far as that can be told without algebra: a number, a set of parts, a spelling."""
-    plain = normalise(answer)
+    plain = normalize(answer)
     worth = number(plain)
     if worth is not None:
         return worth

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from operant.envs.text.latex import normalise, number
+from operant.envs.text.latex import normalize, number
 
 MOST_PARTS = 30
 
@@ -45,7 +45,7 @@ class Form:
 
 def form_of(answer: str) -> Form:
     """The form of an answer as a person wrote it."""
-    return _form(normalise(_SEPARATORS.sub(",", answer)))
+    return _form(normalize(_SEPARATORS.sub(",", answer)))
 
 
 def same_form(mine: Form, theirs: Form, equal: Equal) -> bool:
@@ -87,7 +87,7 @@ def _form(text: str) -> Form:
     inner = _split(text[1:-1], ",")
     if text[:1] in ("(", "[") and text[-1:] in (")", "]") and 1 < len(inner) <= MOST_PARTS:
         return Form("tuple", text, tuple(_form(part) for part in inner), text[0] + text[-1])
-    return Form("formula", normalise(text))
+    return Form("formula", normalize(text))
 
 
 def _as_members(form: Form) -> Form:

@@ -52,7 +52,7 @@ def final_answer(text: str) -> str | None:
     return parts[1] if len(parts) == 3 and parts[1].strip() else None
 
 
-def normalise(answer: str) -> str:
+def normalize(answer: str) -> str:
     """One spelling: no spaces, sizes, units, currency or degrees; whole braces; plain numbers."""
     plain = _SPACES.sub(" ", answer.strip().rstrip(".").replace("\N{MINUS SIGN}", "-"))
     plain = _NOISE.sub("", plain).replace("dfrac", "frac").replace("tfrac", "frac")
@@ -75,7 +75,7 @@ def _unless_hedged(units: re.Match[str]) -> str:
 
 
 def number(plain: str) -> Fraction | None:
-    """What a normalised answer is worth if it is a plain number, fraction or mixed fraction; else None."""
+    """What a normalized answer is worth if it is a plain number, fraction or mixed fraction; else None."""
     if len(plain) > LONGEST:
         return None
     if re.fullmatch(r"[-+]?[0-9]+(?:\.[0-9]+)?", plain):

@@ -28,9 +28,7 @@ def find_file(task: str, folder: str, file: str, data: str | os.PathLike[str] | 
     if found is None:
         root = data or os.environ.get(VARIABLE)
         raise UsageError(
-            f"{task}: there is no file {folder}/{file} in {root}"
-            if root
-            else f"{task}: nobody has said where its data lies",
+            f"{task}: there is no file {folder}/{file} in {root}" if root else f"{task}: its data folder is not set",
             remedy=f"put {folder}/{file} into a folder of datasets, then: export {VARIABLE}=FOLDER (or data: FOLDER);"
             f" s3://BUCKET/FOLDER and hf://datasets/OWNER/NAME are folders too",
         )

@@ -83,7 +83,7 @@ class ExternalProcess:
         return ticket, answer
 
     def drop(self, ticket: int) -> None:
-        """Let a group go that nobody waits for any more."""
+        """Cancel a group whose result is not awaited any more."""
         with self._lock:
             self._waiting.pop(ticket, None)
         self._send({"do": "drop", "ticket": ticket})

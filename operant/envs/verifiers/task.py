@@ -36,7 +36,7 @@ OWN = ("python", "eval_arguments", "held_out", "harness", "max_tokens", "seconds
 class Rollout:
     """What a rollout came to, as its environment tells it; `session` is the name under which it asked the policy.
 
-    One that ended in an error has no reward, for an error is nobody's bad answer.
+    One that ended in an error has no reward, for an error is no bad answer.
     """
 
     session: str

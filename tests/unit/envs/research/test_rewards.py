@@ -28,7 +28,7 @@ UP, DOWN = Scale(0.5, 0.9, "up"), Scale(16.0, 8.0, "down")
     ],
 )
 def test_a_score_is_read_by_baseline_ceiling_and_direction(scale: Scale, raw: float, score: float) -> None:
-    assert scale.normalised(raw) == pytest.approx(score)
+    assert scale.normalized(raw) == pytest.approx(score)
 
 
 def test_the_best_is_the_best_in_its_direction() -> None:

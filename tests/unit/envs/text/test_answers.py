@@ -9,7 +9,7 @@ import pytest
 
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import same_answer
-from operant.envs.text.latex import final_answer, last_boxed, normalise, number
+from operant.envs.text.latex import final_answer, last_boxed, normalize, number
 from operant.envs.text.numbers import last_number, numbers
 from operant.envs.text.word_problems import given_answer
 
@@ -120,7 +120,7 @@ def test_the_final_answer(text: str, answer: str | None) -> None:
     ],
 )
 def test_one_spelling(one: str, other: str) -> None:
-    assert normalise(one) == normalise(other)
+    assert normalize(one) == normalize(other)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_one_spelling(one: str, other: str) -> None:
     [("5", "6"), (r"\frac{1}{2}", r"\frac{2}{1}"), ("-3", "3"), (r"\text{even}", r"\text{odd}"), ("1,000", "1,00")],
 )
 def test_other_answers_stay_apart(one: str, other: str) -> None:
-    assert normalise(one) != normalise(other)
+    assert normalize(one) != normalize(other)
 
 
 @pytest.mark.parametrize(

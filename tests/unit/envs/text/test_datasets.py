@@ -67,7 +67,7 @@ def test_the_folder_may_be_in_the_environment(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
-        ({}, "nobody has said where its data lies"),
+        ({}, "its data folder is not set"),
         ({"data": "/no/where"}, "there is no file gsm8k/test.jsonl in /no/where"),
     ],
 )
