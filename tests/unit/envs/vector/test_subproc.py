@@ -119,11 +119,11 @@ def test_outcomes_are_the_callers_to_keep():
     env.close()
 
 
-@pytest.mark.parametrize("world", [0, 4], ids=["in this process", "in a worker"])
-def test_a_world_that_raises_is_named_with_its_cause(world):
+@pytest.mark.parametrize("index", [0, 4], ids=["in this process", "in a worker"])
+def test_an_environment_that_raises_is_named_with_its_cause(index):
     env = vector("processes", mask_path(), kwargs={"fails_at": 4})
-    playing = np.arange(5) == world
-    with pytest.raises(RunError, match=rf"Masked failed in world {world} of 5: ValueError: the count went wrong"):
+    playing = np.arange(5) == index
+    with pytest.raises(RunError, match=rf"Masked failed in environment {index} of 5: ValueError: the count went wrong"):
         play_six(env, playing)
     env.close()
 
