@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from operant.envs.cores import CORES_VARIABLE
-from operant.spec.settings.sections import EnvSpec
 from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.spec.settings.sections import EnvSpec
 
 ENVS = ("CartPole-v1", "LunarLander-v3", "BipedalWalker-v3", "HalfCheetah-v5", "Humanoid-v5")
 REPEATS = 5

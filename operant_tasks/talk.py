@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Response, as_chat
 from operant.envs.text.pool import Verifiers
-from operant.envs.text.tasks import make_task
 from operant.envs.text.task import Problem, Task, Verdict
+from operant.envs.text.tasks import make_task
 
 Split = Literal["train", "eval"]
 MOST = 1_000

@@ -67,8 +67,8 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> int:
     """
     if context.invoked_subcommand is not None:
         return EXIT_DONE
-    from operant.report.formatting import columns
     from operant.envs.text.tasks import task_names
+    from operant.report.formatting import columns
 
     rows = task_names()
     if as_json:

@@ -7,10 +7,8 @@ import numpy as np
 from operant.engines.deep.frames import FrameReplay
 from operant.engines.deep.nstep import NStep
 from operant.engines.deep.replay import Replay
-from operant.spec.settings.memories import PrioritisedReplaySpec
-from operant.spec.settings.memories import ReplaySpec
-from operant.envs.vector.autoreset import AutoresetVectorEnv
-from operant.envs.vector.autoreset import Step
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Step
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 Rows = dict[str, np.ndarray]
 

@@ -17,16 +17,10 @@ from contextlib import suppress
 from typing import Any
 
 from operant.envs.gym import make_env
-from operant.spec.settings.sections import EnvSpec
 from operant.envs.vector.base import SyncVectorEnv
 from operant.envs.vector.fp_mode import adopt_arithmetic_mode
-from operant.envs.vector.subproc import DONE
-from operant.envs.vector.subproc import FAILED
-from operant.envs.vector.subproc import RESET
-from operant.envs.vector.subproc import STEP
-from operant.envs.vector.subproc import Layout
-from operant.envs.vector.subproc import Shared
-from operant.envs.vector.subproc import Slice
+from operant.envs.vector.subproc import DONE, FAILED, RESET, STEP, Layout, Shared, Slice
+from operant.spec.settings.sections import EnvSpec
 
 
 def serve(line: socket.socket, memory: int) -> None:

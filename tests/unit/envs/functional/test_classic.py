@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from operant.envs.functional import Discrete
-from operant.spec.settings.sections import EnvSpec
-from operant.envs.functional.classic import Body
-from operant.envs.functional.classic import Classic
+from operant.envs.functional.classic import Body, Classic
 from operant.envs.functional.find import find_functional
+from operant.spec.settings.sections import EnvSpec
 
 NAMES = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1")
 COPIES, STEPS = 4, 1200

@@ -14,8 +14,8 @@ from gymnasium.utils.env_checker import check_env
 from operant.envs.hackmatrix.conformance.cases import read_setup
 from operant.envs.hackmatrix.faces.gym import HackMatrix
 from operant.envs.hackmatrix.faces.set_state import read_state
-from operant.spec.settings.sections import EnvSpec
 from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.spec.settings.sections import EnvSpec
 
 
 def make(**options: Any) -> gym.Env:
