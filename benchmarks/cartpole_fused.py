@@ -16,8 +16,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from operant.engines.fused.learners import build_learner
-from operant.engines.fused.program import Program, prepare_jax, stacked
+from operant.engines.jax.learners import build_learner
+from operant.engines.jax.program import Program, prepare_jax, stacked
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -24,14 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.fused import policies, worlds
-from operant.engines.fused.learner import GREEDY, SAMPLED, Policy
-from operant.engines.fused.learners import build_learner
-from operant.engines.fused.optimise import Optimiser, rates_of
-from operant.engines.fused.playing import play as play_episodes
-from operant.engines.fused.ppo import Ppo
-from operant.engines.fused.program import prepare_jax, stacked
-from operant.engines.fused.worlds import Worlds
+from operant.engines.jax import policies, worlds
+from operant.engines.jax.learner import GREEDY, SAMPLED, Policy
+from operant.engines.jax.learners import build_learner
+from operant.engines.jax.optimise import Optimiser, rates_of
+from operant.engines.jax.playing import play as play_episodes
+from operant.engines.jax.ppo import Ppo
+from operant.engines.jax.program import prepare_jax, stacked
+from operant.engines.jax.worlds import Worlds
 from operant.envs.hackmatrix.players.scripted import scripted_actions
 from operant.report.stats import episode_interval
 from operant.run.disk import write_text

@@ -14,10 +14,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from operant.engines.fused.actor import load_policy
-from operant.engines.fused.learner import GREEDY, RANDOM
-from operant.engines.fused.playing import Ended, Player
-from operant.engines.fused.program import compiler_options, stacked
+from operant.engines.jax.actor import load_policy
+from operant.engines.jax.learner import GREEDY, RANDOM
+from operant.engines.jax.playing import Ended, Player
+from operant.engines.jax.program import compiler_options, stacked
 from operant.report.episode_metrics import over_episodes
 from operant.report.stats import episode_interval
 from operant.run.run import Run

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.cartpole_fused import ready
-from operant.engines.fused.ppo import Ppo
-from operant.engines.fused.program import Program, lane_of
+from operant.engines.jax.ppo import Ppo
+from operant.engines.jax.program import Program, lane_of
 from operant.spec.schema import Spec
 
 STEPS = 128

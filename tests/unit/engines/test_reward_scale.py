@@ -172,8 +172,8 @@ def test_in_the_long_run_it_is_gymnasiums_wrapper():
 def fused_reports(num_envs: int, scale: float) -> dict[str, float]:
     """The same of PPO in one compiled program, on a pendulum that is paid by `scale`."""
     pytest.importorskip("jax")
-    from operant.engines.fused.learners import LEARNERS as COMPILED
-    from operant.engines.fused.program import Program, stacked
+    from operant.engines.jax.learners import LEARNERS as COMPILED
+    from operant.engines.jax.program import Program, stacked
     from operant.envs.functional.classic import Pendulum
 
     class PaidPendulum(Pendulum):
@@ -200,7 +200,7 @@ def test_another_scale_changes_nothing_in_the_fused_engine(num_envs: int):
 def test_both_engines_give_the_same_rewards():
     """Rollout after rollout, from the first on: float64 step by step, and float32 all at once."""
     jax = pytest.importorskip("jax")
-    from operant.engines.fused import normalise
+    from operant.engines.jax import normalise
 
     rng, num, steps, array = np.random.default_rng(0), 3, 16, jax.numpy.asarray
     deep, moments = RewardNormaliser(num, True, 0.95, None), normalise.fresh_returns(num)

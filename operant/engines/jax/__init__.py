@@ -1,0 +1,72 @@
+"""The jax engine: environment, rollout and update in one compiled program of JAX.
+
+This module is the engine's whole face. It imports nothing heavy: each function imports what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from operant.engines.jax.tuning import Tried
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.episode import Episode
+    from operant.run.expense import Estimate
+    from operant.run.run import Run
+    from operant.spec.schema import Spec
+
+
+def validate(spec: Spec) -> None:
+    """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
+    from operant.envs.functional.find import need_jax
+
+    need_jax("the jax engine")
+    from operant.engines.jax.suits import check_suits
+
+    check_suits(spec)
+
+
+def train(run: Run, until: int | None = None) -> None:
+    """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
+    train_together([run], until)
+
+
+def train_together(runs: Sequence[Run], until: int | None = None) -> None:
+    """Train several sessions in this process, as lanes of one program; each writes its own directory."""
+    from operant.engines.jax.together import train_groups
+
+    train_groups(runs, until)
+
+
+def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
+    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
+    from operant.engines.jax.actor import play_checkpoint
+    from operant.engines.jax.loop import as_episode
+    from operant.spec.stored import stored
+
+    spec = stored(run.spec)
+    for ended in play_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
+        yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
+
+
+def estimate(spec: Spec) -> Estimate:
+    """What a session would cost beside its fellows, measured by a second of real training in memory."""
+    from operant.engines.jax.cost import measure
+
+    return measure(spec)
+
+
+def tune(spec: Spec) -> Iterator[Tried]:
+    """Frames per second with more and more environments, each as it is measured."""
+    from operant.engines.jax.tuning import tune
+
+    yield from tune(spec)
+
+
+def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
+    from operant.engines.jax.film import show
+
+    return show(run, checkpoint, episodes, seed, sink)

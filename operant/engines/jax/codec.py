@@ -1,0 +1,82 @@
+"""The files of a fused checkpoint. Nothing is pickled, so opening one never runs code.
+
+`policy.safetensors` is all that is needed to act; `learner.safetensors` and `learner.json` are the
+rest of what exact resume needs: environments, randomness, optimiser, and what the host counts.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import tree_flatten_with_path, tree_unflatten
+from safetensors.numpy import load_file, save_file
+
+from operant.engines.jax.learner import Policy, State
+from operant.errors import RunError
+from operant.run.restoring import Saved
+
+POLICY_FILE = "policy.safetensors"
+LEARNER_FILE = "learner.safetensors"
+FACTS_FILE = "learner.json"
+
+
+def write(folder: Path, state: State, facts: dict[str, Any]) -> None:
+    """Save one lane's state, whose arrays are on the host, and what the host counts."""
+    save_file(_named(state.policy), folder / POLICY_FILE)
+    save_file(_named((state.mind, state.worlds)), folder / LEARNER_FILE)
+    # Not sorted: the order of the unfinished averages is the order of their columns in the next row.
+    (folder / FACTS_FILE).write_text(json.dumps(facts))
+
+
+def read(folder: Path, like: State) -> tuple[State, dict[str, Any]]:
+    """What `write` saved; `like` has the same shapes."""
+    mind, worlds = _filled((like.mind, like.worlds), load_file(folder / LEARNER_FILE))
+    facts = Saved(json.loads((folder / FACTS_FILE).read_text()), folder / FACTS_FILE)
+    return State(read_policy(folder, like.policy), mind, worlds), facts
+
+
+def read_policy(folder: Path, like: Policy) -> Policy:
+    """Only what is needed to act."""
+    return _filled(like, load_file(folder / POLICY_FILE))
+
+
+def to_host(tree: Any) -> Any:
+    """A pytree with its arrays on the host; keys of random streams as their numbers."""
+    return jax.device_get(jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree))
+
+
+def _named(tree: Any) -> dict[str, np.ndarray]:
+    leaves, _ = tree_flatten_with_path(tree)
+    return {_name(path): np.asarray(leaf, order="C") for path, leaf in leaves}
+
+
+def _filled(like: Any, arrays: dict[str, np.ndarray]) -> Any:
+    leaves, form = tree_flatten_with_path(like)
+    return tree_unflatten(form, [_leaf(_name(path), leaf, arrays) for path, leaf in leaves])
+
+
+def _leaf(name: str, like: Any, arrays: dict[str, np.ndarray]) -> Any:
+    found = arrays.get(name)
+    shape = jax.eval_shape(jax.random.key_data, like).shape if _is_key(like) else like.shape
+    if found is None or found.shape != shape:
+        had = "nothing" if found is None else f"shape {found.shape}"
+        raise RunError(
+            f"the checkpoint does not fit: {name} needs shape {shape}, but {had} was saved",
+            remedy="keep env and agent as they were when the checkpoint was written, or start a new run",
+        )
+    return jax.random.wrap_key_data(jnp.asarray(found)) if _is_key(like) else found
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _name(path: Any) -> str:
+    """The place of a leaf in its pytree, as words with slashes."""
+    parts = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
+    return "/".join(map(str, parts)) or "value"

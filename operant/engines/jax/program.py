@@ -1,0 +1,172 @@
+"""From a spec to a compiled program: many updates of many lanes in one call, on one device or several.
+
+A lane is one session. All lanes are one batch of the same arithmetic, whatever each of them holds,
+so a lane's results depend on how many lanes there are and which of them it is, and on nothing that
+the others do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.sharding import PartitionSpec
+
+from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, place, split_over
+from operant.engines.jax.learner import Learner, Recorded, Report, State
+from operant.engines.jax.nets import Params
+from operant.errors import UsageError
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+from operant.store.cache import cache_folder
+
+# Without it the CPU compiler joins a matrix product with what follows where no gradient is taken, and only there:
+# then the pass that judges a rollout and the first gradient step round differently, and PPO's first ratio is not 1.
+SAME_ARITHMETIC: dict[str, Any] = {"xla_cpu_experimental_ynn_fusion_type": ""}
+# Half the time to compile, for a tenth more to run: worth it where the whole session takes less than a minute or two.
+COMPILED_QUICKLY: dict[str, Any] = {"xla_backend_optimization_level": 1}
+SHORT = 3_000_000
+CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+
+
+class Program:
+    """A learner compiled for a number of lanes; `longest` is the most updates of one chunk."""
+
+    def __init__(self, learner: Learner, lanes: int) -> None:
+        self.learner = learner
+        self.lanes = lanes
+        self.devices = learner.spec.meta.devices
+        self.longest = chunk_updates(learner)
+        self._axis = AXIS if self.devices > 1 else None
+        self._parts = State(WHOLE, WHOLE, SPLIT)  # pyright: ignore[reportArgumentType]
+        self.options = compiler_options(learner.spec)
+
+    @cached_property
+    def init(self) -> Any:
+        """Fresh states of all lanes, from the key and the weights of each."""
+
+        def fresh(keys: Array, weights: Params) -> State:
+            return self._of_lanes(lambda key, each: self.learner.init(key, each, self._axis))(keys, weights)
+
+        return self._compiled(fresh, (WHOLE, WHOLE), self._parts)
+
+    def start(self, seeds: Sequence[Seeds]) -> State:
+        """Fresh states of all lanes, one for each of the sessions' seeds."""
+        keys = jax.vmap(jax.random.key)(np.array([each.integer("fused") for each in seeds], np.uint32))
+        weights = [self.learner.weights(each.rng("init")) for each in seeds]
+        return self.init(keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))
+
+    @cached_property
+    def chunk(self) -> Any:
+        """States after so many updates of all lanes, and what they report; the states given are used up."""
+        recorded = PartitionSpec(None, None, None, AXIS)
+        reports = Report(*[WHOLE] * 8, recorded)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return self._compiled(self._chunk, (self._parts, WHOLE, WHOLE), (self._parts, reports), donate_argnums=0)
+
+    def _compiled(self, function: Any, given: Any, back: Any, **how: Any) -> Any:
+        if self.devices > 1:
+            function = split_over(self.devices, function, given, back)
+        return jax.jit(function, compiler_options=self.options, **how)
+
+    def _of_lanes(self, function: Any) -> Any:
+        """A function of one lane as one of all lanes; a batch of one is none, to the compiler."""
+        if self.lanes > 1:
+            return jax.vmap(function)
+        return lambda *given: jax.tree.map(lambda x: x[None], function(*jax.tree.map(lambda x: x[0], given)))
+
+    def _chunk(self, states: State, hyper: Any, updates: Array) -> tuple[State, Report]:
+        # Compiled by itself only in name: so it is traced once, for its shapes and for the loop.
+        update = jax.jit(self._of_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis)))
+        shapes = jax.eval_shape(update, states, hyper)[1]
+        start = _empty(shapes, self.longest)
+
+        def one(number: Array, carry: tuple[State, Report]) -> tuple[State, Report]:
+            states, report = carry
+            states, found = update(states, hyper)
+            return states, _joined(report, found, number)
+
+        return lax.fori_loop(0, updates, one, (states, start))
+
+    def placed(self, states: State) -> State:
+        """States of all lanes, on the devices where the program wants them."""
+        return place(self.devices, states, self._parts)
+
+
+def _empty(shapes: Report, longest: int) -> Report:
+    """A report of no updates, with room for the recorded steps of `longest`."""
+    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    maxima = jax.tree.map(lambda x: jnp.full(x.shape, -jnp.inf), shapes.maxima)
+    room = jax.tree.map(lambda x: jnp.zeros((x.shape[0], longest, *x.shape[1:]), x.dtype), shapes.recorded)
+    return zero._replace(maxima=maxima, recorded=room)
+
+
+def _joined(total: Report, one: Report, number: Array) -> Report:
+    """A chunk's report with that of its update `number`."""
+    sums = jax.tree.map(jnp.add, total._replace(maxima={}, recorded=None), one._replace(maxima={}, recorded=None))
+    maxima = jax.tree.map(jnp.maximum, total.maxima, one.maxima)
+    recorded: Recorded = jax.tree.map(lambda room, x: room.at[:, number].set(x), total.recorded, one.recorded)
+    return sums._replace(maxima=maxima, recorded=recorded)
+
+
+def chunk_updates(learner: Learner) -> int:
+    """Updates before the host looks again: those until the most frequent of its tasks. A function of the spec alone."""
+    meta = learner.spec.meta
+    return max(1, min(meta.log_frequency, meta.eval_frequency, meta.save_frequency) // learner.frames)
+
+
+def updates_left(learner: Learner, longest: int, frames: int) -> int:
+    """Updates of the next chunk at `frames`: whole chunks from frame 0 on, cut short by the budget."""
+    done, whole = frames // learner.frames, -(-learner.spec.env.max_frame // learner.frames)
+    return min(longest - done % longest, whole - done)
+
+
+def stacked(lanes: list[Any]) -> Any:
+    """Pytrees of single lanes as one of all lanes."""
+    return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *lanes)
+
+
+def lane_of(tree: Any, lane: int) -> Any:
+    """One lane of a pytree of all lanes."""
+    return jax.tree.map(lambda leaf: leaf[lane], tree)
+
+
+def compiler_options(spec: Spec) -> dict[str, Any]:
+    """What the CPU compiler is told; nothing where it is too old or too new to know it."""
+    if jax.default_backend() != "cpu":
+        return {}
+    options = SAME_ARITHMETIC | (COMPILED_QUICKLY if spec.env.max_frame <= SHORT else {})
+    try:
+        jax.jit(lambda x: x, compiler_options=options)(np.float32(0))
+    except Exception:
+        return {}
+    return options
+
+
+def prepare_jax(spec: Spec) -> str:
+    """Choose the platform and keep compiled programs for the next start; returns the kind of device."""
+    if spec.meta.device == "cpu":
+        jax.config.update("jax_platforms", "cpu")
+    if not os.environ.get(CACHE_VARIABLE):
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+    check_devices(spec)
+    return f"{spec.meta.devices} x {jax.devices()[0].device_kind}"
+
+
+def check_devices(spec: Spec) -> None:
+    """`UsageError` if the devices that the spec asks for are not there."""
+    platform, count = jax.default_backend(), len(jax.devices())
+    if spec.meta.device == "cuda" and platform not in ("gpu", "cuda"):
+        raise UsageError("meta.device: cuda is asked for, but JAX sees no CUDA device", remedy="-s meta.device=cpu")
+    if spec.meta.devices > count:
+        forced = f"XLA_FLAGS=--xla_force_host_platform_device_count={spec.meta.devices} pretends more on the CPU"
+        raise UsageError(
+            f"meta.devices: {spec.meta.devices} are asked for, but JAX sees {count} of kind {platform}",
+            remedy=f"-s meta.devices={count}; {forced}",
+        )

@@ -1,0 +1,127 @@
+"""Whether this engine can run a spec; what it has not got is refused before any work, and never left unread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from operant.envs.environment import Traits
+from operant.envs.functional.find import traits_of
+from operant.errors import UsageError
+from operant.spec.schema import Spec
+from operant.spec.settings.ppo import PpoSpec
+from operant.spec.validation.cross_field import setting
+
+# Named here so that a spec is checked without loading JAX, which takes seconds; a test holds both to the truth.
+ALGORITHMS = ("ppo", "dqn", "sac")
+OPTIMISERS = ("adam", "adamw", "rmsprop", "sgd")
+MOST_FRAMES = 2**31 - 1
+OWN = "the compiled program steps its environments itself"
+# For each setting the values that this engine has, and why it has no others.
+ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "agent.algorithm.name": (ALGORITHMS, "it has these algorithms only"),
+    "agent.net.type": (("mlp",), "its networks are perceptrons"),
+    "agent.net.layer_norm": ((False,), "its layers have no norms"),
+    "agent.net.optimizer.name": (OPTIMISERS, "it has these optimisers only"),
+    "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
+    "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),
+    "agent.net.optimizer.centered": ((False,), "its RMSprop is the plain one"),
+    "agent.net.optimizer.dampening": ((0.0,), "its momentum is the plain one"),
+    "env.vectorization": (("auto",), OWN),
+    "meta.processes": ((1,), "it shares work among devices: meta.devices"),
+    "meta.threads": ((None,), "XLA shares the cores out itself"),
+    "meta.compile": ((False,), "it is compiled always"),
+}
+REPLAYING = {
+    "agent.memory.name": (("replay",), "it samples replay uniformly"),
+    "agent.memory.combined": ((False,), "it samples replay uniformly"),
+    "env.normalize_reward": ((False,), "it scales rewards of rollouts only: use clip_reward"),
+}
+OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
+    "ppo": {
+        "agent.algorithm.normalize_advantages": (("standardise", "none"), "it keeps no percentiles"),
+        "agent.algorithm.symlog": ((False,), "its critic learns returns as they are"),
+        "agent.algorithm.normalize_v_targets": ((False,), "its critic learns returns as they are"),
+    },
+    "dqn": {
+        **REPLAYING,
+        "agent.algorithm.n_step": ((1,), "its targets look one step ahead"),
+        "agent.algorithm.distributional": (("none",), "it learns means"),
+        "agent.algorithm.exploration": (("epsilon_greedy",), "it explores by chance"),
+    },
+    "sac": REPLAYING,
+}
+
+
+def check_suits(spec: Spec) -> None:
+    """`UsageError` for a setting or a problem that this engine cannot take, or a device that is not there."""
+    for refusal in (*unsupported(spec), *unsuited(spec, traits_of(spec.env)), *unequal(spec)):
+        raise refusal
+    if spec.meta.device != "cpu" or spec.meta.devices > 1:
+        from operant.engines.jax.program import prepare_jax
+
+        prepare_jax(spec)
+
+
+def unsupported(spec: Spec) -> Iterator[UsageError]:
+    """Settings that this engine has not got, each with the values that it has."""
+    algorithm = spec.agent.algorithm.name
+    for path, (known, why) in {**ALWAYS, **OF_ALGORITHM.get(algorithm, {})}.items():
+        value = setting(spec, path)
+        if value not in known:
+            offers = " or ".join(f"{path}={_written(each)}" for each in known)
+            yield UsageError(
+                f"{path}: the jax engine cannot take {_written(value)}: {why}",
+                remedy=f"-s {offers}; or -s engine=torch, if the problem is one of Gymnasium's",
+            )
+
+
+def unsuited(spec: Spec, traits: Traits) -> Iterator[UsageError]:
+    """What does not fit the problem."""
+    name, env = spec.agent.algorithm.name, spec.env
+    if name == "dqn" and not traits.discrete:
+        yield UsageError(
+            f"agent.algorithm: dqn chooses among discrete actions, but {env.name} has real ones",
+            remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+    if name == "sac" and not traits.bounded:
+        yield UsageError(
+            f"agent.algorithm: sac needs bounds to act within, but those of {env.name} are infinite",
+            remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
+        )
+    if traits.masked and name != "ppo":
+        yield UsageError(
+            f"agent.algorithm: {env.name} says which actions are legal, and {name} of this engine does not listen",
+            remedy="-s agent.algorithm.name=ppo, which does",
+        )
+    if name != "ppo" and env.max_frame > MOST_FRAMES:
+        yield UsageError(
+            f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
+            remedy=f"-s env.max_frame={MOST_FRAMES}",
+        )
+    if not traits.vectors:
+        yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
+
+
+def unequal(spec: Spec) -> Iterator[UsageError]:
+    """Every device has as many environments as the others, and as much of each minibatch."""
+    devices, algorithm = spec.meta.devices, spec.agent.algorithm
+    sizes = {"env.num_envs": spec.env.num_envs}
+    if isinstance(algorithm, PpoSpec):
+        sizes["agent.algorithm.minibatch_size"] = algorithm.scaled(spec.env.num_envs)[0]
+    if spec.agent.memory is not None:
+        sizes["agent.memory.batch_size"] = spec.agent.memory.batch_size
+    for path, size in sizes.items():
+        if size % devices:
+            yield UsageError(
+                f"meta.devices: {devices} devices cannot have equal shares of {path} = {size}",
+                remedy=f"-s {path}={-(-size // devices) * devices}, or -s meta.devices={math.gcd(size, devices)}",
+            )
+
+
+def _written(value: Any) -> str:
+    """A value as YAML writes it; a whole section by its name."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(getattr(value, "name", value))

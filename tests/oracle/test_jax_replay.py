@@ -1,0 +1,117 @@
+"""Losses of DQN and SAC on the same batch and weights, in the torch engine and in the jax one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from operant.engines.deep.dqn import Dqn as DeepDqn
+from operant.engines.deep.experience import Sample
+from operant.engines.deep.learners import build_learner as build_deep
+from operant.engines.deep.replay import Batch
+from operant.engines.deep.sac import Sac as DeepSac
+from operant.engines.jax.dqn import Dqn
+from operant.engines.jax.learners import build_learner
+from operant.engines.jax.replay import Transition
+from operant.engines.jax.sac import Minds, Sac
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+
+ROWS = 32
+
+
+def spec_of(env: str, engine: str, algorithm: dict[str, Any], **net: Any) -> Spec:
+    agent = {"algorithm": {"training_start": 500, **algorithm}, "net": {"hidden": [32, 32], **net}}
+    return Spec.model_validate({"engine": engine, "env": {"name": env, "max_frame": 10_000}, "agent": agent})
+
+
+def layer(linear: torch.nn.Linear) -> dict[str, np.ndarray]:
+    return {"weight": linear.weight.detach().numpy().T.copy(), "bias": linear.bias.detach().numpy().copy()}
+
+
+def layers(module: torch.nn.Module) -> list[dict[str, np.ndarray]]:
+    return [layer(each) for each in module.modules() if isinstance(each, torch.nn.Linear)]
+
+
+def transitions(observation: int, action: np.ndarray) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(4)
+    seen = rng.normal(size=(2, ROWS, observation)).astype(np.float32)
+    reward = rng.normal(size=ROWS).astype(np.float32)
+    return {
+        "obs": seen[0],
+        "next_obs": seen[1],
+        "action": action,
+        "reward": reward,
+        "terminated": rng.random(ROWS) < 0.3,
+    }
+
+
+def as_transition(rows: dict[str, np.ndarray]) -> Transition:
+    names = ("obs", "action", "reward", "next_obs", "terminated")
+    return Transition(*(jnp.asarray(rows[name]) for name in names))
+
+
+@pytest.mark.parametrize("settings", [{"double": True, "loss": "huber"}, {"double": False, "loss": "mse"}])
+def test_one_dqn_loss_agrees(settings: dict[str, Any]):
+    algorithm = {"name": "dqn", **settings}
+    deep = build_deep(spec_of("CartPole-v1", "torch", algorithm, duelling=True), Seeds(3), torch.device("cpu"))
+    fused = build_learner(spec_of("CartPole-v1", "jax", algorithm, duelling=True))
+    assert isinstance(deep, DeepDqn)
+    assert isinstance(fused, Dqn)
+    with torch.no_grad():
+        for number, parameter in enumerate(deep.target.parameters()):
+            parameter.add_(0.05 * (number + 1))
+    rows = transitions(4, np.random.default_rng(1).integers(2, size=ROWS))
+    batch = Batch(index=np.arange(ROWS), weight=None, discount=None, next_mask=None, **rows)
+    chosen, _, expected = deep.errors(batch)
+
+    def weights(net: Any) -> dict[str, Any]:
+        return {"trunk": layers(net.trunk), "advantage": layer(net.advantage), "state": layer(net.state_value)}
+
+    loss, (_, mean) = fused.loss(
+        weights(deep.net), weights(deep.target), None, as_transition(rows), jnp.float32(deep.algorithm.gamma)
+    )
+    assert float(loss) == pytest.approx(expected.item(), rel=1e-5)
+    assert float(mean) == pytest.approx(chosen.mean().item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
+def test_one_sac_step_agrees(env: str):
+    """A critic's step, then the policy's and the temperature's, all with the same noise."""
+    algorithm = {"name": "sac", "temperature": 0.3}
+    deep = build_deep(spec_of(env, "torch", algorithm, activation="relu"), Seeds(3), torch.device("cpu"))
+    spec = spec_of(env, "jax", algorithm, activation="relu")
+    fused = build_learner(spec)
+    assert isinstance(deep, DeepSac)
+    assert isinstance(fused, Sac)
+    rng = np.random.default_rng(1)
+    real = rng.uniform(-1, 1, (ROWS, 1)).astype(np.float32)
+    rows = transitions(fused.env.observation_shape[0], rng.integers(2, size=ROWS) if fused.discrete else real)
+    noise = rng.normal(size=(2, ROWS, fused.count)).astype(np.float32)
+
+    def critics(net: Any) -> list[dict[str, np.ndarray]]:
+        pairs = zip(net.weights, net.biases, strict=True)
+        return [{"weight": w.detach().numpy().copy(), "bias": b.detach().numpy()[:, 0].copy()} for w, b in pairs]
+
+    start = fused.init(jax.random.key(0), {"actor": layers(deep.policy), "critic": critics(deep.critic)}, None)
+    mind = start.mind
+    minds = Minds(start.policy.params["actor"], mind.critic, mind.target, mind.log_alpha, mind.memories, mind.steps)
+    hyper = fused.hyper(spec)
+    minds, of_critics = fused.critic_step(minds, as_transition(rows), noise[0], hyper, jnp.float32(1), None)
+    minds, of_policy = fused.policy_step(minds, as_transition(rows), noise[1], hyper, jnp.float32(1), None)
+    tensors = {name: torch.from_numpy(value) for name, value in rows.items()}
+    sample = Sample(index=np.arange(ROWS), weight=None, **tensors)
+    alpha = deep.temperature.value()
+    expected = deep.critic_step(sample, alpha, torch.from_numpy(noise[0]))
+    loss, logp = deep.policy_step(sample, alpha, torch.from_numpy(noise[1]))
+    deep.temperature.step(logp)
+    np.testing.assert_allclose(of_critics, [part.item() for part in expected], rtol=1e-4)
+    np.testing.assert_allclose(of_policy, [loss.item(), -logp.mean().item(), alpha.item()], rtol=1e-4)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), minds.critic, critics(deep.critic))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), minds.actor, layers(deep.policy))
+    assert float(minds.log_alpha) == pytest.approx(deep.temperature.log_alpha.item(), abs=1e-6)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from operant.engines.jax.shuffle import SORTED, shuffled
+
+
+@pytest.mark.parametrize("rows", [7, 1024, SORTED, 2 * SORTED, 96 * 128, 16 * 8191, 8191])
+def test_every_row_comes_once_in_each_order(rows: int):
+    orders = np.asarray(shuffled(jax.random.key(1), 3, rows))
+    assert orders.shape == (3, rows)
+    assert (np.sort(orders, -1) == np.arange(rows)).all()
+    assert not np.array_equal(orders[0], orders[1])
+    assert not np.array_equal(orders[0], np.arange(rows))
+
+
+@pytest.mark.parametrize("rows", [SORTED, 1 << 16])
+def test_where_rows_land_looks_like_chance(rows: int):
+    orders = np.asarray(shuffled(jax.random.key(2), 8, rows)).astype(np.float64)
+    place = orders / rows
+    # Uniform numbers: a mean of 1/2 in every eighth of the order, and no echo of the neighbour.
+    blocks = place.reshape(8, 8, -1).mean(-1)
+    np.testing.assert_allclose(blocks, 0.5, atol=5 / np.sqrt(12 * rows / 8))
+    for lag in (1, 2, int(np.sqrt(rows))):
+        echo = [np.corrcoef(one[:-lag], one[lag:])[0, 1] for one in place]
+        assert np.abs(echo).max() < 5 / np.sqrt(rows)

@@ -1,0 +1,126 @@
+"""Lanes may differ in traced settings and in nothing else: every learner, every traced setting."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from operant.engines.jax.learners import LEARNERS, build_learner
+from operant.engines.jax.program import Program, lane_of, stacked
+from operant.engines.jax.together import program_form
+from operant.engines.jax.tracing import static
+from operant.run.seeding import Seeds
+from operant.spec.reading.document import put
+from operant.spec.schema import Spec
+
+REPLAYING = {"training_start": 32, "training_frequency": 8, "training_iter": 2}
+MEMORY = {"name": "replay", "max_size": 256, "batch_size": 16}
+AGENTS: dict[str, dict[str, Any]] = {
+    "ppo": {
+        "algorithm": {
+            "name": "ppo",
+            "time_horizon": 8,
+            "minibatch_size": 16,
+            "training_epoch": 2,
+            "clip_vloss": 0.2,
+            "target_kl": 0.1,
+        }
+    },
+    "dqn": {"algorithm": {"name": "dqn", **REPLAYING}, "memory": MEMORY},
+    "sac": {"algorithm": {"name": "sac", **REPLAYING}, "memory": MEMORY},
+}
+# Another value of each, across whatever border there may be between two kinds of it.
+OTHERS: dict[str, Any] = {
+    "lr": 1e-2,
+    "critic_lr": 3e-2,
+    "lr_end_fraction": 0.0,
+    "clip_grad_norm": 0.01,
+    "gamma": 1.0,
+    "lam": 1.0,
+    "clip_eps": {"start": 0.3, "end": 0.1, "frames": 64},
+    "entropy_coef": 0.0,
+    "val_loss_coef": 0.0,
+    "clip_vloss": 5.0,
+    "target_kl": 1e-9,
+    "epsilon": 0.0,
+    "polyak": 0.25,
+}
+PAIRS = [(name, path) for name, learner in LEARNERS.items() for path in learner.TRACED]
+
+
+def spec_of(name: str, path: str | None = None, value: Any = None) -> Spec:
+    critic = {} if name == "dqn" else {"critic_lr": 1e-3}
+    agent = {**AGENTS[name], "net": {"hidden": [8], "optimizer": {"clip_grad_norm": 0.5, **critic}}}
+    env = {"name": "CartPole-v1", "num_envs": 2, "max_frame": 640, "normalize_obs": True}
+    document: Any = {"engine": "jax", "env": env, "agent": agent}
+    return Spec.model_validate(document if path is None else put(document, tuple(path.split(".")), value))
+
+
+@cache
+def program_text(spec_json: str, lanes: int = 2) -> str:
+    """What the compiler is given for the learner of this spec, whatever its lanes' numbers will be."""
+    spec = Spec.model_validate_json(spec_json)
+    program = Program(build_learner(spec), lanes)
+    weights = [program.learner.weights(np.random.default_rng(0))] * lanes
+    keys = jax.vmap(jax.random.key)(np.zeros(lanes, np.uint32))
+    states = jax.eval_shape(program.init, keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))
+    return program.chunk.lower(states, stacked([program.learner.hyper(spec)] * lanes), np.int32(1)).as_text()
+
+
+def test_every_learner_says_what_it_traces():
+    assert set(AGENTS) == set(LEARNERS)
+    assert {path.rpartition(".")[2] for _, path in PAIRS} == set(OTHERS)
+
+
+@pytest.mark.parametrize(("name", "path"), PAIRS)
+def test_a_traced_setting_is_a_number_of_the_program_and_not_part_of_it(name: str, path: str):
+    """The program of another value is the same to the letter, so a lane computes what it would by itself."""
+    spec, other = spec_of(name), spec_of(name, path, OTHERS[path.rpartition(".")[2]])
+    assert program_form(spec.model_dump(mode="json")) == program_form(other.model_dump(mode="json"))
+    learner = build_learner(spec)
+    before, after = (jax.tree.leaves(learner.hyper(each)) for each in (spec, other))
+    assert any(float(one) != float(two) for one, two in zip(before, after, strict=True)), "hyper does not read it"
+    assert program_text(spec.model_dump_json()) == program_text(other.model_dump_json())
+
+
+@pytest.mark.parametrize("path", ["agent.net.optimizer.clip_grad_norm", "agent.algorithm.target_kl"])
+def test_whether_a_setting_is_given_is_static(path: str):
+    given, none = (spec.model_dump(mode="json") for spec in (spec_of("ppo"), spec_of("ppo", path, None)))
+    assert program_form(given) != program_form(none)
+
+
+@pytest.mark.parametrize(("name", "path"), PAIRS)
+def test_a_learner_cannot_read_a_traced_setting_from_its_own_spec(name: str, path: str):
+    value: Any = build_learner(spec_of(name)).spec
+    for key in path.split("."):
+        value = getattr(value, key)
+    for use in (bool, float, lambda x: x < 1, lambda x: 2 * x, lambda x: x == 1, lambda x: x.start, np.asarray):
+        with pytest.raises(TypeError, match=f"{path} is traced"):
+            use(value)
+
+
+def test_what_is_not_given_stays_not_given():
+    spec = static(spec_of("ppo", "agent.algorithm.target_kl", None), LEARNERS["ppo"].TRACED)
+    assert spec.agent.algorithm.target_kl is None  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("first", [1.0, 0.005])
+def test_lanes_that_copy_and_that_blend_their_target_network(first: float):
+    """Which lane comes first, and so whose spec the learner was built from, decides nothing."""
+    specs = [spec_of("dqn", "agent.algorithm.polyak", polyak) for polyak in (first, 1.005 - first)]
+
+    def targets(*lanes: Spec) -> list[Any]:
+        program = Program(build_learner(lanes[0]), len(lanes))
+        hyper = stacked([program.learner.hyper(each) for each in lanes])
+        states, _ = program.chunk(program.start([Seeds(1), Seeds(1)]), hyper, np.int32(70))
+        return [jax.device_get(lane_of(states, lane).mind.target) for lane in range(len(lanes))]
+
+    together = targets(*specs)
+    apart = [targets(specs[0], specs[0])[0], targets(specs[1], specs[1])[1]]
+    jax.tree.map(np.testing.assert_array_equal, together, apart)
+    moved = jax.tree.map(lambda one, two: not np.array_equal(one, two), *together)
+    assert any(jax.tree.leaves(moved))
