@@ -24,15 +24,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import policies, worlds
+from operant.engines.jax import distributions, vector_env
+from operant.engines.jax.evaluation import evaluate_policy
 from operant.engines.jax.learner import GREEDY, SAMPLED, Policy
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.optimise import Optimiser, rates_of
-from operant.engines.jax.playing import play as play_episodes
+from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
 from operant.engines.jax.ppo import Ppo
 from operant.engines.jax.program import prepare_jax, stacked
-from operant.engines.jax.worlds import Worlds
 from operant.envs.hackmatrix.players.scripted import scripted_actions
+from operant.engines.jax.vector_env import VecEnvState
 from operant.report.stats import episode_interval
 from operant.run.disk import write_text
 from operant.run.seeding import Seeds
@@ -54,58 +54,60 @@ def spec_of(options: argparse.Namespace, precision: str, **of_algorithm: Any) ->
     return Spec.model_validate({"env": env, "agent": {"algorithm": algorithm, "net": net}, "meta": meta})
 
 
-def play(learner: Ppo, policy: Policy, now: Worlds, key: Array) -> tuple[Worlds, tuple[Array, Array, Array]]:
+def play(learner: Ppo, policy: Policy, now: VecEnvState, key: Array) -> tuple[VecEnvState, tuple[Array, Array, Array]]:
     """One step of every game: what was seen, what was legal, and what the script would have done."""
     env, count = learner.env, len(now.score)
     of_choice, of_env = jax.random.split(key)
-    mask = jax.vmap(env.mask)(now.env)
+    mask = jax.vmap(env.mask)(now.env_state)
     seen = now.observation.astype(learner.storage)
-    label = scripted_actions(now.env)
-    logits = policies.only_legal(learner.output(policy, seen), mask)
+    label = scripted_actions(now.env_state)
+    logits = distributions.mask_logits(learner.policy_output(policy, seen), mask)
     drawn = jax.random.categorical(of_choice, logits)
     place = jnp.arange(count) / count
     action = jnp.where(place < TEACHER, label, jnp.where(place < TEACHER + SAMPLING, drawn, logits.argmax(-1)))
-    states, observation, _ = worlds.advancing(env)(now.env, action, jax.random.split(of_env, count))
-    return now._replace(env=states, observation=observation), (seen, mask, label.astype(jnp.int32))
+    states, observation, _ = vector_env.jitted_advance(env)(now.env_state, action, jax.random.split(of_env, count))
+    return now._replace(env_state=states, observation=observation), (seen, mask, label.astype(jnp.int32))
 
 
 def imitate(learner: Ppo, settings: OptimizerSpec, steps: int, minibatches: int, epochs: int) -> Any:
     """The compiled program of one round: games go on, and what the script said in them is learnt."""
-    optimiser, rates = Optimiser(settings), rates_of(settings)
+    optimizer, rates = Optimizer(settings), optimizer_hyper(settings)
 
     def loss(learnt: Any, batch: tuple[Array, Array, Array], policy: Policy) -> tuple[Array, Array]:
         seen, mask, label = batch
-        output = learner.output(policy._replace(params={**policy.params, **learnt}), seen)
-        logp = jax.nn.log_softmax(policies.only_legal(output, mask))
+        output = learner.policy_output(policy._replace(params={**policy.params, **learnt}), seen)
+        logp = jax.nn.log_softmax(distributions.mask_logits(output, mask))
         right = (logp.argmax(-1) == label).mean()
         return -jnp.take_along_axis(logp, label[:, None], 1).mean(), right
 
-    def one(policy: Policy, memory: Any, now: Worlds, key: Array, share: Array) -> tuple[Policy, Any, Worlds, Array]:
+    def one(
+        policy: Policy, opt_state: Any, now: VecEnvState, key: Array, share: Array
+    ) -> tuple[Policy, Any, VecEnvState, Array]:
         of_play, of_order = jax.random.split(key)
         now, rows = lax.scan(partial(play, learner, policy), now, jax.random.split(of_play, steps))
         rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
         number = len(rows[2])
 
         def descend(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], Array]:
-            learnt, memory = carry
+            learnt, opt_state = carry
             grads, right = jax.grad(loss, has_aux=True)(learnt, jax.tree.map(lambda x: x[index], rows), policy)
             now_rates = rates._replace(lr=rates.lr * share)
-            learnt, memory, _ = optimiser.step(learnt, grads, memory, now_rates, jnp.float32(1))
-            return (learnt, memory), right
+            learnt, opt_state, _ = optimizer.step(learnt, grads, opt_state, now_rates, jnp.float32(1))
+            return (learnt, opt_state), right
 
         orders = [jax.random.permutation(jax.random.fold_in(of_order, e), number) for e in range(epochs)]
         order = jnp.concatenate(orders).reshape(epochs * minibatches, -1)
-        (learnt, memory), right = lax.scan(descend, ({"actor": policy.params["actor"]}, memory), order)
-        return policy._replace(params={**policy.params, **learnt}), memory, now, right.mean()
+        (learnt, opt_state), right = lax.scan(descend, ({"actor": policy.params["actor"]}, opt_state), order)
+        return policy._replace(params={**policy.params, **learnt}), opt_state, now, right.mean()
 
-    return optimiser, jax.jit(one)
+    return optimizer, jax.jit(one)
 
 
 @partial(jax.jit, static_argnums=0)
-def _played(learner: Ppo, policies: Policy, hyper: Any, seeds: Array, way: Array) -> Any:
+def _played(learner: Ppo, policies: Policy, hyper: Any, seeds: Array, mode: Array) -> Any:
     """Whole episodes [lanes, seeds], all seeds at once."""
     wanted = jnp.ones(seeds.shape, bool)
-    return jax.vmap(lambda policy, numbers: play_episodes(learner, policy, numbers, seeds, wanted, way))(
+    return jax.vmap(lambda policy, numbers: evaluate_policy(learner, policy, numbers, seeds, wanted, mode))(
         policies, hyper
     )
 
@@ -128,11 +130,11 @@ class Record:
         write_text(self.folder / f"{self.name}.json", json.dumps(found, indent=1) + "\n")
 
     def scores(
-        self, learner: Ppo, hyper: Any, policies: Policy, way: int, first_seed: int = FIRST_SEED
+        self, learner: Ppo, hyper: Any, policies: Policy, mode: int, first_seed: int = FIRST_SEED
     ) -> list[dict[str, Any]]:
         """Share of games won, stage and return of every lane."""
         seeds = np.arange(first_seed, first_seed + self.games, dtype=np.uint32)
-        found = jax.device_get(_played(learner, policies, hyper, seeds, np.int32(way)))
+        found = jax.device_get(_played(learner, policies, hyper, seeds, np.int32(mode)))
         return [
             {
                 "won": episode_interval(found.facts["won"][lane].tolist()).as_dict(),
@@ -157,16 +159,16 @@ def learn_from_script(
 
     `look` is called every so often with the policy, the states so far, and how often it agrees with the script.
     """
-    optimiser, one = program
-    policy = Policy(jax.tree.map(jnp.asarray, learner.weights(Seeds(seed).rng("weights"))), None)
-    memory, key = optimiser.init({"actor": policy.params["actor"]}), jax.random.key(seed)
-    now = worlds.begin(learner.env, jax.random.fold_in(key, 0), options.envs)
+    optimizer, one = program
+    policy = Policy(jax.tree.map(jnp.asarray, learner.init_params(Seeds(seed).rng("weights"))), None)
+    opt_state, key = optimizer.init({"actor": policy.params["actor"]}), jax.random.key(seed)
+    now = vector_env.reset(learner.env, jax.random.fold_in(key, 0), options.envs)
     begun = shown = time.perf_counter()
     rounds = 0
     while (spent := time.perf_counter() - begun) < options.seconds:
         share = jnp.float32(max(1 - spent / options.seconds, 0.01))
         rounds += 1
-        policy, memory, now, right = one(policy, memory, now, jax.random.fold_in(key, rounds), share)
+        policy, opt_state, now, right = one(policy, opt_state, now, jax.random.fold_in(key, rounds), share)
         right = float(right)
         if rounds == 1:
             begun = shown = time.perf_counter()

@@ -14,9 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from operant.engines.jax.actor import load_policy
+from operant.engines.jax.evaluation import Evaluator, FinishedEpisode, load_policy
 from operant.engines.jax.learner import GREEDY, RANDOM
-from operant.engines.jax.playing import Ended, Player
 from operant.engines.jax.program import compiler_options, stacked
 from operant.report.episode_metrics import over_episodes
 from operant.report.stats import episode_interval
@@ -24,7 +23,7 @@ from operant.run.run import Run
 from operant.spec.schema import Spec
 
 
-def told(played: list[Ended]) -> dict[str, Any]:
+def told(played: list[FinishedEpisode]) -> dict[str, Any]:
     """What came of the episodes."""
     stages = Counter(int(over.parts["stage"]) for over in played)
     return {
@@ -43,10 +42,10 @@ def main() -> None:
     options = parser.parse_args()
     spec = Spec.model_validate(Run.open(options.checkpoint.parent.parent).spec)
     learner, policy = load_policy(spec, options.checkpoint)
-    player = Player(learner, stacked([learner.hyper(spec)]), options.episodes, compiler_options(spec))
+    evaluator = Evaluator(learner, stacked([learner.hyper(spec)]), options.episodes, compiler_options(spec))
     first = spec.meta.eval_seed
-    ways = {"greedy": GREEDY, "random": RANDOM}
-    found = {name: told(list(player.one(policy, first, options.episodes, way))) for name, way in ways.items()}
+    modes = {"greedy": GREEDY, "random": RANDOM}
+    found = {name: told(list(evaluator.single(policy, first, options.episodes, mode))) for name, mode in modes.items()}
     print(json.dumps({"frames": int(options.checkpoint.name), "first_seed": first, **found}, indent=2))
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks.hackmatrix_train --envs 2048 8192 32768 --storage bfloat16 --precision bfloat16
 
 Prints environment steps per second, updates included, of the second call of the compiled chunk, and
-what a rollout alone and the judging and learning alone take.
+what a rollout alone and the evaluating and learning alone take.
 """
 
 from __future__ import annotations
@@ -56,15 +56,17 @@ def seconds(function: Callable[..., Any], *given: Any) -> float:
 
 
 def parts(program: Program, states: Any, hyper: Any) -> dict[str, float]:
-    """Seconds of one update by parts: playing, judging (values, log-probabilities, advantages), and learning."""
+    """Seconds of one update by parts: playing, evaluating (values, log-probabilities, advantages), and learning."""
     learner, state, numbers, key = program.learner, lane_of(states, 0), lane_of(hyper, 0), jax.random.key(0)
     assert isinstance(learner, Ppo)
-    after, steps, cuts, _ = jax.jit(learner.rollout)(state, key)
+    after, steps, truncations, _ = jax.jit(learner.rollout)(state, key)
     last = after.observation
-    samples, _, _ = jax.jit(lambda s, c: learner.judged(state, s, c, last, numbers, None))(steps, cuts)
+    samples, _, _ = jax.jit(lambda s, c: learner.make_samples(state, s, c, last, numbers, None))(steps, truncations)
     return {
         "rollout": seconds(learner.rollout, state, key),
-        "judging": seconds(lambda s, c: learner.judged(state, s, c, last, numbers, None)[0], steps, cuts),
+        "evaluating": seconds(
+            lambda s, c: learner.make_samples(state, s, c, last, numbers, None)[0], steps, truncations
+        ),
         "learning": seconds(lambda s: learner.learn(state, s, key, numbers, jnp.float32(0), None)[0], samples),
     }
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from operant.engines.jax.suits import ALGORITHMS as FUSED
-from operant.engines.jax.suits import unsupported
+from operant.engines.jax.compatibility import ALGORITHMS as FUSED
+from operant.engines.jax.compatibility import unsupported
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import ALGORITHMS

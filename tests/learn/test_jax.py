@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from operant.engines.jax import nets
-from operant.engines.jax.learner import GREEDY, State
+from operant.engines.jax.evaluation import Evaluator
+from operant.engines.jax.learner import GREEDY, TrainState
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.playing import Player
 from operant.engines.jax.program import Program, lane_of, stacked
 from operant.engines.jax.sac import Sac
 from operant.envs.probe import PROBES
@@ -49,7 +49,7 @@ LEARNERS: dict[str, tuple[dict[str, Any], int]] = {
 QUICK = {("ppo", "both"), ("ppo-continuous", "discount"), ("dqn", "both"), ("sac-continuous", "both")}
 
 
-def train(learner: str, probe: str) -> tuple[Program, State, Any]:
+def train(learner: str, probe: str) -> tuple[Program, TrainState, Any]:
     """Every lane trained on a probe, all in one chunk; and the traced numbers of all."""
     agent, frames = LEARNERS[learner]
     kwargs = {"continuous": True} if learner.endswith("continuous") else {}
@@ -63,15 +63,15 @@ def train(learner: str, probe: str) -> tuple[Program, State, Any]:
     return program, states, hyper
 
 
-def values(program: Program, state: State, *observations: float) -> np.ndarray:
-    """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
+def values(program: Program, state: TrainState, *observations: float) -> np.ndarray:
+    """TrainState values of these observations: of the critic, or of the best action; SAC's without the entropy."""
     seen, net, params = jnp.array(observations)[:, None], program.learner.spec.agent.net, state.policy.params
     if isinstance(program.learner, Sac):
         noise = jnp.zeros((len(seen), program.learner.count))
-        return np.asarray(program.learner.expect(params["actor"], state.mind.critic, seen, noise)[0])
+        return np.asarray(program.learner.expected_q_and_logp(params["actor"], state.learner.critic, seen, noise)[0])
     if "advantage" in params:
         return np.asarray(nets.q_values(net, params, seen).max(-1))
-    return np.asarray(nets.value_of(net, params, seen))
+    return np.asarray(nets.value(net, params, seen))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def values(program: Program, state: State, *observations: float) -> np.ndarray:
 )
 def test_probe(learner: str, probe: str):
     program, states, hyper = train(learner, probe)
-    player = Player(program.learner, hyper, 20, program.options)
+    evaluator = Evaluator(program.learner, hyper, 20, program.options)
     for lane in range(LANES):
         state = lane_of(states, lane)
         if probe == "constant":
@@ -95,7 +95,7 @@ def test_probe(learner: str, probe: str):
             np.testing.assert_allclose(values(program, state, 0.0, 1.0), [GAMMA, 1.0], atol=0.1)
         else:
             best = 0.0 if learner.endswith("continuous") else 1.0
-            scores = [over.score for over in player(states.policy, 500, 20, GREEDY)[lane]]
+            scores = [over.score for over in evaluator(states.policy, 500, 20, GREEDY)[lane]]
             assert np.mean(scores) == pytest.approx(best, abs=0.06)
 
 
@@ -106,10 +106,10 @@ def test_lanes_of_different_settings_share_a_program_and_differ():
     spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent})
     program = Program(build_learner(spec), 2)
     hyper = stacked([program.learner.hyper(spec)] * 2)
-    rates = hyper.rates._replace(lr=jnp.array([3e-3, 1e-9]), critic_lr=jnp.array([3e-3, 1e-9]))
+    rates = hyper.optimizer._replace(lr=jnp.array([3e-3, 1e-9]), critic_lr=jnp.array([3e-3, 1e-9]))
     before = program.start([Seeds(1), Seeds(1)])
     kept = jax.tree.map(np.asarray, before.policy)
-    after, _ = program.chunk(before, hyper._replace(rates=rates), np.int32(20))
+    after, _ = program.chunk(before, hyper._replace(optimizer=rates), np.int32(20))
     moved = jax.tree.map(lambda new, old: np.abs(np.asarray(new) - old).max((*range(1, old.ndim),)), after.policy, kept)
     for leaf in jax.tree.leaves(moved):
         assert leaf[1] < 1e-5

@@ -16,7 +16,7 @@ from operant.engines.deep.ppo import Ppo as DeepPpo
 from operant.engines.deep.ppo import Samples as DeepSamples
 from operant.engines.deep.rollout import collect
 from operant.engines.jax import losses
-from operant.engines.jax.learner import Policy, State
+from operant.engines.jax.learner import Policy, TrainState
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.ppo import Ppo, Samples
 from operant.engines.jax.program import Program, compiler_options, stacked
@@ -63,8 +63,8 @@ def deep_rollout(case: dict[str, Any]) -> tuple[DeepPpo, Any]:
 
 def as_samples(samples: DeepSamples) -> Samples:
     action = jnp.asarray(samples.action.numpy())
-    judged = np.stack([part.numpy() for part in (samples.logp, samples.value, samples.advantage)], -1)
-    return Samples(jnp.asarray(samples.seen.obs.numpy()), None, action, jnp.asarray(judged))
+    estimates = np.stack([part.numpy() for part in (samples.logp, samples.value, samples.advantage)], -1)
+    return Samples(jnp.asarray(samples.seen.obs.numpy()), None, action, jnp.asarray(estimates))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -77,7 +77,7 @@ def test_one_ppo_update_agrees(name: str):
     samples = as_samples(deep.samples(rollout))
     told = deep.update(rollout)
     start = jax.jit(fused.init, static_argnums=2)(jax.random.key(0), weights, None)
-    state = State(Policy(start.policy.params, None), start.mind, None)
+    state = TrainState(Policy(start.policy.params, None), start.learner, None)
     frame, hyper = jnp.float32(ENVS * STEPS), fused.hyper(spec)
     learn = jax.jit(lambda state: fused.learn(state, samples, jax.random.key(1), hyper, frame, None))
     params, _, reports, steps = learn(state)
@@ -90,7 +90,7 @@ def test_one_ppo_update_agrees(name: str):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_judging_the_same_rollout_agrees(name: str):
+def test_log_probs_and_values_of_the_same_rollout_agree(name: str):
     """Log-probabilities and values of the same steps."""
     deep, rollout = deep_rollout(CASES[name])
     expected = as_samples(deep.samples(rollout))
@@ -103,7 +103,7 @@ def test_judging_the_same_rollout_agrees(name: str):
         observation, action = map(jnp.asarray, grids)
         mask = None
 
-    logp, value = fused.judge_all(policy, Steps)  # pyright: ignore[reportArgumentType]
+    logp, value = fused.evaluate_actions(policy, Steps)  # pyright: ignore[reportArgumentType]
     np.testing.assert_allclose(logp, expected.logp, atol=1e-5)
     np.testing.assert_allclose(value, expected.value, atol=1e-5)
 
@@ -119,7 +119,7 @@ def test_advantages_agree():
 
 @pytest.mark.parametrize(("env", "minibatch"), [("CartPole-v1", 128), ("Acrobot-v1", 256), ("Pendulum-v1", 64)])
 def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, minibatch: int):
-    """Each action is judged beside the very observation that it was chosen for: its ratio is 1, not nearly 1."""
+    """Each action is estimates beside the very observation that it was chosen for: its ratio is 1, not nearly 1."""
     spec = Spec.model_validate(
         {
             "engine": "jax",
@@ -130,18 +130,18 @@ def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, mini
     fused = build_learner(spec)
     assert isinstance(fused, Ppo)
     hyper = fused.hyper(spec)
-    state = fused.init(jax.random.key(5), fused.weights(np.random.default_rng(5)), None)
+    state = fused.init(jax.random.key(5), fused.init_params(np.random.default_rng(5)), None)
     first: list[np.ndarray] = []
     learn = fused.learn
 
-    def spied(state: State, samples: Samples, key: jax.Array, *rest: Any) -> Any:
+    def spied(state: TrainState, samples: Samples, key: jax.Array, *rest: Any) -> Any:
         """The reports of the first minibatch, before anything moved, beside what is learnt."""
         from operant.engines.jax.shuffle import shuffled
 
         index = shuffled(key, fused.epochs, len(samples.logp))[0, : fused.size]
         batch = jax.tree.map(lambda x: x[index], samples)
-        seen = state.policy.seen
-        grads, report = jax.grad(fused.loss, has_aux=True)(state.policy.params, seen, batch, hyper, rest[1], None)
+        obs_stats = state.policy.obs_stats
+        grads, report = jax.grad(fused.loss, has_aux=True)(state.policy.params, obs_stats, batch, hyper, rest[1], None)
         params, memory, means, taken = learn(state, samples, key, *rest)
         return params, memory, means, (taken, report, jax.tree.map(jnp.sum, grads))
 
@@ -149,7 +149,7 @@ def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, mini
     update = jax.jit(lambda state: fused.update(state, hyper, None), compiler_options=compiler_options(spec))
     for _ in range(6):
         state, report = update(state)
-        first.append(np.asarray(report.steps[1]))  # pyright: ignore[reportIndexIssue]
+        first.append(np.asarray(report.gradient_steps[1]))  # pyright: ignore[reportIndexIssue]
         assert float(report.means["policy/kl"]) > 0, "later minibatches are not on-policy"
     kl, clipped = np.stack(first)[:, 3], np.stack(first)[:, 4]
     assert kl.tolist() == [0.0] * 6

@@ -18,7 +18,7 @@ from operant.engines.deep.sac import Sac as DeepSac
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.replay import Transition
-from operant.engines.jax.sac import Minds, Sac
+from operant.engines.jax.sac import Networks, Sac
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -99,11 +99,18 @@ def test_one_sac_step_agrees(env: str):
         return [{"weight": w.detach().numpy().copy(), "bias": b.detach().numpy()[:, 0].copy()} for w, b in pairs]
 
     start = fused.init(jax.random.key(0), {"actor": layers(deep.policy), "critic": critics(deep.critic)}, None)
-    mind = start.mind
-    minds = Minds(start.policy.params["actor"], mind.critic, mind.target, mind.log_alpha, mind.memories, mind.steps)
+    learner = start.learner
+    networks = Networks(
+        start.policy.params["actor"],
+        learner.critic,
+        learner.target,
+        learner.log_alpha,
+        learner.opt_states,
+        learner.steps,
+    )
     hyper = fused.hyper(spec)
-    minds, of_critics = fused.critic_step(minds, as_transition(rows), noise[0], hyper, jnp.float32(1), None)
-    minds, of_policy = fused.policy_step(minds, as_transition(rows), noise[1], hyper, jnp.float32(1), None)
+    networks, of_critics = fused.critic_step(networks, as_transition(rows), noise[0], hyper, jnp.float32(1), None)
+    networks, of_policy = fused.policy_step(networks, as_transition(rows), noise[1], hyper, jnp.float32(1), None)
     tensors = {name: torch.from_numpy(value) for name, value in rows.items()}
     sample = Sample(index=np.arange(ROWS), weight=None, **tensors)
     alpha = deep.temperature.value()
@@ -112,6 +119,6 @@ def test_one_sac_step_agrees(env: str):
     deep.temperature.step(logp)
     np.testing.assert_allclose(of_critics, [part.item() for part in expected], rtol=1e-4)
     np.testing.assert_allclose(of_policy, [loss.item(), -logp.mean().item(), alpha.item()], rtol=1e-4)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), minds.critic, critics(deep.critic))
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), minds.actor, layers(deep.policy))
-    assert float(minds.log_alpha) == pytest.approx(deep.temperature.log_alpha.item(), abs=1e-6)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), networks.critic, critics(deep.critic))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), networks.actor, layers(deep.policy))
+    assert float(networks.log_alpha) == pytest.approx(deep.temperature.log_alpha.item(), abs=1e-6)

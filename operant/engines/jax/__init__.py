@@ -1,6 +1,6 @@
-"""The jax engine: environment, rollout and update in one compiled program of JAX.
+"""The JAX engine: environment, rollout and update in one compiled program.
 
-This module is the engine's whole face. It imports nothing heavy: each function imports what it needs.
+This module is the engine's whole interface. It imports nothing heavy: each function imports what it needs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def validate(spec: Spec) -> None:
-    """Refuse, before any work, what this machine or this engine has not got, and a problem that does not fit."""
+    """Refuse, before any work, what this machine or this engine lacks, and an incompatible environment."""
     from operant.envs.functional.find import need_jax
 
     need_jax("the jax engine")
-    from operant.engines.jax.suits import check_suits
+    from operant.engines.jax.compatibility import check_compatibility
 
-    check_suits(spec)
+    check_compatibility(spec)
 
 
 def train(run: Run, until: int | None = None) -> None:
@@ -35,24 +35,24 @@ def train(run: Run, until: int | None = None) -> None:
 
 def train_together(runs: Sequence[Run], until: int | None = None) -> None:
     """Train several sessions in this process, as lanes of one program; each writes its own directory."""
-    from operant.engines.jax.together import train_groups
+    from operant.engines.jax.lanes import train_groups
 
     train_groups(runs, until)
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
-    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
-    from operant.engines.jax.actor import play_checkpoint
-    from operant.engines.jax.loop import as_episode
+    """Evaluate a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
+    from operant.engines.jax.evaluation import evaluate_checkpoint
+    from operant.engines.jax.trainer import as_episode
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
-    for ended in play_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
+    for ended in evaluate_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
 
 
 def estimate(spec: Spec) -> Estimate:
-    """What a session would cost beside its fellows, measured by a second of real training in memory."""
+    """What a session would cost as one of its trial, measured by a second of real training in memory."""
     from operant.engines.jax.cost import measure
 
     return measure(spec)
@@ -66,7 +66,7 @@ def tune(spec: Spec) -> Iterator[Tried]:
 
 
 def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
-    """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
-    from operant.engines.jax.film import show
+    """Show a checkpoint's policy in a window (`sink` is "window"), or as a .gif or .mp4 file."""
+    from operant.engines.jax.video import record_video
 
-    return show(run, checkpoint, episodes, seed, sink)
+    return record_video(run, checkpoint, episodes, seed, sink)

@@ -1,7 +1,7 @@
-"""The files of a fused checkpoint. Nothing is pickled, so opening one never runs code.
+"""The files of a checkpoint of this engine. Nothing is pickled, so opening one never runs code.
 
 `policy.safetensors` is all that is needed to act; `learner.safetensors` and `learner.json` are the
-rest of what exact resume needs: environments, randomness, optimiser, and what the host counts.
+rest of what exact resume needs: environments, PRNG keys, optimizer state, and what the host counts.
 """
 
 from __future__ import annotations
@@ -16,28 +16,42 @@ import numpy as np
 from jax.tree_util import tree_flatten_with_path, tree_unflatten
 from safetensors.numpy import load_file, save_file
 
-from operant.engines.jax.learner import Policy, State
+from operant.engines.jax.learner import Policy, TrainState
 from operant.errors import RunError
 from operant.run.restoring import Saved
 
 POLICY_FILE = "policy.safetensors"
 LEARNER_FILE = "learner.safetensors"
 FACTS_FILE = "learner.json"
+# Names of fields in checkpoint files, where they differ from those in the code.
+STORED_NAMES = {
+    "obs_stats": "seen",
+    "opt_state": "optimiser",
+    "opt_states": "memories",
+    "return_stats": "rewards",
+    "updates": "update",
+    "envs": "worlds",
+    "env_state": "env",
+    "discounted_return": "running",
+    "buffer": "ring",
+    "transitions": "kept",
+    "next_observation": "successor",
+}
 
 
-def write(folder: Path, state: State, facts: dict[str, Any]) -> None:
+def write(folder: Path, state: TrainState, facts: dict[str, Any]) -> None:
     """Save one lane's state, whose arrays are on the host, and what the host counts."""
     save_file(_named(state.policy), folder / POLICY_FILE)
-    save_file(_named((state.mind, state.worlds)), folder / LEARNER_FILE)
-    # Not sorted: the order of the unfinished averages is the order of their columns in the next row.
+    save_file(_named((state.learner, state.rollout)), folder / LEARNER_FILE)
+    # Not sorted: the order of the open averages is the order of their columns in the next row.
     (folder / FACTS_FILE).write_text(json.dumps(facts))
 
 
-def read(folder: Path, like: State) -> tuple[State, dict[str, Any]]:
+def read(folder: Path, like: TrainState) -> tuple[TrainState, dict[str, Any]]:
     """What `write` saved; `like` has the same shapes."""
-    mind, worlds = _filled((like.mind, like.worlds), load_file(folder / LEARNER_FILE))
+    learner, rollout = _filled((like.learner, like.rollout), load_file(folder / LEARNER_FILE))
     facts = Saved(json.loads((folder / FACTS_FILE).read_text()), folder / FACTS_FILE)
-    return State(read_policy(folder, like.policy), mind, worlds), facts
+    return TrainState(read_policy(folder, like.policy), learner, rollout), facts
 
 
 def read_policy(folder: Path, like: Policy) -> Policy:
@@ -77,6 +91,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _name(path: Any) -> str:
-    """The place of a leaf in its pytree, as words with slashes."""
-    parts = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
-    return "/".join(map(str, parts)) or "value"
+    """The path of a leaf in its pytree as it is stored, with slashes; names below `env_state` are the environment's."""
+    parts = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path]
+    own = parts.index("env_state") + 1 if "env_state" in parts else len(parts)
+    return "/".join([*(STORED_NAMES.get(part, part) for part in parts[:own]), *parts[own:]]) or "value"

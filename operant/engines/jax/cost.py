@@ -27,16 +27,16 @@ def measure(spec: Spec) -> Estimate:
     program = Program(build_learner(spec), lanes)
     hyper = stacked([program.learner.hyper(spec)] * lanes)
     states = program.placed(program.start([Seeds(spec.meta.seed + k) for k in range(lanes)]))
-    sizes = nets.size(states.policy.params) // lanes, sum(leaf.nbytes for leaf in _plain(states)) // lanes
+    sizes = nets.num_params(states.policy.params) // lanes, sum(leaf.nbytes for leaf in _plain(states)) // lanes
     begun = time.perf_counter()
-    states, report = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))
+    states, metrics = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))
     compiled, frames, episodes = time.perf_counter() - begun, 0, 0.0
     begun = time.perf_counter()
     while time.perf_counter() - begun < PROBE_SECONDS:
-        states, report = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))
-        frames, episodes = frames + program.learner.frames, episodes + float(report.episodes.mean())
+        states, metrics = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))
+        frames, episodes = frames + program.learner.frames, episodes + float(metrics.episodes.mean())
     rate = frames / (time.perf_counter() - begun)
-    lines, updates = program.learner.arithmetic()
+    lines, updates = program.learner.update_counts()
     share = f"{lanes} sessions are lanes of one program" if lanes > 1 else "one session"
     lines.append(f"{share} on {device}; compiling took {compiled:.1f} s")
     return Estimate(
@@ -56,7 +56,7 @@ def _plain(states: object) -> list[jax.Array]:
 
 def _disk(spec: Spec, state: int, episodes_per_frame: float) -> int:
     """Bytes of one finished session: kept checkpoints, metric rows and episode records."""
-    from operant.engines.jax.worlds import RECORDED
+    from operant.engines.jax.vector_env import RECORDED
 
     meta, frames = spec.meta, spec.env.max_frame
     recorded = episodes_per_frame * frames * min(1.0, RECORDED / spec.env.num_envs)

@@ -20,7 +20,7 @@ SPLIT = PartitionSpec(None, AXIS)  # the first axis is the lanes', the second th
 WHOLE = PartitionSpec()
 
 
-def unrolled(steps: int) -> int:
+def scan_unroll(steps: int) -> int:
     """Steps of a light scan to compile as one: on an accelerator each costs a launch, on a CPU only compile time."""
     return 1 if jax.default_backend() == "cpu" else min(16, steps)
 
@@ -40,7 +40,7 @@ def max_over(axis: Axis, value: Any) -> Any:
     return value if axis is None else lax.pmax(value, axis)
 
 
-def own_key(axis: Axis, key: Array) -> Array:
+def device_key(axis: Axis, key: Array) -> Array:
     """This device's own stream of randomness."""
     return key if axis is None else jax.random.fold_in(key, lax.axis_index(axis))
 

@@ -1,7 +1,7 @@
 """Deep Q-learning (Mnih et al., 2015) with the Double target, in one compiled program.
 
-A round plays `training_frequency` frames epsilon-greedily, keeps them in a ring, and takes
-`training_iter` gradient steps towards r + gamma Q'(s', a*). Before `training_start` a round's
+An update collects `training_frequency` frames epsilon-greedily into a replay buffer, and takes
+`training_iter` gradient steps towards r + gamma Q'(s', a*). Before `training_start` the
 gradient steps are computed all the same and dropped: a program has one shape.
 """
 
@@ -15,44 +15,53 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import losses, nets, normalise, replay, worlds
-from operant.engines.jax.devices import Axis, mean_over, own_key
-from operant.engines.jax.learner import RANDOM, SAMPLED, Line, Policy, Report, State, left_of, line_of
-from operant.engines.jax.normalise import Moments
-from operant.engines.jax.off_policy import OffPolicy
-from operant.engines.jax.optimise import Rates, rates_of
-from operant.engines.jax.replay import Playing, Ring, Transition
-from operant.engines.jax.tracing import OPTIMISER
+from operant.engines.jax import losses, nets, normalize, replay, vector_env
+from operant.engines.jax.devices import Axis, device_key, mean_over
+from operant.engines.jax.learner import (
+    RANDOM,
+    SAMPLED,
+    LinearSchedule,
+    Policy,
+    TrainState,
+    UpdateMetrics,
+    linear_schedule,
+    lr_fraction,
+)
+from operant.engines.jax.normalize import RunningMeanStd
+from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_rollout, uniform
+from operant.engines.jax.optimizer import OptimizerHyper, optimizer_hyper
+from operant.engines.jax.replay import ReplayBuffer, Transition
+from operant.engines.jax.tracing import OPTIMIZER
 from operant.envs.functional import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec
 
-REPORTED = ("loss/q", "q/mean", "optim/grad_norm")
+METRICS = ("loss/q", "q/mean", "optim/grad_norm")
 
 
 class Hyper(NamedTuple):
-    """The traced numbers: lanes of one program may differ in them."""
+    """The traced hyperparameters: lanes of one program may differ in them."""
 
-    rates: Rates
+    optimizer: OptimizerHyper
     gamma: Array
-    epsilon: Line
+    epsilon: LinearSchedule
     polyak: Array
     budget: Array
 
 
-class Mind(NamedTuple):
-    """What learns, beside the policy itself."""
+class LearnerState(NamedTuple):
+    """What the learner keeps between updates, beside the policy."""
 
-    optimiser: Any
+    opt_state: Any
     target: nets.Params
     key: Array
-    update: Array
+    updates: Array
 
 
 class Dqn(OffPolicy):
-    """The learner."""
+    """The DQN learner."""
 
-    TRACED = (*OPTIMISER, *(f"agent.algorithm.{name}" for name in ("gamma", "epsilon", "polyak")))
+    TRACED = (*OPTIMIZER, *(f"agent.algorithm.{name}" for name in ("gamma", "epsilon", "polyak")))
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         super().__init__(spec, env)
@@ -65,108 +74,132 @@ class Dqn(OffPolicy):
         assert isinstance(settings, DqnSpec)
         numbers = (settings.gamma, settings.polyak, spec.env.max_frame)
         gamma, polyak, budget = map(jnp.float32, numbers)
-        return Hyper(rates_of(spec.agent.net.optimizer), gamma, line_of(settings.epsilon), polyak, budget)
+        return Hyper(
+            optimizer_hyper(spec.agent.net.optimizer), gamma, linear_schedule(settings.epsilon), polyak, budget
+        )
 
-    def weights(self, rng: np.random.Generator) -> nets.Params:
-        return nets.q_network(self.net, rng, self.env.observation_shape[0], self.count)
+    def init_params(self, rng: np.random.Generator) -> nets.Params:
+        return nets.init_q_network(self.net, rng, self.env.observation_shape[0], self.count)
 
-    def init(self, key: Array, weights: nets.Params, axis: Axis) -> State:
-        of_worlds, of_play = jax.random.split(key)
-        seen = normalise.fresh(self.env.observation_shape) if self.spec.env.normalize_obs else None
+    def init(self, key: Array, weights: nets.Params, axis: Axis) -> TrainState:
+        of_envs, of_play = jax.random.split(key)
+        obs_stats = normalize.init_stats(self.env.observation_shape) if self.spec.env.normalize_obs else None
         target = jax.tree.map(jnp.array, weights)
-        mind = Mind(self.optimiser.init(weights), target, of_play, jnp.int32(0))
-        started = worlds.begin(self.env, own_key(axis, of_worlds), self.local)
-        ring = replay.empty(self.env, started, self.capacity, self.storage)
-        return State(Policy(weights, seen), mind, Playing(started, ring))
+        learner = LearnerState(self.optimizer.init(weights), target, of_play, jnp.int32(0))
+        envs = vector_env.reset(self.env, device_key(axis, of_envs), self.local)
+        buffer = replay.init_buffer(self.env, self.local, self.capacity, self.storage)
+        return TrainState(Policy(weights, obs_stats), learner, RolloutState(envs, buffer))
 
-    def update(self, state: State, hyper: Hyper, axis: Axis) -> tuple[State, Report]:
-        """One round of play and learning."""
-        key, of_play, of_batches = jax.random.split(state.mind.key, 3)
-        before = state.mind.update.astype(jnp.float32) * self.frames
+    def update(self, state: TrainState, hyper: Hyper, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
+        """One rollout and the gradient steps after it."""
+        key, of_play, of_batches = jax.random.split(state.learner.key, 3)
+        before = state.learner.updates.astype(jnp.float32) * self.frames
         act = partial(self.explore, state.policy, hyper.epsilon.at(before))
         clip = self.spec.env.clip_reward
-        played, seen, tally, recorded, ended = replay.play(
-            self.env, state.worlds, own_key(axis, of_play), self.steps, act, clip, axis
+        rollout, observations, env_metrics, recorded, ended = collect_rollout(
+            self.env, state.rollout, device_key(axis, of_play), self.steps, act, clip, axis
         )
-        moments = state.policy.seen
-        if moments is not None:
-            moments = normalise.learn(moments, seen.reshape(-1, *seen.shape[2:]), axis)
-        policy, number = Policy(state.policy.params, moments), state.mind.update + 1
+        obs_stats = state.policy.obs_stats
+        if obs_stats is not None:
+            obs_stats = normalize.update(obs_stats, observations.reshape(-1, *observations.shape[2:]), axis)
+        policy, number = Policy(state.policy.params, obs_stats), state.learner.updates + 1
         learns = number * self.frames >= self.settings.training_start
         frame = number.astype(jnp.float32) * self.frames
-        old = (policy.params, state.mind.optimiser, state.mind.target)
-        new, reports = self.learn(policy, state.mind, played.ring, own_key(axis, of_batches), hyper, number, axis)
-        params, memory, target = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
-        found, maxima = worlds.told(tally, self.steps, axis)
-        means: dict[str, Array] = dict(zip(REPORTED, reports, strict=True))
-        means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
+        old = (policy.params, state.learner.opt_state, state.learner.target)
+        new, metrics = self.learn(
+            policy, state.learner, rollout.buffer, device_key(axis, of_batches), hyper, number, axis
+        )
+        params, opt_state, target = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
+        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)
+        means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
+        means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
         means["explore/epsilon"] = hyper.epsilon.at(frame)
         means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
-        state = State(Policy(params, moments), Mind(memory, target, key, number), played)
-        learnt = learns.astype(jnp.int32)
-        return state, Report(means, found, maxima, learnt, learnt * self.settings.training_iter, *ended, recorded)
+        state = TrainState(Policy(params, obs_stats), LearnerState(opt_state, target, key, number), rollout)
+        learned = learns.astype(jnp.int32)
+        return state, UpdateMetrics(
+            means, env_means, env_maxima, learned, learned * self.settings.training_iter, *ended, recorded
+        )
 
     def explore(self, policy: Policy, epsilon: Array, observation: Array, chance: Array, bits: Array) -> Array:
         """The best-valued action, or with probability `epsilon` a uniform one, decided per environment."""
-        best = jnp.argmax(self.values(policy.params, policy.seen, observation), -1).astype(jnp.int32)
-        return jnp.where(replay.share(chance) < epsilon, (bits[:, 0] % self.count).astype(jnp.int32), best)
+        best = jnp.argmax(self.q_values(policy.params, policy.obs_stats, observation), -1).astype(jnp.int32)
+        return jnp.where(uniform(chance) < epsilon, (bits[:, 0] % self.count).astype(jnp.int32), best)
 
-    def values(self, params: nets.Params, seen: Moments | None, observation: Array) -> Array:
-        """Action values of observations as they are kept."""
-        inputs = normalise.scaled(seen, observation.astype(self.storage).astype(jnp.float32), self.spec.env.clip_obs)
+    def q_values(self, params: nets.Params, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
+        """Action values of observations as they are stored."""
+        inputs = normalize.normalize_obs(
+            obs_stats, observation.astype(self.storage).astype(jnp.float32), self.spec.env.clip_obs
+        )
         return nets.q_values(self.net, params, inputs, self.dtype)
 
     def learn(
-        self, policy: Policy, mind: Mind, ring: Ring, key: Array, hyper: Hyper, number: Array, axis: Axis
+        self,
+        policy: Policy,
+        learner: LearnerState,
+        buffer: ReplayBuffer,
+        key: Array,
+        hyper: Hyper,
+        number: Array,
+        axis: Axis,
     ) -> tuple[tuple[nets.Params, Any, nets.Params], Array]:
-        """Weights, optimiser and target after `training_iter` gradient steps, and their mean reports."""
-        left = left_of(hyper.rates, number.astype(jnp.float32) * self.frames, hyper.budget)
+        """Weights, optimizer state and target after `training_iter` gradient steps, and their mean metrics."""
+        lr_scale = lr_fraction(hyper.optimizer, number.astype(jnp.float32) * self.frames, hyper.budget)
 
-        def descend(carry: Any, bits: Array) -> tuple[Any, Array]:
-            params, memory = carry
-            batch = replay.sample(ring, bits)
-            loss = partial(self.loss, target=mind.target, seen=policy.seen, batch=batch, gamma=hyper.gamma)
-            grads, report = jax.grad(loss, has_aux=True)(params)
-            grads, report = mean_over(axis, (grads, report))
-            params, memory, norm = self.optimiser.step(params, grads, memory, hyper.rates, left)
-            return (params, memory), jnp.append(report, norm)
+        def gradient_step(carry: Any, bits: Array) -> tuple[Any, Array]:
+            params, opt_state = carry
+            batch = replay.sample(buffer, bits)
+            loss = partial(self.loss, target=learner.target, obs_stats=policy.obs_stats, batch=batch, gamma=hyper.gamma)
+            grads, metrics = jax.grad(loss, has_aux=True)(params)
+            grads, metrics = mean_over(axis, (grads, metrics))
+            params, opt_state, norm = self.optimizer.step(params, grads, opt_state, hyper.optimizer, lr_scale)
+            return (params, opt_state), jnp.append(metrics, norm)
 
         bits = jax.random.bits(key, (self.settings.training_iter, self.size))
-        (params, memory), reports = lax.scan(descend, (policy.params, mind.optimiser), bits)
-        return (params, memory, self.followed(mind.target, params, hyper.polyak, number)), reports.mean(0)
+        (params, opt_state), metrics = lax.scan(gradient_step, (policy.params, learner.opt_state), bits)
+        return (params, opt_state, self.update_target(learner.target, params, hyper.polyak, number)), metrics.mean(0)
 
     def loss(
-        self, params: nets.Params, target: nets.Params, seen: Moments | None, batch: Transition, gamma: Array
+        self,
+        params: nets.Params,
+        target: nets.Params,
+        obs_stats: RunningMeanStd | None,
+        batch: Transition,
+        gamma: Array,
     ) -> tuple[Array, Array]:
-        """The temporal-difference loss of a batch, and what to report of it."""
+        """The temporal-difference loss of a batch, and its metrics."""
         among = jnp.arange(self.count)
-        q = self.values(params, seen, batch.observation)
+        q = self.q_values(params, obs_stats, batch.observation)
         chosen = jnp.where(among == batch.action[:, None], q, 0.0).sum(-1)
-        after = self.values(target, seen, batch.successor)
-        choosing = self.values(lax.stop_gradient(params), seen, batch.successor) if self.settings.double else after
+        after = self.q_values(target, obs_stats, batch.next_observation)
+        choosing = (
+            self.q_values(lax.stop_gradient(params), obs_stats, batch.next_observation)
+            if self.settings.double
+            else after
+        )
         next_q = jnp.where(among == jnp.argmax(choosing, -1)[:, None], after, 0.0).sum(-1)
         error = chosen - losses.q_target(batch.reward, batch.terminated, next_q, gamma)
         loss = losses.td_loss(error, self.settings.loss)
         return loss, jnp.stack([loss, chosen.mean()])
 
-    def followed(self, target: nets.Params, params: nets.Params, polyak: Array, number: Array) -> nets.Params:
-        """The target network: blended at every round, or copied whenever `target_update` frames have passed.
+    def update_target(self, target: nets.Params, params: nets.Params, polyak: Array, number: Array) -> nets.Params:
+        """The target network: blended at every update, or copied whenever `target_update` frames have passed.
 
-        Which of both is the lane's own affair: `polyak` is traced.
+        Which of the two is decided per lane: `polyak` is traced.
         """
         every = self.settings.target_update
         due = (number * self.frames) // every > ((number - 1) * self.frames) // every
 
-        def follow(slow: Array, quick: Array) -> Array:
+        def blend(slow: Array, quick: Array) -> Array:
             return jnp.where(polyak < 1, slow + polyak * (quick - slow), jnp.where(due, quick, slow))
 
-        return jax.tree.map(follow, target, params)
+        return jax.tree.map(blend, target, params)
 
     def act(
-        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, way: Array
+        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, mode: Array
     ) -> Array:
-        """Sampled play explores as much as training does at its end."""
+        """Sampled actions explore as much as training does at its end."""
         bits = jax.random.bits(key, (len(observation), 2))
         at_end = hyper.epsilon.at(hyper.budget)
-        epsilon = jnp.where(way == RANDOM, 1.0, jnp.where(way == SAMPLED, at_end, 0.0))
+        epsilon = jnp.where(mode == RANDOM, 1.0, jnp.where(mode == SAMPLED, at_end, 0.0))
         return self.explore(policy, epsilon, observation, bits[:, 0], bits[:, 1:])

@@ -1,6 +1,6 @@
-"""What the host needs of an algorithm, and the parts of a state that all algorithms share.
+"""The base class of the learners, and the parts of the train state that all algorithms share.
 
-A learner is static: it holds settings and no arrays. Everything that changes is one pytree, `State`,
+A learner is static: it holds settings and no arrays. Everything that changes is one pytree, `TrainState`,
 which goes into `update` and comes out of it; `program` compiles many updates into one chunk.
 """
 
@@ -15,35 +15,35 @@ from jax import Array
 
 from operant.engines.jax.devices import Axis
 from operant.engines.jax.nets import Params
-from operant.engines.jax.normalise import Moments
-from operant.engines.jax.optimise import Rates
+from operant.engines.jax.normalize import RunningMeanStd
+from operant.engines.jax.optimizer import OptimizerHyper
 from operant.engines.jax.tracing import static
 from operant.envs.functional import FunctionalEnv
 from operant.spec.fields import Linear, Schedule
 from operant.spec.schema import Spec
 
-GREEDY, SAMPLED, RANDOM = 0, 1, 2  # ways to play
+GREEDY, SAMPLED, RANDOM = 0, 1, 2  # how actions are chosen
 
 
 class Policy(NamedTuple):
-    """All that is needed to act: weights, and the statistics of observations where they are normalised."""
+    """All that is needed to act: weights, and the statistics of observations where they are normalized."""
 
     params: Params
-    seen: Moments | None
+    obs_stats: RunningMeanStd | None
 
 
-class State(NamedTuple):
-    """Everything that must survive a restart. Only `worlds` is split among devices; the rest is the same on all."""
+class TrainState(NamedTuple):
+    """Everything that must survive a restart. Only `rollout` is split among devices; the rest is the same on all."""
 
     policy: Policy
-    mind: Any
-    worlds: Any
+    learner: Any
+    rollout: Any
 
 
-class Recorded(NamedTuple):
-    """Steps of the environments whose episodes are recorded, [T, E]: whether one ended there, how, and what it came to.
+class RecordedSteps(NamedTuple):
+    """Steps of the environments whose episodes are recorded, [T, E]: whether one ended there, how, and its totals.
 
-    `facts` are the problem's own, which count only where an episode ended.
+    `facts` are those of the environment, valid only where an episode ended.
     """
 
     over: Array
@@ -53,25 +53,25 @@ class Recorded(NamedTuple):
     facts: dict[str, Array]
 
 
-class Report(NamedTuple):
-    """What an update tells the host: named scalars, and sums over the episodes that ended in all environments.
+class UpdateMetrics(NamedTuple):
+    """Metrics of an update: named scalars, and sums over the episodes that ended in all environments.
 
-    `means` count only where the update `learnt` (1 or 0), `seen` and `maxima` always; `steps` are gradient steps.
+    `means` count only where the update `learned` (1 or 0); those of the environments always.
     """
 
     means: dict[str, Array]
-    seen: dict[str, Array]
-    maxima: dict[str, Array]
-    learnt: Array
-    steps: Array
+    env_means: dict[str, Array]
+    env_maxima: dict[str, Array]
+    learned: Array
+    gradient_steps: Array
     episodes: Array
     score: Array
     length: Array
-    recorded: Recorded
+    recorded: RecordedSteps
 
 
-class Line(NamedTuple):
-    """A schedule as traced numbers."""
+class LinearSchedule(NamedTuple):
+    """A linear schedule as traced numbers."""
 
     start: Array
     end: Array
@@ -84,24 +84,24 @@ class Line(NamedTuple):
         return self.start + (self.end - self.start) * done
 
 
-def left_of(rates: Rates, frame: Array, budget: Array) -> Array:
-    """The fraction of the learning rates at `frame`."""
-    return 1.0 + (rates.end_fraction - 1.0) * jnp.minimum(frame / budget, 1.0)
+def lr_fraction(hyper: OptimizerHyper, frame: Array, budget: Array) -> Array:
+    """The fraction of the initial learning rates at `frame`."""
+    return 1.0 + (hyper.end_fraction - 1.0) * jnp.minimum(frame / budget, 1.0)
 
 
-def line_of(schedule: Schedule) -> Line:
-    """A constant is a line that never moves."""
+def linear_schedule(schedule: Schedule) -> LinearSchedule:
+    """The schedule of a spec; a constant is one with equal ends."""
     if isinstance(schedule, Linear):
         numbers = (schedule.start, schedule.end, schedule.begin, schedule.frames)
     else:
         numbers = (schedule, schedule, 0, 1)
-    return Line(*map(jnp.float32, numbers))
+    return LinearSchedule(*map(jnp.float32, numbers))
 
 
 class Learner(ABC):
-    """An algorithm on one problem (abstract): `frames` are those of one update, `local` environments a device has.
+    """An algorithm on one environment (abstract): `frames` per update, `local` environments per device.
 
-    `TRACED` are the settings that `hyper` turns into numbers of the program. The learner's own `spec`
+    `TRACED` are the settings that `hyper` turns into traced numbers. The learner's own `spec`
     holds the others, which are the same in all lanes; a traced one cannot be read there.
     """
 
@@ -114,29 +114,29 @@ class Learner(ABC):
 
     @abstractmethod
     def hyper(self, spec: Spec) -> Any:
-        """The numbers of a lane's whole spec that are traced: lanes of one program may differ in them."""
+        """The traced hyperparameters of a lane's spec: lanes of one program may differ in them."""
 
     @abstractmethod
-    def weights(self, rng: np.random.Generator) -> Params:
+    def init_params(self, rng: np.random.Generator) -> Params:
         """Fresh weights of every network that learns, drawn on the host."""
 
     @abstractmethod
-    def init(self, key: Array, weights: Params, axis: Axis) -> State:
-        """A state that has played nothing yet."""
+    def init(self, key: Array, weights: Params, axis: Axis) -> TrainState:
+        """The train state before the first update."""
 
     @abstractmethod
-    def update(self, state: State, hyper: Any, axis: Axis) -> tuple[State, Report]:
-        """Play `frames` frames and learn from them."""
+    def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
+        """Collect `frames` frames and learn from them."""
 
-    def think(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
-        """The chance of every discrete action and the value of each observation; None where there are none."""
+    def probs_and_value(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
+        """The probability of every discrete action and the value of each observation; None where there are none."""
         del policy, observation, mask
         return None
 
     @abstractmethod
-    def act(self, policy: Policy, hyper: Any, observation: Array, mask: Array | None, key: Array, way: Array) -> Array:
-        """Actions of observations [E, ...], played greedily, sampled as in training, or uniformly at random."""
+    def act(self, policy: Policy, hyper: Any, observation: Array, mask: Array | None, key: Array, mode: Array) -> Array:
+        """Actions for observations [E, ...]: greedy, sampled as in training, or uniformly random, as `mode` says."""
 
     @abstractmethod
-    def arithmetic(self) -> tuple[list[str], int]:
-        """How frames become gradient steps, in words, and how many of them a session makes."""
+    def update_counts(self) -> tuple[list[str], int]:
+        """How frames become gradient steps, as lines of text, and how many of them a session takes."""

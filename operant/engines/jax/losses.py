@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.engines.jax.devices import Axis, mean_over, unrolled
+from operant.engines.jax.devices import Axis, mean_over, scan_unroll
 
 
 def clipped_surrogate(logp: Array, old_logp: Array, advantage: Array, clip: Array) -> Array:
@@ -36,7 +36,7 @@ def clip_fraction(logp: Array, old_logp: Array, clip: Array) -> Array:
     return (jnp.abs(jnp.exp(logp - old_logp) - 1) > clip).astype(jnp.float32).mean()
 
 
-def standardise(advantage: Array, axis: Axis = None) -> Array:
+def standardize(advantage: Array, axis: Axis = None) -> Array:
     """Zero mean and unit deviation over the minibatches of all devices together."""
     centred = advantage - mean_over(axis, advantage.mean())
     return centred / (jnp.sqrt(mean_over(axis, jnp.square(centred).mean())) + 1e-8)
@@ -58,7 +58,7 @@ def gae(
         ahead = now[0] + now[1] * ahead
         return ahead, ahead
 
-    return lax.scan(back, jnp.zeros_like(delta[0]), (delta, carry), reverse=True, unroll=unrolled(len(delta)))[1]
+    return lax.scan(back, jnp.zeros_like(delta[0]), (delta, carry), reverse=True, unroll=scan_unroll(len(delta)))[1]
 
 
 def q_target(reward: Array, terminated: Array, next_q: Array, gamma: Array) -> Array:

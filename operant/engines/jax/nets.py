@@ -1,4 +1,4 @@
-"""Networks as pytrees: perceptrons for policies, values and action values, initialised as the spec says."""
+"""Networks as pytrees: perceptrons for policies, values and action values, initialized as the spec says."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def linear(net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float) -> Layer:
+def init_linear(net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float) -> Layer:
     """A layer of weights [inputs, outputs] and a bias, drawn on the host: nothing need be compiled for it."""
     if net.init == "torch":
         bound = inputs**-0.5
@@ -53,92 +53,94 @@ def _start(kind: str, rng: np.random.Generator, inputs: int, outputs: int, gain:
     return rng.standard_normal(shape) * deviation
 
 
-def hidden(net: Net, rng: np.random.Generator, inputs: int, widths: tuple[int, ...]) -> list[Layer]:
+def init_hidden(net: Net, rng: np.random.Generator, inputs: int, widths: tuple[int, ...]) -> list[Layer]:
     """The hidden layers."""
-    return [linear(net, rng, before, after, HIDDEN_GAIN) for before, after in pairwise((inputs, *widths))]
+    return [init_linear(net, rng, before, after, HIDDEN_GAIN) for before, after in pairwise((inputs, *widths))]
 
 
-def perceptron(
+def init_mlp(
     net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float, widths: tuple[int, ...] | None = None
 ) -> list[Layer]:
     """Hidden layers and a head; `widths` stand in for those of the spec."""
     widths = net.hidden if widths is None else widths
-    return [*hidden(net, rng, inputs, widths), linear(net, rng, (inputs, *widths)[-1], outputs, gain)]
+    return [*init_hidden(net, rng, inputs, widths), init_linear(net, rng, (inputs, *widths)[-1], outputs, gain)]
 
 
-def actor_critic(net: Net, rng: np.random.Generator, inputs: int, outputs: int, discrete: bool) -> dict[str, Params]:
+def init_actor_critic(
+    net: Net, rng: np.random.Generator, inputs: int, outputs: int, discrete: bool
+) -> dict[str, Params]:
     """A policy and a value, on separate or shared hidden layers; continuous actions have a `log_std` beside them."""
     if net.shared:
         width = (inputs, *net.hidden)[-1]
         parts: dict[str, Params] = {
-            "trunk": hidden(net, rng, inputs, net.hidden),
-            "actor": [linear(net, rng, width, outputs, net.actor_gain)],
-            "critic": [linear(net, rng, width, 1, net.critic_gain)],
+            "trunk": init_hidden(net, rng, inputs, net.hidden),
+            "actor": [init_linear(net, rng, width, outputs, net.actor_gain)],
+            "critic": [init_linear(net, rng, width, 1, net.critic_gain)],
         }
     else:
         parts = {
             "trunk": [],
-            "actor": perceptron(net, rng, inputs, outputs, net.actor_gain),
-            "critic": perceptron(net, rng, inputs, 1, net.critic_gain),
+            "actor": init_mlp(net, rng, inputs, outputs, net.actor_gain),
+            "critic": init_mlp(net, rng, inputs, 1, net.critic_gain),
         }
     return parts if discrete else {**parts, "log_std": np.full(outputs, net.log_std_init, np.float32)}
 
 
-def through(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:
+def apply_hidden(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:
     """Hidden layers, each followed by the activation; the arithmetic is in `dtype`."""
     activate = ACTIVATIONS[net.activation]
     for layer in layers:
-        x = activate(affine(layer, x, dtype))
+        x = activate(apply_linear(layer, x, dtype))
     return x
 
 
-def affine(layer: Layer, x: Array, dtype: Any = jnp.float32) -> Array:
+def apply_linear(layer: Layer, x: Array, dtype: Any = jnp.float32) -> Array:
     """x W + b."""
     return x.astype(dtype) @ layer["weight"].astype(dtype) + layer["bias"].astype(dtype)
 
 
-def headed(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:
+def apply_mlp(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:
     """Hidden layers and the head, whose outputs are single precision always."""
-    return affine(layers[-1], through(net, layers[:-1], x, dtype), dtype).astype(jnp.float32)
+    return apply_linear(layers[-1], apply_hidden(net, layers[:-1], x, dtype), dtype).astype(jnp.float32)
 
 
 def policy_output(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array:
     """Logits or means."""
-    return headed(net, params["actor"], through(net, params["trunk"], x, dtype), dtype)
+    return apply_mlp(net, params["actor"], apply_hidden(net, params["trunk"], x, dtype), dtype)
 
 
-def judge(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> tuple[Array, Array]:
+def forward(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> tuple[Array, Array]:
     """Policy output and value of each observation."""
-    features = through(net, params["trunk"], x, dtype)
-    value = headed(net, params["critic"], features, dtype).squeeze(-1)
-    return headed(net, params["actor"], features, dtype), value
+    features = apply_hidden(net, params["trunk"], x, dtype)
+    value = apply_mlp(net, params["critic"], features, dtype).squeeze(-1)
+    return apply_mlp(net, params["actor"], features, dtype), value
 
 
-def value_of(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array:
+def value(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array:
     """Value of each observation."""
-    return headed(net, params["critic"], through(net, params["trunk"], x, dtype), dtype).squeeze(-1)
+    return apply_mlp(net, params["critic"], apply_hidden(net, params["trunk"], x, dtype), dtype).squeeze(-1)
 
 
-def q_network(net: Net, rng: np.random.Generator, inputs: int, actions: int) -> dict[str, Params]:
+def init_q_network(net: Net, rng: np.random.Generator, inputs: int, actions: int) -> dict[str, Params]:
     """Action values; with `duelling` also a state value."""
     width = (inputs, *net.hidden)[-1]
     parts: dict[str, Params] = {
-        "trunk": hidden(net, rng, inputs, net.hidden),
-        "advantage": linear(net, rng, width, actions, net.critic_gain),
+        "trunk": init_hidden(net, rng, inputs, net.hidden),
+        "advantage": init_linear(net, rng, width, actions, net.critic_gain),
     }
-    return {**parts, "state": linear(net, rng, width, 1, net.critic_gain)} if net.duelling else parts
+    return {**parts, "state": init_linear(net, rng, width, 1, net.critic_gain)} if net.duelling else parts
 
 
 def q_values(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array:
     """Value of every action; duelling, Q = V + A - mean(A) (Wang et al., 2016, eq. 9)."""
-    features = through(net, params["trunk"], x, dtype)
-    advantage = affine(params["advantage"], features, dtype).astype(jnp.float32)
+    features = apply_hidden(net, params["trunk"], x, dtype)
+    advantage = apply_linear(params["advantage"], features, dtype).astype(jnp.float32)
     if "state" not in params:
         return advantage
-    state = affine(params["state"], features, dtype).astype(jnp.float32)
+    state = apply_linear(params["state"], features, dtype).astype(jnp.float32)
     return state + advantage - advantage.mean(-1, keepdims=True)
 
 
-def size(params: Params) -> int:
+def num_params(params: Params) -> int:
     """How many numbers there are."""
     return sum(leaf.size for leaf in jax.tree.leaves(params))

@@ -1,8 +1,8 @@
-"""Proximal policy optimisation (Schulman et al., 2017) in one compiled program, read top to bottom.
+"""Proximal policy optimization (Schulman et al., 2017) in one compiled program, read top to bottom.
 
-An update plays `time_horizon` steps in every environment with the current policy, judges them in one
-pass, and takes a few epochs of clipped gradients. The pass that judges has the shape of a minibatch,
-so that it is compiled to the very arithmetic of the gradient steps: the first ratio is 1 exactly.
+An update collects a rollout of `time_horizon` steps in every environment with the current policy, computes its
+log-probabilities, values and advantages in one pass, and takes a few epochs of clipped gradient steps. That pass has
+the shape of a minibatch, so that it compiles to the arithmetic of the gradient steps: the first ratio is exactly 1.
 """
 
 from __future__ import annotations
@@ -15,89 +15,98 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import losses, nets, normalise, policies, worlds
-from operant.engines.jax.devices import Axis, mean_over, own_key
-from operant.engines.jax.learner import GREEDY, RANDOM, Learner, Line, Policy, Report, State, left_of, line_of
-from operant.engines.jax.normalise import Moments
-from operant.engines.jax.optimise import Optimiser, Rates, rates_of
+from operant.engines.jax import distributions, losses, nets, normalize, vector_env
+from operant.engines.jax.devices import Axis, device_key, mean_over
+from operant.engines.jax.learner import (
+    GREEDY,
+    RANDOM,
+    Learner,
+    LinearSchedule,
+    Policy,
+    TrainState,
+    UpdateMetrics,
+    linear_schedule,
+    lr_fraction,
+)
+from operant.engines.jax.normalize import RunningMeanStd
+from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, optimizer_hyper
 from operant.engines.jax.shuffle import shuffled
-from operant.engines.jax.tracing import CRITIC, OPTIMISER
-from operant.engines.jax.worlds import Cuts, Step, Tally, Worlds
+from operant.engines.jax.tracing import CRITIC, OPTIMIZER
+from operant.engines.jax.vector_env import EnvMetrics, Step, Truncations, VecEnvState
 from operant.envs.functional import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.ppo import PpoSpec
 
-REPORTED = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
+METRICS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
 TRACED = ("gamma", "lam", "clip_eps", "entropy_coef", "val_loss_coef", "clip_vloss", "target_kl")
 
 
 class Hyper(NamedTuple):
-    """The traced numbers: lanes of one program may differ in them."""
+    """The traced hyperparameters: lanes of one program may differ in them."""
 
-    rates: Rates
+    optimizer: OptimizerHyper
     gamma: Array
     lam: Array
-    clip: Line
-    entropy: Line
+    clip: LinearSchedule
+    entropy: LinearSchedule
     value_coef: Array
     value_clip: Array
     target_kl: Array
     budget: Array
 
 
-class Mind(NamedTuple):
-    """What learns, beside the policy itself."""
+class LearnerState(NamedTuple):
+    """What the learner keeps between updates, beside the policy."""
 
-    optimiser: Any
-    rewards: Moments
+    opt_state: Any
+    return_stats: RunningMeanStd
     key: Array
-    update: Array
+    updates: Array
 
 
-class Played(NamedTuple):
-    """The environments and the running discounted returns of each."""
+class RolloutState(NamedTuple):
+    """The vector env, and the discounted return of each environment so far, which scales rewards."""
 
-    worlds: Worlds
-    running: Array
+    envs: VecEnvState
+    discounted_return: Array
 
 
 class Samples(NamedTuple):
     """One rollout as rows, ready for minibatches.
 
-    Log-probability, value and advantage lie side by side in `judged` [R, 3], so that a minibatch fetches
-    them at once.
+    Log-probability, value and advantage are the columns of `estimates` [R, 3]: a minibatch gathers them at once.
     """
 
     observation: Array
     mask: Array | None
     action: Array
-    judged: Array
+    estimates: Array
 
     @property
     def logp(self) -> Array:
         """Log-probabilities of the actions."""
-        return self.judged[..., 0]
+        return self.estimates[..., 0]
 
     @property
     def value(self) -> Array:
         """Values before the update."""
-        return self.judged[..., 1]
+        return self.estimates[..., 1]
 
     @property
     def advantage(self) -> Array:
         """Advantages of the actions."""
-        return self.judged[..., 2]
+        return self.estimates[..., 2]
 
     @property
     def target(self) -> Array:
-        """What the values should be."""
+        """Value targets."""
         return self.value + self.advantage
 
 
 class Ppo(Learner):
-    """The learner; `size` samples of a minibatch are on each device."""
+    """The PPO learner; each device has `size` samples of a minibatch."""
 
-    TRACED = (*OPTIMISER, CRITIC, *(f"agent.algorithm.{name}" for name in TRACED))
+    TRACED = (*OPTIMIZER, CRITIC, *(f"agent.algorithm.{name}" for name in TRACED))
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         super().__init__(spec, env)
@@ -108,195 +117,208 @@ class Ppo(Learner):
         self.local = spec.env.num_envs // spec.meta.devices
         minibatch, self.epochs = self.settings.scaled(spec.env.num_envs)
         self.size = minibatch // spec.meta.devices
-        self.optimiser = Optimiser(self.net.optimizer)
+        self.optimizer = Optimizer(self.net.optimizer)
         self.dtype = jnp.dtype(spec.meta.precision)
         self.storage = jnp.dtype(spec.meta.storage)
-        self.slots = worlds.slots(env, self.settings.time_horizon)
+        self.slots = vector_env.truncation_slots(env, self.settings.time_horizon)
 
     def hyper(self, spec: Spec) -> Hyper:
         settings = spec.agent.algorithm
         assert isinstance(settings, PpoSpec)
         return Hyper(
-            rates_of(spec.agent.net.optimizer),
+            optimizer_hyper(spec.agent.net.optimizer),
             jnp.float32(settings.gamma),
             jnp.float32(settings.lam),
-            line_of(settings.clip_eps),
-            line_of(settings.entropy_coef),
+            linear_schedule(settings.clip_eps),
+            linear_schedule(settings.entropy_coef),
             jnp.float32(settings.val_loss_coef),
             jnp.float32(settings.clip_vloss or 0.0),
             jnp.float32(settings.target_kl or 0.0),
             jnp.float32(spec.env.max_frame),
         )
 
-    def weights(self, rng: np.random.Generator) -> nets.Params:
+    def init_params(self, rng: np.random.Generator) -> nets.Params:
         actions, inputs = self.env.actions, self.env.observation_shape[0]
-        outputs = policies.outputs_of(actions)
-        return nets.actor_critic(self.net, rng, inputs, outputs, isinstance(actions, Discrete))
+        outputs = distributions.num_outputs(actions)
+        return nets.init_actor_critic(self.net, rng, inputs, outputs, isinstance(actions, Discrete))
 
-    def init(self, key: Array, weights: nets.Params, axis: Axis) -> State:
-        of_worlds, of_play = jax.random.split(key)
-        seen = normalise.fresh(self.env.observation_shape) if self.spec.env.normalize_obs else None
-        returns = normalise.fresh_returns(self.spec.env.num_envs)
-        mind = Mind(self.optimiser.init(weights), returns, of_play, jnp.int32(0))
-        started = worlds.begin(self.env, own_key(axis, of_worlds), self.local)
-        return State(Policy(weights, seen), mind, Played(started, jnp.zeros(self.local)))
+    def init(self, key: Array, weights: nets.Params, axis: Axis) -> TrainState:
+        of_envs, of_play = jax.random.split(key)
+        obs_stats = normalize.init_stats(self.env.observation_shape) if self.spec.env.normalize_obs else None
+        returns = normalize.init_return_stats(self.spec.env.num_envs)
+        learner = LearnerState(self.optimizer.init(weights), returns, of_play, jnp.int32(0))
+        envs = vector_env.reset(self.env, device_key(axis, of_envs), self.local)
+        return TrainState(Policy(weights, obs_stats), learner, RolloutState(envs, jnp.zeros(self.local)))
 
-    def update(self, state: State, hyper: Hyper, axis: Axis) -> tuple[State, Report]:
-        """One rollout and what is learnt from it."""
-        key, of_play, of_order = jax.random.split(state.mind.key, 3)
-        after, steps, cuts, tally = self.rollout(state, own_key(axis, of_play))
+    def update(self, state: TrainState, hyper: Hyper, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
+        """One rollout and the gradient steps on it."""
+        key, of_play, of_order = jax.random.split(state.learner.key, 3)
+        after, steps, truncations, env_metrics = self.rollout(state, device_key(axis, of_play))
         ends = (steps.reward, steps.terminated, steps.truncated)
-        after, recorded, ended = worlds.account(after, *ends, steps.facts, axis)
-        samples, running, rewards = self.judged(state, steps, cuts, after.observation, hyper, axis)
-        frame = (state.mind.update + 1).astype(jnp.float32) * self.frames
-        learnt = self.learn(state, samples, own_key(axis, of_order), hyper, frame, axis)
-        params, memory, reports, taken = learnt
-        seen = state.policy.seen
-        if seen is not None:
-            seen = normalise.learn(seen, flat(steps.observation), axis)
-        found, maxima = worlds.told(tally, self.settings.time_horizon, axis)
-        means: dict[str, Array] = dict(zip(REPORTED, reports, strict=True))
-        means["optim/lr"] = hyper.rates.lr * left_of(hyper.rates, frame, hyper.budget)
-        mind = Mind(memory, rewards, key, state.mind.update + 1)
-        state = State(Policy(params, seen), mind, Played(after, running))
-        return state, Report(means, found, maxima, jnp.int32(1), taken, *ended, recorded)
+        after, recorded, ended = vector_env.count_episodes(after, *ends, steps.facts, axis)
+        samples, discounted_return, return_stats = self.make_samples(
+            state, steps, truncations, after.observation, hyper, axis
+        )
+        frame = (state.learner.updates + 1).astype(jnp.float32) * self.frames
+        params, opt_state, metrics, taken = self.learn(state, samples, device_key(axis, of_order), hyper, frame, axis)
+        obs_stats = state.policy.obs_stats
+        if obs_stats is not None:
+            obs_stats = normalize.update(obs_stats, flat(steps.observation), axis)
+        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.settings.time_horizon, axis)
+        means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
+        means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
+        learner = LearnerState(opt_state, return_stats, key, state.learner.updates + 1)
+        state = TrainState(Policy(params, obs_stats), learner, RolloutState(after, discounted_return))
+        return state, UpdateMetrics(means, env_means, env_maxima, jnp.int32(1), taken, *ended, recorded)
 
-    def rollout(self, state: State, key: Array) -> tuple[Worlds, Step, Cuts | None, Tally]:
-        """Play `time_horizon` steps of every environment; all of their randomness is drawn at once."""
-        outputs = policies.outputs_of(self.env.actions)
+    def rollout(self, state: TrainState, key: Array) -> tuple[VecEnvState, Step, Truncations | None, EnvMetrics]:
+        """Step every environment `time_horizon` times; all random numbers are drawn at once."""
+        outputs = distributions.num_outputs(self.env.actions)
         bits = jax.random.bits(key, (self.settings.time_horizon, self.local, outputs + 2))
-        noise = policies.noise(self.env.actions, bits[..., 2:])
-        # Random bits are as good as keys made of others, which would cost as much again.
+        noise = distributions.noise(self.env.actions, bits[..., 2:])
+        # Random bits serve as keys: to split keys from others would cost as much again.
         keys = jax.random.wrap_key_data(bits[..., :2])
-        start: Worlds = state.worlds.worlds
-        action = jax.eval_shape(partial(self.play, state.policy), start, noise[0])[1]
-        tally = worlds.empty_tally(self.env, start, action)
-        cuts = None if self.slots is None else worlds.no_cuts(self.slots, start.observation.astype(self.storage))
+        start: VecEnvState = state.rollout.envs
+        action = jax.eval_shape(partial(self.select_action, state.policy), start, noise[0])[1]
+        env_metrics = vector_env.init_metrics(self.env, start, action)
+        truncations = (
+            None
+            if self.slots is None
+            else vector_env.empty_truncations(self.slots, start.observation.astype(self.storage))
+        )
 
         def step(carry: Any, given: tuple[Array, Array]) -> tuple[Any, Step]:
-            now, tally, cuts = carry
-            action, env_action, mask = self.play(state.policy, now, given[0])
-            after, tally, outcome = worlds.step(self.env, now, tally, env_action, given[1])
-            successor = jnp.zeros((len(action), 0))
-            if cuts is None:
-                successor = outcome.observation.astype(self.storage)
+            now, env_metrics, truncations = carry
+            action, env_action, mask = self.select_action(state.policy, now, given[0])
+            after, env_metrics, outcome = vector_env.step(self.env, now, env_metrics, env_action, given[1])
+            next_observation = jnp.zeros((len(action), 0))
+            if truncations is None:
+                next_observation = outcome.observation.astype(self.storage)
             else:
-                cuts = worlds.keep_cut(cuts, outcome)
+                truncations = vector_env.store_truncation(truncations, outcome)
             ends = (outcome.reward, outcome.terminated, outcome.truncated)
-            seen = now.observation.astype(self.storage)
-            facts = worlds.recorded_facts(outcome)
-            return (after, tally, cuts), Step(seen, mask, action, *ends, successor, facts)
+            observation = now.observation.astype(self.storage)
+            facts = vector_env.recorded_facts(outcome)
+            return (after, env_metrics, truncations), Step(observation, mask, action, *ends, next_observation, facts)
 
-        (after, tally, cuts), steps = lax.scan(step, (start, tally, cuts), (noise, keys))
-        return after, steps, cuts, tally
+        (after, env_metrics, truncations), steps = lax.scan(step, (start, env_metrics, truncations), (noise, keys))
+        return after, steps, truncations, env_metrics
 
-    def play(self, policy: Policy, now: Worlds, noise: Array) -> tuple[Array, Array, Array | None]:
-        """An action of every environment, as the policy means it and as the environment takes it, and what is legal."""
-        mask = jax.vmap(self.env.mask)(now.env) if self.env.masked else None
-        output = policies.only_legal(self.output(policy, now.observation.astype(self.storage)), mask)
-        action = policies.sample(self.env.actions, output, noise, policy.params.get("log_std"))
-        return action, policies.to_env(self.env.actions, action), mask
+    def select_action(self, policy: Policy, now: VecEnvState, noise: Array) -> tuple[Array, Array, Array | None]:
+        """An action of every environment, in the policy's scale and in the environment's, and the action mask."""
+        mask = jax.vmap(self.env.mask)(now.env_state) if self.env.masked else None
+        output = distributions.mask_logits(self.policy_output(policy, now.observation.astype(self.storage)), mask)
+        action = distributions.sample(self.env.actions, output, noise, policy.params.get("log_std"))
+        return action, distributions.to_env_action(self.env.actions, action), mask
 
-    def output(self, policy: Policy, observation: Array) -> Array:
+    def policy_output(self, policy: Policy, observation: Array) -> Array:
         """Logits or means of stored observations."""
-        return nets.policy_output(self.net, policy.params, self.see(policy.seen, observation), self.dtype)
+        return nets.policy_output(
+            self.net, policy.params, self.normalize_obs(policy.obs_stats, observation), self.dtype
+        )
 
-    def see(self, seen: Moments | None, observation: Array) -> Array:
-        """Stored observations as the network takes them."""
-        return normalise.scaled(seen, observation.astype(jnp.float32), self.spec.env.clip_obs)
+    def normalize_obs(self, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
+        """Stored observations as inputs of the network."""
+        return normalize.normalize_obs(obs_stats, observation.astype(jnp.float32), self.spec.env.clip_obs)
 
-    def judged(
-        self, state: State, steps: Step, cuts: Cuts | None, last: Array, hyper: Hyper, axis: Axis
-    ) -> tuple[Samples, Array, Moments]:
-        """A rollout with log-probabilities, values, advantages and targets; and what was learnt of rewards."""
+    def make_samples(
+        self, state: TrainState, steps: Step, truncations: Truncations | None, last: Array, hyper: Hyper, axis: Axis
+    ) -> tuple[Samples, Array, RunningMeanStd]:
+        """A rollout with log-probabilities, values and advantages; also the discounted returns and their statistics."""
         policy = state.policy
-        logp, value = (part.reshape(steps.reward.shape) for part in self.judge_all(policy, steps))
-        ahead = self.values_ahead(policy, steps, cuts, last.astype(self.storage), value)
-        reward, running, rewards = self.rewards(state, steps, hyper, axis)
-        advantage = losses.gae(reward, value, ahead, steps.terminated, steps.truncated, hyper.gamma, hyper.lam)
+        logp, value = (part.reshape(steps.reward.shape) for part in self.evaluate_actions(policy, steps))
+        next_value = self.next_values(policy, steps, truncations, last.astype(self.storage), value)
+        reward, discounted_return, return_stats = self.rewards(state, steps, hyper, axis)
+        advantage = losses.gae(reward, value, next_value, steps.terminated, steps.truncated, hyper.gamma, hyper.lam)
         mask = None if steps.mask is None else flat(steps.mask)
         rows = flat(jnp.stack([logp, value, advantage], -1))
-        return Samples(flat(steps.observation), mask, flat(steps.action), rows), running, rewards
+        return Samples(flat(steps.observation), mask, flat(steps.action), rows), discounted_return, return_stats
 
-    def judge_all(self, policy: Policy, steps: Step) -> tuple[Array, Array]:
+    def evaluate_actions(self, policy: Policy, steps: Step) -> tuple[Array, Array]:
         """Log-probability and value of every step [R], a minibatch at a time."""
 
-        def judge(block: tuple[Array, Array | None, Array]) -> tuple[Array, Array]:
+        def evaluate(block: tuple[Array, Array | None, Array]) -> tuple[Array, Array]:
             observation, mask, action = block
-            output, value = nets.judge(self.net, policy.params, self.see(policy.seen, observation), self.dtype)
+            output, value = nets.forward(
+                self.net, policy.params, self.normalize_obs(policy.obs_stats, observation), self.dtype
+            )
             log_std = policy.params.get("log_std")
             return self.log_prob(output, mask, action, log_std)[0], value
 
         blocks = jax.tree.map(
             lambda x: flat(x).reshape(-1, self.size, *x.shape[2:]), (steps.observation, steps.mask, steps.action)
         )
-        logp, value = lax.map(judge, blocks)
+        logp, value = lax.map(evaluate, blocks)
         return logp.reshape(-1), value.reshape(-1)
 
     def log_prob(self, output: Array, mask: Array | None, action: Array, log_std: Array | None) -> tuple[Array, Array]:
         """Log-probability of each action among the legal ones, and the entropy."""
-        legal = policies.only_legal(output, mask)
-        return policies.log_prob_and_entropy(self.env.actions, legal, action, log_std)
+        legal = distributions.mask_logits(output, mask)
+        return distributions.log_prob_and_entropy(self.env.actions, legal, action, log_std)
 
-    def values_ahead(self, policy: Policy, steps: Step, cuts: Cuts | None, last: Array, value: Array) -> Array:
-        """The critic's value of each step's true successor."""
-        if cuts is None:
-            seen = self.see(policy.seen, flat(steps.successor))
-            return nets.value_of(self.net, policy.params, seen, self.dtype).reshape(value.shape)
-        seen = self.see(policy.seen, jnp.concatenate([last, flat(cuts.observation)]))
-        ahead = nets.value_of(self.net, policy.params, seen, self.dtype).reshape(1 + len(cuts.observation), -1)
-        return worlds.values_ahead(value, ahead[0], ahead[1:], steps.truncated)
+    def next_values(
+        self, policy: Policy, steps: Step, truncations: Truncations | None, last: Array, value: Array
+    ) -> Array:
+        """The critic's value of each step's true next observation."""
+        if truncations is None:
+            inputs = self.normalize_obs(policy.obs_stats, flat(steps.next_observation))
+            return nets.value(self.net, policy.params, inputs, self.dtype).reshape(value.shape)
+        inputs = self.normalize_obs(policy.obs_stats, jnp.concatenate([last, flat(truncations.observation)]))
+        values = nets.value(self.net, policy.params, inputs, self.dtype).reshape(1 + len(truncations.observation), -1)
+        return vector_env.next_values(value, values[0], values[1:], steps.truncated)
 
-    def rewards(self, state: State, steps: Step, hyper: Hyper, axis: Axis) -> tuple[Array, Array, Moments]:
-        """Rewards as they are learnt from, the running returns, and the statistics of those."""
-        reward, running, moments = steps.reward, state.worlds.running, state.mind.rewards
+    def rewards(self, state: TrainState, steps: Step, hyper: Hyper, axis: Axis) -> tuple[Array, Array, RunningMeanStd]:
+        """Rewards as the learner takes them, the discounted returns so far, and the statistics of those."""
+        reward, returns, stats = steps.reward, state.rollout.discounted_return, state.learner.return_stats
         if self.spec.env.normalize_reward:
             over = steps.terminated | steps.truncated
-            running, returns = normalise.discounted(running, reward, over, hyper.gamma)
-            moments = normalise.learn(moments, flat(returns), axis)
-            reward = normalise.scaled_rewards(moments, reward)
+            returns, all_returns = normalize.discounted_returns(returns, reward, over, hyper.gamma)
+            stats = normalize.update(stats, flat(all_returns), axis)
+            reward = normalize.normalize_rewards(stats, reward)
         env = self.spec.env
-        return normalise.limited(reward, env.normalize_reward, env.clip_reward), running, moments
+        return normalize.clip_rewards(reward, env.normalize_reward, env.clip_reward), returns, stats
 
     def learn(
-        self, state: State, samples: Samples, key: Array, hyper: Hyper, frame: Array, axis: Axis
+        self, state: TrainState, samples: Samples, key: Array, hyper: Hyper, frame: Array, axis: Axis
     ) -> tuple[Any, Any, Array, Array]:
-        """Epochs of minibatches: new weights, optimiser's memory, mean reports [6], and gradient steps taken."""
+        """Epochs of minibatches: new weights, optimizer state, mean metrics [6], and the number of gradient steps."""
         orders = shuffled(key, self.epochs, len(samples.logp))
-        left = left_of(hyper.rates, frame, hyper.budget)
+        lr_scale = lr_fraction(hyper.optimizer, frame, hyper.budget)
 
-        def descend(carry: Any, index: Array) -> tuple[Any, Array]:
-            params, memory = carry
+        def gradient_step(carry: Any, index: Array) -> tuple[Any, Array]:
+            params, opt_state = carry
             batch = jax.tree.map(lambda x: x[index], samples)
-            loss = partial(self.loss, seen=state.policy.seen, batch=batch, hyper=hyper, frame=frame, axis=axis)
-            grads, report = jax.grad(loss, has_aux=True)(params)
-            grads, report = mean_over(axis, (grads, report))
-            params, memory, norm = self.optimiser.step(params, grads, memory, hyper.rates, left)
-            return (params, memory), jnp.append(report, norm)
+            loss = partial(
+                self.loss, obs_stats=state.policy.obs_stats, batch=batch, hyper=hyper, frame=frame, axis=axis
+            )
+            grads, metrics = jax.grad(loss, has_aux=True)(params)
+            grads, metrics = mean_over(axis, (grads, metrics))
+            params, opt_state, norm = self.optimizer.step(params, grads, opt_state, hyper.optimizer, lr_scale)
+            return (params, opt_state), jnp.append(metrics, norm)
 
         def epoch(carry: Any, order: Array) -> tuple[Any, tuple[Array, Array]]:
             before, going = carry
-            after, reports = lax.scan(descend, before, order.reshape(-1, self.size))
+            after, metrics = lax.scan(gradient_step, before, order.reshape(-1, self.size))
             if self.settings.target_kl is None:
-                return (after, going), (reports, jnp.ones(len(reports)))
+                return (after, going), (metrics, jnp.ones(len(metrics)))
             kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, before)
-            taken = jnp.full(len(reports), going, jnp.float32)
-            return (kept, going & (reports[-1, 3] <= hyper.target_kl)), (reports, taken)
+            taken = jnp.full(len(metrics), going, jnp.float32)
+            return (kept, going & (metrics[-1, 3] <= hyper.target_kl)), (metrics, taken)
 
-        start = (state.policy.params, state.mind.optimiser)
-        ((params, memory), _), (reports, taken) = lax.scan(epoch, (start, jnp.bool(True)), orders)
-        means = jnp.tensordot(taken.reshape(-1), reports.reshape(-1, reports.shape[-1]), 1) / taken.sum()
-        return params, memory, means, taken.sum().astype(jnp.int32)
+        start = (state.policy.params, state.learner.opt_state)
+        ((params, opt_state), _), (metrics, taken) = lax.scan(epoch, (start, jnp.bool(True)), orders)
+        means = jnp.tensordot(taken.reshape(-1), metrics.reshape(-1, metrics.shape[-1]), 1) / taken.sum()
+        return params, opt_state, means, taken.sum().astype(jnp.int32)
 
     def loss(
-        self, params: Any, seen: Moments | None, batch: Samples, hyper: Hyper, frame: Array, axis: Axis
+        self, params: Any, obs_stats: RunningMeanStd | None, batch: Samples, hyper: Hyper, frame: Array, axis: Axis
     ) -> tuple[Array, Array]:
-        """Policy loss + value loss - entropy bonus of one minibatch, and what to report of it."""
+        """Policy loss + value loss - entropy bonus of one minibatch, and its metrics."""
         clip = hyper.clip.at(frame)
         advantage = batch.advantage
         if self.settings.normalize_advantages == "standardise":
-            advantage = losses.standardise(advantage, axis)
-        output, value = nets.judge(self.net, params, self.see(seen, batch.observation), self.dtype)
+            advantage = losses.standardize(advantage, axis)
+        output, value = nets.forward(self.net, params, self.normalize_obs(obs_stats, batch.observation), self.dtype)
         logp, entropy = self.log_prob(output, batch.mask, batch.action, params.get("log_std"))
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.settings.clip_vloss is None:
@@ -309,25 +331,25 @@ class Ppo(Learner):
         return total, jnp.stack([policy_loss, value_loss, bonus, kl, clipped])
 
     def act(
-        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, way: Array
+        self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, mode: Array
     ) -> Array:
-        output = self.output(policy, observation.astype(self.storage))
-        noise = policies.noise(self.env.actions, jax.random.bits(key, output.shape))
+        output = self.policy_output(policy, observation.astype(self.storage))
+        noise = distributions.noise(self.env.actions, jax.random.bits(key, output.shape))
         if isinstance(self.env.actions, Discrete):
-            legal = policies.only_legal(jnp.where(way == RANDOM, 0.0, output), mask)
-            return policies.sample(self.env.actions, legal, jnp.where(way == GREEDY, 0.0, noise), None)
-        drawn = output + jnp.exp(policy.params["log_std"]) * jnp.where(way == GREEDY, 0.0, noise)
+            legal = distributions.mask_logits(jnp.where(mode == RANDOM, 0.0, output), mask)
+            return distributions.sample(self.env.actions, legal, jnp.where(mode == GREEDY, 0.0, noise), None)
+        drawn = output + jnp.exp(policy.params["log_std"]) * jnp.where(mode == GREEDY, 0.0, noise)
         # The error function of a normal number is uniform between -1 and 1.
-        return jnp.where(way == RANDOM, lax.erf(noise / 2**0.5), drawn)
+        return jnp.where(mode == RANDOM, lax.erf(noise / 2**0.5), drawn)
 
-    def think(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
+    def probs_and_value(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
         if not isinstance(self.env.actions, Discrete):
             return None
-        seen = self.see(policy.seen, observation.astype(self.storage))
-        output, value = nets.judge(self.net, policy.params, seen, self.dtype)
-        return jax.nn.softmax(policies.only_legal(output, mask)), value
+        inputs = self.normalize_obs(policy.obs_stats, observation.astype(self.storage))
+        output, value = nets.forward(self.net, policy.params, inputs, self.dtype)
+        return jax.nn.softmax(distributions.mask_logits(output, mask)), value
 
-    def arithmetic(self) -> tuple[list[str], int]:
+    def update_counts(self) -> tuple[list[str], int]:
         settings, envs = self.settings, self.spec.env.num_envs
         updates = -(-self.spec.env.max_frame // self.frames)
         minibatch, epochs = settings.scaled(envs)
@@ -348,5 +370,5 @@ class Ppo(Learner):
 
 
 def flat(x: Array) -> Array:
-    """Steps and environments [T, N, ...] as rows."""
+    """Steps and environments [T, N, ...] as rows [T * N, ...]."""
     return x.reshape(-1, *x.shape[2:])

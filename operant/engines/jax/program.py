@@ -19,15 +19,15 @@ from jax import Array, lax
 from jax.sharding import PartitionSpec
 
 from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, place, split_over
-from operant.engines.jax.learner import Learner, Recorded, Report, State
+from operant.engines.jax.learner import Learner, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.store.cache import cache_folder
 
-# Without it the CPU compiler joins a matrix product with what follows where no gradient is taken, and only there:
-# then the pass that judges a rollout and the first gradient step round differently, and PPO's first ratio is not 1.
+# Without it the CPU compiler fuses a matrix product with what follows where no gradient is taken, and only there:
+# then the pass over a rollout and the first gradient step round differently, and PPO's first ratio is not 1.
 SAME_ARITHMETIC: dict[str, Any] = {"xla_cpu_experimental_ynn_fusion_type": ""}
 # Half the time to compile, for a tenth more to run: worth it where the whole session takes less than a minute or two.
 COMPILED_QUICKLY: dict[str, Any] = {"xla_backend_optimization_level": 1}
@@ -44,78 +44,80 @@ class Program:
         self.devices = learner.spec.meta.devices
         self.longest = chunk_updates(learner)
         self._axis = AXIS if self.devices > 1 else None
-        self._parts = State(WHOLE, WHOLE, SPLIT)  # pyright: ignore[reportArgumentType]
+        self._parts = TrainState(WHOLE, WHOLE, SPLIT)  # pyright: ignore[reportArgumentType]
         self.options = compiler_options(learner.spec)
 
     @cached_property
     def init(self) -> Any:
         """Fresh states of all lanes, from the key and the weights of each."""
 
-        def fresh(keys: Array, weights: Params) -> State:
-            return self._of_lanes(lambda key, each: self.learner.init(key, each, self._axis))(keys, weights)
+        def init(keys: Array, weights: Params) -> TrainState:
+            return self._vmap_lanes(lambda key, each: self.learner.init(key, each, self._axis))(keys, weights)
 
-        return self._compiled(fresh, (WHOLE, WHOLE), self._parts)
+        return self._compiled(init, (WHOLE, WHOLE), self._parts)
 
-    def start(self, seeds: Sequence[Seeds]) -> State:
+    def start(self, seeds: Sequence[Seeds]) -> TrainState:
         """Fresh states of all lanes, one for each of the sessions' seeds."""
         keys = jax.vmap(jax.random.key)(np.array([each.integer("fused") for each in seeds], np.uint32))
-        weights = [self.learner.weights(each.rng("init")) for each in seeds]
+        weights = [self.learner.init_params(each.rng("init")) for each in seeds]
         return self.init(keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))
 
     @cached_property
     def chunk(self) -> Any:
-        """States after so many updates of all lanes, and what they report; the states given are used up."""
+        """States after so many updates of all lanes, and their metrics; the states given are donated."""
         recorded = PartitionSpec(None, None, None, AXIS)
-        reports = Report(*[WHOLE] * 8, recorded)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return self._compiled(self._chunk, (self._parts, WHOLE, WHOLE), (self._parts, reports), donate_argnums=0)
+        metrics = UpdateMetrics(*[WHOLE] * 8, recorded)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return self._compiled(self._chunk, (self._parts, WHOLE, WHOLE), (self._parts, metrics), donate_argnums=0)
 
     def _compiled(self, function: Any, given: Any, back: Any, **how: Any) -> Any:
         if self.devices > 1:
             function = split_over(self.devices, function, given, back)
         return jax.jit(function, compiler_options=self.options, **how)
 
-    def _of_lanes(self, function: Any) -> Any:
-        """A function of one lane as one of all lanes; a batch of one is none, to the compiler."""
+    def _vmap_lanes(self, function: Any) -> Any:
+        """A function of one lane vmapped over all lanes; a single lane is compiled without a batch axis."""
         if self.lanes > 1:
             return jax.vmap(function)
         return lambda *given: jax.tree.map(lambda x: x[None], function(*jax.tree.map(lambda x: x[0], given)))
 
-    def _chunk(self, states: State, hyper: Any, updates: Array) -> tuple[State, Report]:
-        # Compiled by itself only in name: so it is traced once, for its shapes and for the loop.
-        update = jax.jit(self._of_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis)))
+    def _chunk(self, states: TrainState, hyper: Any, updates: Array) -> tuple[TrainState, UpdateMetrics]:
+        # Jitted only so that it is traced once, for its shapes and for the loop.
+        update = jax.jit(self._vmap_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis)))
         shapes = jax.eval_shape(update, states, hyper)[1]
-        start = _empty(shapes, self.longest)
+        start = _no_metrics(shapes, self.longest)
 
-        def one(number: Array, carry: tuple[State, Report]) -> tuple[State, Report]:
-            states, report = carry
+        def one(number: Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
+            states, metrics = carry
             states, found = update(states, hyper)
-            return states, _joined(report, found, number)
+            return states, _accumulate(metrics, found, number)
 
         return lax.fori_loop(0, updates, one, (states, start))
 
-    def placed(self, states: State) -> State:
+    def placed(self, states: TrainState) -> TrainState:
         """States of all lanes, on the devices where the program wants them."""
         return place(self.devices, states, self._parts)
 
 
-def _empty(shapes: Report, longest: int) -> Report:
-    """A report of no updates, with room for the recorded steps of `longest`."""
+def _no_metrics(shapes: UpdateMetrics, longest: int) -> UpdateMetrics:
+    """Metrics of no updates, with room for the recorded steps of `longest`."""
     zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    maxima = jax.tree.map(lambda x: jnp.full(x.shape, -jnp.inf), shapes.maxima)
+    env_maxima = jax.tree.map(lambda x: jnp.full(x.shape, -jnp.inf), shapes.env_maxima)
     room = jax.tree.map(lambda x: jnp.zeros((x.shape[0], longest, *x.shape[1:]), x.dtype), shapes.recorded)
-    return zero._replace(maxima=maxima, recorded=room)
+    return zero._replace(env_maxima=env_maxima, recorded=room)
 
 
-def _joined(total: Report, one: Report, number: Array) -> Report:
-    """A chunk's report with that of its update `number`."""
-    sums = jax.tree.map(jnp.add, total._replace(maxima={}, recorded=None), one._replace(maxima={}, recorded=None))
-    maxima = jax.tree.map(jnp.maximum, total.maxima, one.maxima)
-    recorded: Recorded = jax.tree.map(lambda room, x: room.at[:, number].set(x), total.recorded, one.recorded)
-    return sums._replace(maxima=maxima, recorded=recorded)
+def _accumulate(total: UpdateMetrics, one: UpdateMetrics, number: Array) -> UpdateMetrics:
+    """A chunk's metrics with those of its update `number` added."""
+    sums = jax.tree.map(
+        jnp.add, total._replace(env_maxima={}, recorded=None), one._replace(env_maxima={}, recorded=None)
+    )
+    env_maxima = jax.tree.map(jnp.maximum, total.env_maxima, one.env_maxima)
+    recorded: RecordedSteps = jax.tree.map(lambda room, x: room.at[:, number].set(x), total.recorded, one.recorded)
+    return sums._replace(env_maxima=env_maxima, recorded=recorded)
 
 
 def chunk_updates(learner: Learner) -> int:
-    """Updates before the host looks again: those until the most frequent of its tasks. A function of the spec alone."""
+    """Updates per chunk: those until the most frequent task of the host. A function of the spec alone."""
     meta = learner.spec.meta
     return max(1, min(meta.log_frequency, meta.eval_frequency, meta.save_frequency) // learner.frames)
 
@@ -137,7 +139,7 @@ def lane_of(tree: Any, lane: int) -> Any:
 
 
 def compiler_options(spec: Spec) -> dict[str, Any]:
-    """What the CPU compiler is told; nothing where it is too old or too new to know it."""
+    """Options for the CPU compiler; none where its version does not know them."""
     if jax.default_backend() != "cpu":
         return {}
     options = SAME_ARITHMETIC | (COMPILED_QUICKLY if spec.env.max_frame <= SHORT else {})

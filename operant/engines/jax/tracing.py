@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from operant.spec.schema import Spec
 
-OPTIMISER = tuple(f"agent.net.optimizer.{name}" for name in ("lr", "lr_end_fraction", "clip_grad_norm"))
+OPTIMIZER = tuple(f"agent.net.optimizer.{name}" for name in ("lr", "lr_end_fraction", "clip_grad_norm"))
 CRITIC = "agent.net.optimizer.critic_lr"
 REFUSED = "bool float int index eq ne lt le gt ge add radd sub rsub mul rmul truediv rtruediv pow rpow neg abs array"
 

@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from operant.engines.jax.learner import Report
+from operant.engines.jax.learner import UpdateMetrics
 
 WINDOW = 100
 
 
 class Tracker:
-    """Counters, recent episodes, and running means of what updates report."""
+    """Counters, recent episodes, and running means of what updates metrics."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -23,16 +23,16 @@ class Tracker:
         self._counts: dict[str, int] = {}
         self._maxima: dict[str, float] = {}
 
-    def add(self, report: Report, frames: int, updates: int) -> None:
-        """Count one chunk of `updates` updates; the report's arrays are numbers of the host."""
+    def add(self, metrics: UpdateMetrics, frames: int, updates: int) -> None:
+        """Count one chunk of `updates` updates; the arrays are on the host."""
         self.frames += frames
-        self.updates += int(report.steps)
-        self.episodes += int(report.episodes)
-        self._remember(int(report.episodes), float(report.score), float(report.length))
-        if report.learnt:
-            self._add(report.means, int(report.learnt))
-        self._add(report.seen, updates)
-        for name, most in report.maxima.items():
+        self.updates += int(metrics.gradient_steps)
+        self.episodes += int(metrics.episodes)
+        self._remember(int(metrics.episodes), float(metrics.score), float(metrics.length))
+        if metrics.learned:
+            self._add(metrics.means, int(metrics.learned))
+        self._add(metrics.env_means, updates)
+        for name, most in metrics.env_maxima.items():
             self._maxima[name] = max(self._maxima.get(name, float(most)), float(most))
 
     def _add(self, totals: Mapping[str, Any], count: int) -> None:

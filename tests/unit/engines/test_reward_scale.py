@@ -200,19 +200,19 @@ def test_another_scale_changes_nothing_in_the_fused_engine(num_envs: int):
 def test_both_engines_give_the_same_rewards():
     """Rollout after rollout, from the first on: float64 step by step, and float32 all at once."""
     jax = pytest.importorskip("jax")
-    from operant.engines.jax import normalise
+    from operant.engines.jax import normalize
 
     rng, num, steps, array = np.random.default_rng(0), 3, 16, jax.numpy.asarray
-    deep, moments = RewardNormaliser(num, True, 0.95, None), normalise.fresh_returns(num)
+    deep, moments = RewardNormaliser(num, True, 0.95, None), normalize.init_return_stats(num)
     running = jax.numpy.zeros(num)
     for size in (1.0, 1.0, 5000.0, 1.0):
         reward = (size * rng.normal(2.0, 1.0, (steps, num))).astype(np.float32)
         over = rng.random((steps, num)) < 0.1
         for t in range(steps):
             deep.learn(reward[t], over[t])
-        running, returns = normalise.discounted(running, array(reward), array(over), array(0.95))
-        moments = normalise.learn(moments, returns.reshape(-1), None)
-        found = normalise.limited(normalise.scaled_rewards(moments, array(reward)), True, None)
+        running, returns = normalize.discounted_returns(running, array(reward), array(over), array(0.95))
+        moments = normalize.update(moments, returns.reshape(-1), None)
+        found = normalize.clip_rewards(normalize.normalize_rewards(moments, array(reward)), True, None)
         np.testing.assert_allclose(found, deep.scaled(reward), rtol=1e-4)
 
 

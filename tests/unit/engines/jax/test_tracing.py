@@ -9,9 +9,9 @@ import jax
 import numpy as np
 import pytest
 
+from operant.engines.jax.lanes import program_key
 from operant.engines.jax.learners import LEARNERS, build_learner
 from operant.engines.jax.program import Program, lane_of, stacked
-from operant.engines.jax.together import program_form
 from operant.engines.jax.tracing import static
 from operant.run.seeding import Seeds
 from operant.spec.reading.document import put
@@ -65,7 +65,7 @@ def program_text(spec_json: str, lanes: int = 2) -> str:
     """What the compiler is given for the learner of this spec, whatever its lanes' numbers will be."""
     spec = Spec.model_validate_json(spec_json)
     program = Program(build_learner(spec), lanes)
-    weights = [program.learner.weights(np.random.default_rng(0))] * lanes
+    weights = [program.learner.init_params(np.random.default_rng(0))] * lanes
     keys = jax.vmap(jax.random.key)(np.zeros(lanes, np.uint32))
     states = jax.eval_shape(program.init, keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))
     return program.chunk.lower(states, stacked([program.learner.hyper(spec)] * lanes), np.int32(1)).as_text()
@@ -80,7 +80,7 @@ def test_every_learner_says_what_it_traces():
 def test_a_traced_setting_is_a_number_of_the_program_and_not_part_of_it(name: str, path: str):
     """The program of another value is the same to the letter, so a lane computes what it would by itself."""
     spec, other = spec_of(name), spec_of(name, path, OTHERS[path.rpartition(".")[2]])
-    assert program_form(spec.model_dump(mode="json")) == program_form(other.model_dump(mode="json"))
+    assert program_key(spec.model_dump(mode="json")) == program_key(other.model_dump(mode="json"))
     learner = build_learner(spec)
     before, after = (jax.tree.leaves(learner.hyper(each)) for each in (spec, other))
     assert any(float(one) != float(two) for one, two in zip(before, after, strict=True)), "hyper does not read it"
@@ -90,7 +90,7 @@ def test_a_traced_setting_is_a_number_of_the_program_and_not_part_of_it(name: st
 @pytest.mark.parametrize("path", ["agent.net.optimizer.clip_grad_norm", "agent.algorithm.target_kl"])
 def test_whether_a_setting_is_given_is_static(path: str):
     given, none = (spec.model_dump(mode="json") for spec in (spec_of("ppo"), spec_of("ppo", path, None)))
-    assert program_form(given) != program_form(none)
+    assert program_key(given) != program_key(none)
 
 
 @pytest.mark.parametrize(("name", "path"), PAIRS)
@@ -117,7 +117,7 @@ def test_lanes_that_copy_and_that_blend_their_target_network(first: float):
         program = Program(build_learner(lanes[0]), len(lanes))
         hyper = stacked([program.learner.hyper(each) for each in lanes])
         states, _ = program.chunk(program.start([Seeds(1), Seeds(1)]), hyper, np.int32(70))
-        return [jax.device_get(lane_of(states, lane).mind.target) for lane in range(len(lanes))]
+        return [jax.device_get(lane_of(states, lane).learner.target) for lane in range(len(lanes))]
 
     together = targets(*specs)
     apart = [targets(specs[0], specs[0])[0], targets(specs[1], specs[1])[1]]

@@ -1,4 +1,4 @@
-"""Whether this engine can run a spec; what it has not got is refused before any work, and never left unread."""
+"""Whether this engine can run a spec: unsupported settings are refused before any work, never ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from operant.spec.validation.cross_field import setting
 
 # Named here so that a spec is checked without loading JAX, which takes seconds; a test holds both to the truth.
 ALGORITHMS = ("ppo", "dqn", "sac")
-OPTIMISERS = ("adam", "adamw", "rmsprop", "sgd")
+OPTIMIZERS = ("adam", "adamw", "rmsprop", "sgd")
 MOST_FRAMES = 2**31 - 1
 OWN = "the compiled program steps its environments itself"
 # For each setting the values that this engine has, and why it has no others.
@@ -23,7 +23,7 @@ ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
     "agent.algorithm.name": (ALGORITHMS, "it has these algorithms only"),
     "agent.net.type": (("mlp",), "its networks are perceptrons"),
     "agent.net.layer_norm": ((False,), "its layers have no norms"),
-    "agent.net.optimizer.name": (OPTIMISERS, "it has these optimisers only"),
+    "agent.net.optimizer.name": (OPTIMIZERS, "it has these optimisers only"),
     "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
     "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),
     "agent.net.optimizer.centered": ((False,), "its RMSprop is the plain one"),
@@ -54,9 +54,9 @@ OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
 }
 
 
-def check_suits(spec: Spec) -> None:
+def check_compatibility(spec: Spec) -> None:
     """`UsageError` for a setting or a problem that this engine cannot take, or a device that is not there."""
-    for refusal in (*unsupported(spec), *unsuited(spec, traits_of(spec.env)), *unequal(spec)):
+    for refusal in (*unsupported(spec), *incompatible(spec, traits_of(spec.env)), *uneven_shares(spec)):
         raise refusal
     if spec.meta.device != "cpu" or spec.meta.devices > 1:
         from operant.engines.jax.program import prepare_jax
@@ -65,7 +65,7 @@ def check_suits(spec: Spec) -> None:
 
 
 def unsupported(spec: Spec) -> Iterator[UsageError]:
-    """Settings that this engine has not got, each with the values that it has."""
+    """Settings that this engine does not support, each with the values that it does."""
     algorithm = spec.agent.algorithm.name
     for path, (known, why) in {**ALWAYS, **OF_ALGORITHM.get(algorithm, {})}.items():
         value = setting(spec, path)
@@ -77,8 +77,8 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
             )
 
 
-def unsuited(spec: Spec, traits: Traits) -> Iterator[UsageError]:
-    """What does not fit the problem."""
+def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
+    """Algorithms and settings that the environment does not allow."""
     name, env = spec.agent.algorithm.name, spec.env
     if name == "dqn" and not traits.discrete:
         yield UsageError(
@@ -104,7 +104,7 @@ def unsuited(spec: Spec, traits: Traits) -> Iterator[UsageError]:
         yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
 
 
-def unequal(spec: Spec) -> Iterator[UsageError]:
+def uneven_shares(spec: Spec) -> Iterator[UsageError]:
     """Every device has as many environments as the others, and as much of each minibatch."""
     devices, algorithm = spec.meta.devices, spec.agent.algorithm
     sizes = {"env.num_envs": spec.env.num_envs}

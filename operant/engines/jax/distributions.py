@@ -1,7 +1,7 @@
 """Action distributions: how a network's output becomes actions and log-probabilities.
 
-A policy's real actions are numbers in [-1, 1] (unbounded ones as they are); `to_env` stretches
-them to the problem's bounds, as the torch engine does.
+A policy's continuous actions are in [-1, 1] (unbounded ones as they are); `to_env_action` rescales them to the
+bounds of the environment, as the torch engine does.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from operant.envs.functional import Continuous, Discrete
 
 LOG_2PI = math.log(2 * math.pi)
 LOG_STD_RANGE = (-20.0, 2.0)  # of deviations that a network gives: wider ones overflow or never explore
-ILLEGAL = -1e9  # output of an illegal action: its probability is exactly 0, and 0 log 0 stays 0 where -inf gives NaN
+MASKED_LOGIT = -1e9  # logit of a masked action: its probability is exactly 0, and 0 log 0 stays 0 where -inf gives NaN
 
 Actions = Discrete | Continuous
 
 
-def outputs_of(actions: Actions) -> int:
-    """How many numbers a policy head gives."""
+def num_outputs(actions: Actions) -> int:
+    """Number of outputs of the policy head."""
     return actions.n if isinstance(actions, Discrete) else math.prod(actions.shape)
 
 
-def to_env(actions: Actions, action: Array) -> Array:
-    """A policy's actions [N, ...] as the problem takes them."""
+def to_env_action(actions: Actions, action: Array) -> Array:
+    """A policy's actions [N, ...] in the scale and shape of the environment."""
     if isinstance(actions, Discrete):
         return action
     shaped = action.reshape(len(action), *actions.shape)
@@ -37,13 +37,13 @@ def to_env(actions: Actions, action: Array) -> Array:
     return jnp.clip(shaped, -1.0, 1.0) * half + middle
 
 
-def only_legal(output: Array, mask: Array | None) -> Array:
-    """Outputs with those of illegal actions so low that none of them is chosen."""
-    return output if mask is None else jnp.where(mask, output, ILLEGAL)
+def mask_logits(output: Array, mask: Array | None) -> Array:
+    """Logits with those of masked actions so low that they have no probability."""
+    return output if mask is None else jnp.where(mask, output, MASKED_LOGIT)
 
 
 def noise(actions: Actions, bits: Array) -> Array:
-    """The randomness of actions, out of 32 random bits each: Gumbel for discrete ones, normal for real ones."""
+    """Noise for sampling, from 32 random bits each: Gumbel for discrete actions, normal for continuous ones."""
     # In the middles of 2^23 equal parts of (0, 1): never an end, where both would be infinite.
     uniform = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-23
     if isinstance(actions, Discrete):
@@ -109,7 +109,7 @@ def gaussian_terms(mean: Array, log_std: Array, action: Array) -> tuple[Array, A
     return log_p, jnp.broadcast_to(entropy, log_p.shape)
 
 
-def squashed_sample(output: Array, noise: Array) -> tuple[Array, Array]:
+def tanh_gaussian_sample(output: Array, noise: Array) -> tuple[Array, Array]:
     """a = tanh(u) for u = mean + std noise, and log p(a) = log N(u) - sum log(1 - tanh(u)^2).
 
     The last logarithm is taken as 2 (log 2 - u - softplus(-2u)): equal, and finite where tanh(u)

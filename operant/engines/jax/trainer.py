@@ -1,7 +1,7 @@
-"""The course of sessions that share one program: chunk, log, evaluate, save, until the budget is spent or a stop asked.
+"""The training loop of sessions that share one program: chunk, log, evaluate, save, until the budget or a stop.
 
 Every session keeps its own directory, lock, checkpoints and rows. All lanes compute in every chunk;
-a lane whose session waits for the others, or is not here, is put back to what it was.
+a lane whose session waits for the others, or is not here, is restored to what it was.
 """
 
 from __future__ import annotations
@@ -13,9 +13,16 @@ import jax
 import numpy as np
 
 from operant.engines.jax import codec
+from operant.engines.jax.evaluation import (
+    RANDOM_EPISODES,
+    EpisodeResults,
+    Evaluator,
+    FinishedEpisode,
+    episode_at,
+    mean_parts,
+)
 from operant.engines.jax.health import Health
-from operant.engines.jax.learner import GREEDY, RANDOM, Recorded, Report, State
-from operant.engines.jax.playing import RANDOM_EPISODES, Ended, Player, Result, ended_at, mean_parts
+from operant.engines.jax.learner import GREEDY, RANDOM, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.program import Program, lane_of, stacked, updates_left
 from operant.engines.jax.tracker import Tracker
 from operant.envs.functional import Continuous, Discrete
@@ -26,7 +33,7 @@ from operant.spec.schema import Spec
 
 
 class Lane:
-    """One session in its place of the program."""
+    """One session in its lane of the program."""
 
     def __init__(self, session: Session, index: int, spec: Spec, actions: Discrete | Continuous) -> None:
         self.session = session
@@ -41,34 +48,34 @@ class Lane:
         tracker = self.tracker
         return Progress(tracker.frames, tracker.updates, tracker.episodes, 0, self.session.seconds())
 
-    def record(self, ended: list[Ended], split: str, at: Progress) -> None:
-        """Write episodes down."""
-        for over in ended:
-            self.session.episode(as_episode(over, self.spec.env.name, split, at))
+    def record(self, ended: list[FinishedEpisode], split: str, at: Progress) -> None:
+        """Record episodes."""
+        for episode in ended:
+            self.session.episode(as_episode(episode, self.spec.env.name, split, at))
 
 
 @contextmanager
 def in_phase(sessions: Sequence[Session], name: str) -> Iterator[None]:
-    """Every session of the program does the same."""
+    """All sessions are in the same phase."""
     with ExitStack() as stack:
         for session in sessions:
             stack.enter_context(session.phase(name))
         yield
 
 
-class Course:
+class Trainer:
     """The lanes of one program and their states."""
 
     def __init__(self, program: Program, lanes: list[Lane]) -> None:
         self.program = program
         self.lanes = lanes
         spec = program.learner.spec
-        together = max(spec.meta.eval_episodes, spec.meta.final_episodes)
+        batch = max(spec.meta.eval_episodes, spec.meta.final_episodes)
         by_index = {lane.index: lane for lane in lanes}
-        # An empty place computes as its first neighbour does, and what comes of it is dropped.
+        # An empty lane computes as the first session does, and its results are dropped.
         settings = [by_index.get(i, lanes[0]).spec for i in range(program.lanes)]
         self.hyper = stacked([program.learner.hyper(each) for each in settings])
-        self.player = Player(program.learner, self.hyper, together, program.options)
+        self.evaluator = Evaluator(program.learner, self.hyper, batch, program.options)
         self._is_compiled = False
         with self._phase("compiling"):
             self.states = self._start(by_index)
@@ -76,7 +83,7 @@ class Course:
     def _phase(self, name: str) -> AbstractContextManager[None]:
         return in_phase([lane.session for lane in self.lanes], name)
 
-    def _start(self, by_index: dict[int, Lane]) -> State:
+    def _start(self, by_index: dict[int, Lane]) -> TrainState:
         fresh = self.program.start([by_index.get(i, self.lanes[0]).session.seeds for i in range(self.program.lanes)])
         if any(lane.session.latest for lane in self.lanes):
             states = [lane_of(fresh, i) for i in range(self.program.lanes)]
@@ -89,38 +96,38 @@ class Course:
 
     def run(self) -> None:
         """Train every lane to the end of its session."""
-        self.measure_random()
+        self.measure_random_baseline()
         while going := [lane for lane in self.lanes if not lane.session.done(lane.at)]:
             frames = min(lane.tracker.frames for lane in going)
-            # Lanes are apart only after a kill that came between their saves; then the hindmost goes first.
+            # Lanes differ in frames only after a kill between their saves; then those behind catch up first.
             now = [lane for lane in going if lane.tracker.frames == frames]
             self.advance(now, updates_left(self.program.learner, self.program.longest, frames))
-            self.keep_record(now)
+            self.log_evaluate_save(now)
         over = [lane for lane in self.lanes if lane.tracker.frames >= lane.spec.env.max_frame]
         if over:
             self.final_evaluation(over)
 
     def advance(self, lanes: list[Lane], updates: int) -> None:
-        """One chunk, of which only `lanes` keep what came of it."""
+        """One chunk, whose results only `lanes` keep."""
         moving = {lane.index for lane in lanes}
         resting = [i for i in range(self.program.lanes) if i not in moving]
-        still = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in resting}
+        unchanged = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in resting}
         with nullcontext() if self._is_compiled else self._phase("compiling"):
-            self.states, report = self.program.chunk(self.states, self.hyper, np.int32(updates))
+            self.states, metrics = self.program.chunk(self.states, self.hyper, np.int32(updates))
         self._is_compiled = True
-        for i, state in still.items():
+        for i, state in unchanged.items():
             self.states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), self.states, state)
-        report = jax.device_get(report)
+        metrics = jax.device_get(metrics)
         for lane in lanes:
-            mine: Report = lane_of(report, lane.index)
+            mine: UpdateMetrics = lane_of(metrics, lane.index)
             lane.tracker.add(mine, updates * self.program.learner.frames, updates)
-            lane.record(finished(mine.recorded, updates), "train", lane.at)
+            lane.record(finished_episodes(mine.recorded, updates), "train", lane.at)
 
-    def keep_record(self, lanes: list[Lane]) -> None:
+    def log_evaluate_save(self, lanes: list[Lane]) -> None:
         """Log, evaluate and save, each when it is due."""
         due = {kind: [lane for lane in lanes if lane.session.due(kind, lane.at)] for kind in ("log", "eval")}
-        played = self.evaluate(due["eval"], "eval")
-        # Copied whole and once: cutting a lane out of every array on the device would be a program for each shape.
+        episodes = self.evaluate(due["eval"], "eval")
+        # Copied whole and once: slicing a lane out of every array on the device would compile a program for each shape.
         saving = [lane for lane in lanes if lane.session.due("save", lane.at)]
         states = codec.to_host(self.states) if saving else None
         for lane in lanes:
@@ -132,60 +139,62 @@ class Course:
                 lane.health.look(at, row)
                 row["perf/frames_per_second"] = at.frames / at.seconds if at.seconds > 0 else None
             if lane in due["eval"]:
-                ended = played[lane.index]
-                score = float(np.mean([over.score for over in ended]))
-                row |= {"eval/score": score, "eval/length": float(np.mean([over.length for over in ended]))}
+                ended = episodes[lane.index]
+                score = float(np.mean([episode.score for episode in ended]))
+                row |= {"eval/score": score, "eval/length": float(np.mean([episode.length for episode in ended]))}
                 row |= mean_parts("eval", ended)
             if row:
                 lane.session.log(at, row)
             if lane in saving:
                 save(lane, lane_of(states, lane.index), at, score)
 
-    def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[Ended]]:
-        """Play greedily on the fixed seeds and record the episodes; by lane."""
+    def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[FinishedEpisode]]:
+        """Evaluate greedily on the fixed seeds and record the episodes; by lane."""
         if not lanes:
             return {}
         meta = lanes[0].spec.meta
         count = meta.final_episodes if split == "final" else meta.eval_episodes
         with self._phase("evaluating"):
-            played = self.player(self.states.policy, meta.eval_seed, count, GREEDY)
+            episodes = self.evaluator(self.states.policy, meta.eval_seed, count, GREEDY)
         for lane in lanes:
-            lane.record(played[lane.index], split, lane.at)
-        return dict(enumerate(played))
+            lane.record(episodes[lane.index], split, lane.at)
+        return dict(enumerate(episodes))
 
     def final_evaluation(self, lanes: list[Lane]) -> None:
         """The score of each run: the final policy, greedily, on the fixed seeds."""
-        played = self.evaluate(lanes, "final")
+        episodes = self.evaluate(lanes, "final")
         for lane in lanes:
-            scores = [over.score for over in played[lane.index]]
+            scores = [episode.score for episode in episodes[lane.index]]
             row = {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
-            row |= mean_parts("final", played[lane.index])
+            row |= mean_parts("final", episodes[lane.index])
             lane.session.log(lane.at, row | {"final/episodes": len(scores)})
 
-    def measure_random(self) -> None:
-        """The return of uniformly random play, for the sessions that have not got it: the zero of strength metrics."""
+    def measure_random_baseline(self) -> None:
+        """The return of the uniformly random policy, for the sessions that lack it: the zero of strength metrics."""
         new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
         if new:
             with self._phase("random play"):
-                scores = [over.score for over in self.player(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]]
+                scores = [
+                    episode.score for episode in self.evaluator(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]
+                ]
             for lane in new:
                 lane.session.anchor("random", float(np.mean(scores)))
 
 
-def save(lane: Lane, state: State, at: Progress, score: float | None) -> None:
+def save(lane: Lane, state: TrainState, at: Progress, score: float | None) -> None:
     """Publish a checkpoint of one lane, whose state is on the host."""
     facts = lane.tracker.state()
     lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
 
 
-def finished(recorded: Recorded, updates: int) -> list[Ended]:
+def finished_episodes(recorded: RecordedSteps, updates: int) -> list[FinishedEpisode]:
     """The episodes that ended in the recorded environments during a chunk, in the order they ended."""
-    rows: Recorded = jax.tree.map(lambda part: part[:updates].reshape(-1, part.shape[-1]), recorded)
-    found = Result(rows.score, rows.length, rows.terminated, rows.facts)
-    return [ended_at(found, at) for at in zip(*np.nonzero(rows.over), strict=True)]
+    rows: RecordedSteps = jax.tree.map(lambda part: part[:updates].reshape(-1, part.shape[-1]), recorded)
+    found = EpisodeResults(rows.score, rows.length, rows.terminated, rows.facts)
+    return [episode_at(found, at) for at in zip(*np.nonzero(rows.over), strict=True)]
 
 
-def as_episode(ended: Ended, env: str, split: str, at: Progress) -> Episode:
+def as_episode(ended: FinishedEpisode, env: str, split: str, at: Progress) -> Episode:
     """The record of an episode that ended."""
     how = "terminated" if ended.terminated else "truncated"
     return Episode(env, split, ended.seed, at, ended.score, ended.length, how, parts=ended.parts)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from operant.engines import ENGINES, engine_of
+from operant.engines.jax.compatibility import ALGORITHMS, OPTIMIZERS
 from operant.engines.jax.health import Health
+from operant.engines.jax.lanes import groups
 from operant.engines.jax.learners import LEARNERS
-from operant.engines.jax.optimise import RULES
-from operant.engines.jax.suits import ALGORITHMS, OPTIMISERS
-from operant.engines.jax.together import groups
+from operant.engines.jax.optimizer import RULES
 from operant.envs.functional import Discrete
 from operant.run.progress import Progress
 from operant.run.run import Run
@@ -24,21 +24,21 @@ def make(folder: Path, name: str, **algorithm: object) -> Run:
     return Run.create(folder / name, name=name, spec=spec.model_dump(mode="json"), seed=0, session=0, threads=1)
 
 
-def places(runs: list[Run]) -> list[list[tuple[str, int, int]]]:
-    return [[(place.run.name, place.lane, place.lanes) for place in group] for group in groups(runs)]
+def lanes_of(runs: list[Run]) -> list[list[tuple[str, int, int]]]:
+    return [[(each.run.name, each.lane, each.lanes) for each in group] for group in groups(runs)]
 
 
 def test_settings_that_differ_in_traced_numbers_share_a_program(tmp_path: Path):
     plain, low, line = make(tmp_path, "a"), make(tmp_path, "b", gamma=0.9), make(tmp_path, "c", clip_eps=0.1)
     wide = make(tmp_path, "d", time_horizon=256)
-    assert places([plain, low, line, wide]) == [[("a", 0, 3), ("b", 1, 3), ("c", 2, 3)], [("d", 0, 1)]]
+    assert lanes_of([plain, low, line, wide]) == [[("a", 0, 3), ("b", 1, 3), ("c", 2, 3)], [("d", 0, 1)]]
 
 
 def test_a_session_keeps_its_lane(tmp_path: Path):
     first, second, other = (make(tmp_path, name) for name in "abc")
     first.record(lane=2, lanes=4)
     second.record(lane=2, lanes=4)
-    assert places([first, other, second]) == [[("a", 2, 4)], [("b", 2, 4)], [("c", 0, 1)]]
+    assert lanes_of([first, other, second]) == [[("a", 2, 4)], [("b", 2, 4)], [("c", 0, 1)]]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_policy_that_goes_wrong_is_told_once():
 
 def test_what_a_spec_may_name_is_what_there_is():
     assert tuple(LEARNERS) == ALGORITHMS
-    assert tuple(RULES) == OPTIMISERS
+    assert tuple(RULES) == OPTIMIZERS
 
 
 def test_checking_a_plain_spec_loads_no_jax():

@@ -1,4 +1,4 @@
-"""Each optimiser against torch's of the same name, on the same gradients."""
+"""Each optimizer against torch's of the same name, on the same gradients."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from operant.engines.deep.optimise import FlatOptimiser
-from operant.engines.jax.optimise import Optimiser, rates_of
 from operant.spec.settings.optimizers import OptimizerSpec
+from operant.engines.jax.optimizer import Optimizer
+from operant.engines.jax.optimizer import optimizer_hyper
 
 CASES: dict[str, dict[str, Any]] = {
     "adam": {},
@@ -34,14 +35,14 @@ def test_steps_agree_with_torch(name: str):
     theirs = {key: torch.nn.Parameter(torch.tensor(value, dtype=torch.float32)) for key, value in start.items()}
     peer = FlatOptimiser(spec, [[theirs["actor"]], [theirs["critic"]]], [spec.lr, spec.critic_lr or spec.lr])
     mine: Any = {key: jnp.asarray(value, jnp.float32) for key, value in start.items()}
-    optimiser, rates = Optimiser(spec), rates_of(spec)
-    memory = optimiser.init(mine)
+    optimizer, rates = Optimizer(spec), optimizer_hyper(spec)
+    state = optimizer.init(mine)
     for grad in grads:
         loss = sum((theirs[key] * torch.tensor(value, dtype=torch.float32)).sum() for key, value in grad.items())
         assert isinstance(loss, torch.Tensor)
         expected = peer.step(loss)
         grad = {key: jnp.asarray(value, jnp.float32) for key, value in grad.items()}
-        mine, memory, norm = jax.jit(optimiser.step)(mine, grad, memory, rates, 1.0)
+        mine, state, norm = jax.jit(optimizer.step)(mine, grad, state, rates, 1.0)
         assert float(norm) == pytest.approx(float(expected), rel=1e-5)
     for key, value in theirs.items():
         np.testing.assert_allclose(mine[key], value.detach().numpy(), atol=2e-6)

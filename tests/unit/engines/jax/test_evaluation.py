@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from jax import Array
 
+from operant.engines.jax.evaluation import Evaluator, mean_parts
 from operant.engines.jax.learner import SAMPLED
 from operant.engines.jax.learners import LEARNERS
-from operant.engines.jax.loop import finished
-from operant.engines.jax.playing import Player, mean_parts
 from operant.engines.jax.program import Program, lane_of, stacked
+from operant.engines.jax.trainer import finished_episodes
 from operant.envs.functional import Outcome
 from operant.envs.functional.classic import Body, CartPole
 from operant.run.seeding import Seeds
@@ -54,10 +54,12 @@ def program_of(algorithm: dict[str, object]) -> tuple[Program, Any]:
 def test_facts_stay_with_their_episode(algorithm: dict[str, object]):
     program, hyper = program_of(algorithm)
     states = program.start([Seeds(0)])
-    played = list(Player(program.learner, hyper, 8, program.options).one(lane_of(states.policy, 0), 5, 12, SAMPLED))
+    played = list(
+        Evaluator(program.learner, hyper, 8, program.options).single(lane_of(states.policy, 0), 5, 12, SAMPLED)
+    )
     assert len({over.length for over in played}) > 3
     _, report = program.chunk(states, hyper, np.int32(1))
-    trained = finished(lane_of(jax.device_get(report), 0).recorded, 1)
+    trained = finished_episodes(lane_of(jax.device_get(report), 0).recorded, 1)
     assert len(trained) > 3
     for ended in (played, trained):
         assert [over.parts["time"] for over in ended] == [over.length for over in ended]

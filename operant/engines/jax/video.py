@@ -1,0 +1,45 @@
+"""A checkpoint's policy in a window or a video file: in Gymnasium's form of the environment, which can be rendered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from operant.engines.jax.evaluation import load_policy
+from operant.engines.jax.learner import GREEDY
+from operant.envs.watching import Decide, Decision, watch_policy
+from operant.run.checkpoint import Checkpoint
+from operant.run.episode import Episode
+from operant.run.run import Run
+from operant.spec.schema import Spec
+from operant.spec.stored import stored
+
+
+def record_video(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Greedy episodes on the seeds from `seed` on, rendered to `sink`."""
+    spec = stored(run.spec)
+    seeds = range(seed, seed + episodes)
+    return watch_policy(spec.env, lambda: greedy(spec, checkpoint.path), seeds, sink, checkpoint.at)
+
+
+def greedy(spec: Spec, checkpoint: Path) -> Decide:
+    """The checkpoint's best actions, and the probabilities of all and the value where its algorithm has them."""
+    learner, policy = load_policy(spec, checkpoint)
+    hyper = learner.hyper(spec)
+
+    @jax.jit
+    def predict(observation: jax.Array, mask: jax.Array | None) -> tuple[jax.Array, Any]:
+        action = learner.act(policy, hyper, observation, mask, jax.random.key(0), jnp.int32(GREEDY))
+        return action, learner.probs_and_value(policy, observation, mask)
+
+    def decide(observation: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
+        del begins  # no policy of this engine has a hidden state
+        action, predicted = predict(observation.reshape(1, -1), mask)
+        probabilities, value = (None, None) if predicted is None else (np.asarray(part)[0] for part in predicted)
+        return Decision(np.asarray(action), probabilities, value)
+
+    return decide
