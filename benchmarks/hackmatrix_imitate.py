@@ -31,8 +31,8 @@ from operant.engines.jax.learners import build_learner
 from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
 from operant.engines.jax.ppo import Ppo
 from operant.engines.jax.program import prepare_jax, stacked
-from operant.envs.hackmatrix.players.scripted import scripted_actions
 from operant.engines.jax.vector_env import VecEnvState
+from operant.envs.hackmatrix.players.scripted import scripted_actions
 from operant.report.stats import episode_interval
 from operant.run.disk import write_text
 from operant.run.seeding import Seeds

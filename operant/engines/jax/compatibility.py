@@ -23,7 +23,7 @@ ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
     "agent.algorithm.name": (ALGORITHMS, "it has these algorithms only"),
     "agent.net.type": (("mlp",), "its networks are perceptrons"),
     "agent.net.layer_norm": ((False,), "its layers have no norms"),
-    "agent.net.optimizer.name": (OPTIMIZERS, "it has these optimisers only"),
+    "agent.net.optimizer.name": (OPTIMIZERS, "it has these optimizers only"),
     "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
     "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),
     "agent.net.optimizer.centered": ((False,), "its RMSprop is the plain one"),
@@ -55,7 +55,7 @@ OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
 
 
 def check_compatibility(spec: Spec) -> None:
-    """`UsageError` for a setting or a problem that this engine cannot take, or a device that is not there."""
+    """`UsageError` for a setting or an environment that this engine cannot take, or a device that is not there."""
     for refusal in (*unsupported(spec), *incompatible(spec, traits_of(spec.env)), *uneven_shares(spec)):
         raise refusal
     if spec.meta.device != "cpu" or spec.meta.devices > 1:

@@ -58,6 +58,7 @@ class Program:
 
     def start(self, seeds: Sequence[Seeds]) -> TrainState:
         """Fresh states of all lanes, one for each of the sessions' seeds."""
+        # The name of the stream is part of what a seed means: it stays.
         keys = jax.vmap(jax.random.key)(np.array([each.integer("fused") for each in seeds], np.uint32))
         weights = [self.learner.init_params(each.rng("init")) for each in seeds]
         return self.init(keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))

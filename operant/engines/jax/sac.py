@@ -116,7 +116,7 @@ class Sac(OffPolicy):
     def update(self, state: TrainState, hyper: Hyper, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
         """One rollout and the gradient steps after it; actions are uniform until `training_start`."""
         key, of_play, of_batches = jax.random.split(state.learner.key, 3)
-        number, learner = state.learner.updates + 1, state.learner
+        number = state.learner.updates + 1
         act = partial(self.explore, state.policy, (number - 1) * self.frames < self.settings.training_start)
         clip = self.spec.env.clip_reward
         rollout, observations, env_metrics, recorded, ended = collect_rollout(
@@ -127,14 +127,7 @@ class Sac(OffPolicy):
             obs_stats = normalize.update(obs_stats, observations.reshape(-1, *observations.shape[2:]), axis)
         learns = number * self.frames >= self.settings.training_start
         frame = number.astype(jnp.float32) * self.frames
-        old = Networks(
-            state.policy.params["actor"],
-            learner.critic,
-            learner.target,
-            learner.log_alpha,
-            learner.opt_states,
-            learner.steps,
-        )
+        old = Networks(state.policy.params["actor"], *state.learner[:5])
         new, metrics = self.learn(old, obs_stats, rollout.buffer, device_key(axis, of_batches), hyper, frame, axis)
         kept: Networks = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
         env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)

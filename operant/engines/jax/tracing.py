@@ -1,9 +1,9 @@
 """Which settings are numbers in a compiled program, and which decide the program itself.
 
 A learner names its `TRACED` settings; lanes of one program may differ in them, and in nothing else.
-All other settings are static: sessions that differ in one have different programs. That the two are
-never confused is not left to care: in the spec that a learner keeps, something that cannot be used
-stands for every traced number, so reading one there fails before anything is compiled.
+All other settings are static: sessions that differ in one have different programs. So that the two are never
+confused, the spec that a learner keeps has a placeholder for every traced number: reading one there fails before
+anything is compiled.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ WINDOW = 100
 
 
 class Tracker:
-    """Counters, recent episodes, and running means of what updates metrics."""
+    """Counters, recent episodes, and running means of the metrics of updates."""
 
     def __init__(self) -> None:
         self.frames = 0

@@ -174,9 +174,8 @@ class Trainer:
         new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
         if new:
             with self._phase("random play"):
-                scores = [
-                    episode.score for episode in self.evaluator(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]
-                ]
+                episodes = self.evaluator(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]
+            scores = [episode.score for episode in episodes]
             for lane in new:
                 lane.session.anchor("random", float(np.mean(scores)))
 

@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from operant.engines.deep.optimise import FlatOptimiser
+from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
 from operant.spec.settings.optimizers import OptimizerSpec
-from operant.engines.jax.optimizer import Optimizer
-from operant.engines.jax.optimizer import optimizer_hyper
 
 CASES: dict[str, dict[str, Any]] = {
     "adam": {},

@@ -9,8 +9,7 @@ from operant.engines.jax import vector_env
 from operant.engines.jax.learner import UpdateMetrics
 from operant.engines.jax.tracker import Tracker
 from operant.engines.jax.trainer import finished_episodes
-from operant.engines.jax.vector_env import RECORDED
-from operant.engines.jax.vector_env import VecEnvState
+from operant.engines.jax.vector_env import RECORDED, VecEnvState
 from operant.envs.functional import Outcome
 from operant.envs.functional.classic import CartPole
 
