@@ -17,19 +17,10 @@ from jax import Array, lax
 
 from operant.engines.jax import losses, nets, normalize, replay, vector_env
 from operant.engines.jax.devices import Axis, device_key, mean_over
-from operant.engines.jax.learner import (
-    RANDOM,
-    SAMPLED,
-    LinearSchedule,
-    Policy,
-    TrainState,
-    UpdateMetrics,
-    linear_schedule,
-    lr_fraction,
-)
+from operant.engines.jax.learner import RANDOM, SAMPLED, LinearSchedule, Policy, TrainState, UpdateMetrics
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_rollout, uniform
-from operant.engines.jax.optimizer import OptimizerHyper, optimizer_hyper
+from operant.engines.jax.optimizer import OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.tracing import OPTIMIZER
 from operant.envs.functional import Discrete, FunctionalEnv
@@ -75,7 +66,7 @@ class Dqn(OffPolicy):
         numbers = (settings.gamma, settings.polyak, spec.env.max_frame)
         gamma, polyak, budget = map(jnp.float32, numbers)
         return Hyper(
-            optimizer_hyper(spec.agent.net.optimizer), gamma, linear_schedule(settings.epsilon), polyak, budget
+            optimizer_hyper(spec.agent.net.optimizer), gamma, LinearSchedule.of(settings.epsilon), polyak, budget
         )
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:

@@ -16,7 +16,6 @@ from jax import Array
 from operant.engines.jax.devices import Axis
 from operant.engines.jax.nets import Params
 from operant.engines.jax.normalize import RunningMeanStd
-from operant.engines.jax.optimizer import OptimizerHyper
 from operant.engines.jax.tracing import static
 from operant.envs.functional import FunctionalEnv
 from operant.spec.fields import Linear, Schedule
@@ -83,19 +82,14 @@ class LinearSchedule(NamedTuple):
         done = jnp.clip((frame - self.begin) / self.frames, 0.0, 1.0)
         return self.start + (self.end - self.start) * done
 
-
-def lr_fraction(hyper: OptimizerHyper, frame: Array, budget: Array) -> Array:
-    """The fraction of the initial learning rates at `frame`."""
-    return 1.0 + (hyper.end_fraction - 1.0) * jnp.minimum(frame / budget, 1.0)
-
-
-def linear_schedule(schedule: Schedule) -> LinearSchedule:
-    """The schedule of a spec; a constant is one with equal ends."""
-    if isinstance(schedule, Linear):
-        numbers = (schedule.start, schedule.end, schedule.begin, schedule.frames)
-    else:
-        numbers = (schedule, schedule, 0, 1)
-    return LinearSchedule(*map(jnp.float32, numbers))
+    @classmethod
+    def of(cls, schedule: Schedule) -> LinearSchedule:
+        """The schedule of a spec; a constant is one with equal ends."""
+        if isinstance(schedule, Linear):
+            numbers = (schedule.start, schedule.end, schedule.begin, schedule.frames)
+        else:
+            numbers = (schedule, schedule, 0, 1)
+        return cls(*map(jnp.float32, numbers))
 
 
 class Learner(ABC):

@@ -44,6 +44,11 @@ def optimizer_hyper(spec: OptimizerSpec) -> OptimizerHyper:
     return OptimizerHyper(*map(jnp.float32, numbers))
 
 
+def lr_fraction(hyper: OptimizerHyper, frame: Array, budget: Array) -> Array:
+    """The fraction of the initial learning rates at `frame`."""
+    return 1.0 + (hyper.end_fraction - 1.0) * jnp.minimum(frame / budget, 1.0)
+
+
 class Optimizer:
     """Gradient clipping (of all parameters or, with `clip_each`, of each group), weight decay, and the update rule.
 

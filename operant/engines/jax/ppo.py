@@ -17,19 +17,9 @@ from jax import Array, lax
 
 from operant.engines.jax import distributions, losses, nets, normalize, vector_env
 from operant.engines.jax.devices import Axis, device_key, mean_over
-from operant.engines.jax.learner import (
-    GREEDY,
-    RANDOM,
-    Learner,
-    LinearSchedule,
-    Policy,
-    TrainState,
-    UpdateMetrics,
-    linear_schedule,
-    lr_fraction,
-)
+from operant.engines.jax.learner import GREEDY, RANDOM, Learner, LinearSchedule, Policy, TrainState, UpdateMetrics
 from operant.engines.jax.normalize import RunningMeanStd
-from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, optimizer_hyper
+from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.shuffle import shuffled
 from operant.engines.jax.tracing import CRITIC, OPTIMIZER
 from operant.engines.jax.vector_env import EnvMetrics, Step, Truncations, VecEnvState
@@ -129,8 +119,8 @@ class Ppo(Learner):
             optimizer_hyper(spec.agent.net.optimizer),
             jnp.float32(settings.gamma),
             jnp.float32(settings.lam),
-            linear_schedule(settings.clip_eps),
-            linear_schedule(settings.entropy_coef),
+            LinearSchedule.of(settings.clip_eps),
+            LinearSchedule.of(settings.entropy_coef),
             jnp.float32(settings.val_loss_coef),
             jnp.float32(settings.clip_vloss or 0.0),
             jnp.float32(settings.target_kl or 0.0),
@@ -181,11 +171,8 @@ class Ppo(Learner):
         start: VecEnvState = state.rollout.envs
         action = jax.eval_shape(partial(self.select_action, state.policy), start, noise[0])[1]
         env_metrics = vector_env.init_metrics(self.env, start, action)
-        truncations = (
-            None
-            if self.slots is None
-            else vector_env.empty_truncations(self.slots, start.observation.astype(self.storage))
-        )
+        first = start.observation.astype(self.storage)
+        truncations = None if self.slots is None else vector_env.empty_truncations(self.slots, first)
 
         def step(carry: Any, given: tuple[Array, Array]) -> tuple[Any, Step]:
             now, env_metrics, truncations = carry
@@ -213,9 +200,8 @@ class Ppo(Learner):
 
     def policy_output(self, policy: Policy, observation: Array) -> Array:
         """Logits or means of stored observations."""
-        return nets.policy_output(
-            self.net, policy.params, self.normalize_obs(policy.obs_stats, observation), self.dtype
-        )
+        inputs = self.normalize_obs(policy.obs_stats, observation)
+        return nets.policy_output(self.net, policy.params, inputs, self.dtype)
 
     def normalize_obs(self, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
         """Stored observations as inputs of the network."""
@@ -239,11 +225,9 @@ class Ppo(Learner):
 
         def evaluate(block: tuple[Array, Array | None, Array]) -> tuple[Array, Array]:
             observation, mask, action = block
-            output, value = nets.forward(
-                self.net, policy.params, self.normalize_obs(policy.obs_stats, observation), self.dtype
-            )
-            log_std = policy.params.get("log_std")
-            return self.log_prob(output, mask, action, log_std)[0], value
+            inputs = self.normalize_obs(policy.obs_stats, observation)
+            output, value = nets.forward(self.net, policy.params, inputs, self.dtype)
+            return self.log_prob(output, mask, action, policy.params.get("log_std"))[0], value
 
         blocks = jax.tree.map(
             lambda x: flat(x).reshape(-1, self.size, *x.shape[2:]), (steps.observation, steps.mask, steps.action)

@@ -18,10 +18,10 @@ from jax import Array, lax
 
 from operant.engines.jax import distributions, losses, nets, normalize, replay, vector_env
 from operant.engines.jax.devices import Axis, device_key, mean_over
-from operant.engines.jax.learner import GREEDY, RANDOM, Policy, TrainState, UpdateMetrics, lr_fraction
+from operant.engines.jax.learner import GREEDY, RANDOM, Policy, TrainState, UpdateMetrics
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_rollout
-from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, optimizer_hyper
+from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.tracing import CRITIC, OPTIMIZER
 from operant.envs.functional import Discrete, FunctionalEnv
