@@ -22,13 +22,13 @@ from dataclasses import replace
 
 import torch
 
-from operant.engines.language.branches import follow_branches
-from operant.engines.language.completion import Prompt, Sampling
-from operant.engines.language.generate import TorchGenerator
-from operant.engines.language.logprobs import token_logprobs
-from operant.engines.language.model import Policy, load_policy
-from operant.engines.language.pack import Sample, micro_batches
-from operant.engines.language.tiny import TinySizes
+from operant.engines.language.generation.generator import Prompt, Sampling
+from operant.engines.language.generation.torch_generator import TorchGenerator
+from operant.engines.language.policy.batching import Sample, micro_batches
+from operant.engines.language.policy.logprobs import token_logprobs
+from operant.engines.language.policy.model import Policy, load_policy
+from operant.engines.language.policy.shared_prompts import follow_branches
+from operant.engines.language.policy.tiny import TinySizes
 
 REPEATS = 7
 

@@ -39,7 +39,7 @@ model() {
     cat "$@" > "$MODEL.gguf/model.gguf"
     python3 -c "
 from pathlib import Path
-from operant.engines.language.model import load_policy, write_folder
+from operant.engines.language.policy.model import load_policy, write_folder
 write_folder(load_policy('$MODEL.gguf/model.gguf', dtype='bfloat16'), Path('$MODEL'))"
 }
 

@@ -130,7 +130,7 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from operant.engines.language.build import build_lab, let_recall, prepare_torch
-    from operant.engines.language.generate import TorchGenerator
+    from operant.engines.language.generation.torch_generator import TorchGenerator
     from operant.envs.text.letters import Copy
     from operant.run.progress import Progress
     from operant.run.seeding import Seeds
@@ -197,8 +197,8 @@ def call(python: str, side: str, rest: list[str]) -> dict[str, Any]:
 
 def tiny_folder(layers: int, width: int) -> str:
     """The model `tiny` as a folder that both sides load."""
-    from operant.engines.language.model import load_policy, write_folder
-    from operant.engines.language.tiny import TinySizes
+    from operant.engines.language.policy.model import load_policy, write_folder
+    from operant.engines.language.policy.tiny import TinySizes
 
     policy = load_policy("tiny", seed=1, tiny=TinySizes(layers, width))
     return str(write_folder(policy, Path(tempfile.mkdtemp()) / "tiny"))

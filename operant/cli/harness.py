@@ -11,8 +11,8 @@ from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
     from operant.cli.model_evaluation import Wishes
-    from operant.engines.language.examination import Candidate
-    from operant.engines.language.harness import Judged
+    from operant.engines.language.evaluation.evaluator import Candidate
+    from operant.engines.language.evaluation.lm_eval_harness import Judged
     from operant.run.run import Run
 
 BACKENDS = {"lm_eval": "own", "lm_eval:hf": "hf", "lm_eval:vllm": "vllm"}
@@ -31,7 +31,7 @@ def examine_by_harness(
     folder = record_folder(target, root, wishes.out)
     rows = []
     for label, candidate in _candidates(target, runs, checkpoint, wishes):
-        judged = part("language", "harness").run_lm_eval(candidate, paper, backend)  # pyright: ignore[reportArgumentType]
+        judged = part("language", "evaluation.lm_eval_harness").run_lm_eval(candidate, paper, backend)  # pyright: ignore[reportArgumentType]
         rows.append({"candidate": label, "tasks": [_row(task, items) for task, items in judged.items()]})
         if not as_json:
             say(label, *(f"  {line}" for line in _table(judged)))

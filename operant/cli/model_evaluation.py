@@ -15,7 +15,7 @@ from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, OperantError, UsageError
 
 if TYPE_CHECKING:
-    from operant.engines.language.examination import Candidate, Paper
+    from operant.engines.language.evaluation.evaluator import Candidate, Paper
     from operant.report.task_scores import TaskScore
     from operant.run.checkpoint import Checkpoint
     from operant.run.run import Run
@@ -102,14 +102,14 @@ class Wishes:
         chosen = seed if self.seed is None else self.seed
         if self.search is not None and self.samples > 1:
             raise UsageError("--samples has no effect with --search", remedy="--search best_of_n:nodes=N")
-        return part("language", "examination").Paper(
+        return part("language", "evaluation.evaluator").Paper(
             names,
             shots | parsed(self.arguments),
             self.samples,
             self.temperature,
             limit=self.limit,
             seed=chosen,
-            search=part("language", "search").parse_search(self.search) if self.search else None,
+            search=part("language", "rollouts.tree_search").parse_search(self.search) if self.search else None,
         )
 
 
@@ -157,7 +157,7 @@ def _check_tasks(paper: Paper) -> None:
     """Refuse unknown ones before any model is loaded, and say which of them do not take an argument."""
     from operant.engines import part
 
-    examination = part("language", "examination")
+    examination = part("language", "evaluation.evaluator")
     examination.make_tasks(replace(paper, arguments={}))
     for line in examination.not_taken(paper):
         aside(f"note: {line}")
@@ -207,7 +207,7 @@ def _scores(sitter: Sitter, paper: Paper) -> Iterator[TaskScore]:
     from operant.run.progress import Progress
 
     at = sitter.checkpoint.at if sitter.checkpoint else Progress()
-    examination = part("language", "examination")
+    examination = part("language", "evaluation.evaluator")
     with examination.examiner(sitter.candidate, paper) as asks:
         sitter.file.parent.mkdir(parents=True, exist_ok=True)
         log = JsonLines(sitter.file)

@@ -12,7 +12,7 @@ from operant.cli.options import complete_run
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
-    from operant.engines.language.examination import Candidate
+    from operant.engines.language.evaluation.evaluator import Candidate
     from operant.run.checkpoint import Checkpoint
     from operant.run.run import Run
 
@@ -93,7 +93,7 @@ def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
     spec = stored(run.spec)
     own = spec.agent.model.dtype if spec.agent.model else "float32"
     slots = spec.agent.model.slots if spec.agent.model else 256
-    return part("language", "examination").Candidate(
+    return part("language", "evaluation.evaluator").Candidate(
         source=str(checkpoint.path),
         device=manner.device or spec.meta.device,
         dtype=manner.dtype or own,
@@ -107,7 +107,7 @@ def of_model(source: str, manner: Manner) -> Candidate:
     """A model by itself."""
     from operant.engines import part
 
-    kind = part("language", "examination").Candidate
+    kind = part("language", "evaluation.evaluator").Candidate
     return kind(source, manner.device or "auto", manner.dtype or "float32", url=manner.url)
 
 
@@ -115,7 +115,7 @@ def _check_model(target: str) -> None:
     from operant.engines import part
 
     try:
-        part("language", "model").check_source(target)
+        part("language", "policy.model").check_source(target)
     except UsageError as problem:
         if problem.remedy and problem.remedy.endswith(target):
             raise

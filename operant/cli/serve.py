@@ -17,7 +17,7 @@ from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
-    from operant.engines.language.examination import Candidate
+    from operant.engines.language.evaluation.evaluator import Candidate
     from operant.web.server import WebServer
 
 KEY = "OPERANT_API_KEY"

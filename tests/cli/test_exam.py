@@ -30,8 +30,8 @@ ASK = ("--tasks", "copy", "--limit", "4")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small random model as a Hugging Face folder."""
-    from operant.engines.language.model import load_policy, write_folder
-    from operant.engines.language.tiny import TinySizes
+    from operant.engines.language.policy.model import load_policy, write_folder
+    from operant.engines.language.policy.tiny import TinySizes
 
     return write_folder(load_policy("tiny", tiny=TinySizes(2, 32, 2, 128)), tmp_path_factory.mktemp("models") / "small")
 

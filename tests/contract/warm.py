@@ -18,7 +18,7 @@ from pathlib import Path
 PRELOADED = ["operant.cli.app", "operant.engines.deep.learners", "operant.engines.deep.loop"]
 # Imported only, not used: a forked process must start JAX's threads itself.
 PRELOADED += ["operant.engines.jax.lanes", "operant.envs.functional.classic"]
-PRELOADED += ["operant.engines.language.loop"] if find_spec("transformers") else []
+PRELOADED += ["operant.engines.language.trainer"] if find_spec("transformers") else []
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(PRELOADED)
 

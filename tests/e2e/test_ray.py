@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from operant.engines.language.trace import read_trace
+from operant.engines.language.telemetry.trace import read_trace
 from operant.errors import EXIT_STOPPED
 from operant.run.metrics import read_rows
 from tests.processes import marked

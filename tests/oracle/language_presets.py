@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from operant.engines.language.losses import LossSettings
+from operant.engines.language.learning.losses import LossSettings
 
 PRESETS: dict[str, LossSettings] = {
     "grpo": LossSettings(mean="sequence"),

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from operant.engines.language.build import Lab, build_lab
-from operant.engines.language.completion import Completion, Prompt, Sampling
-from operant.engines.language.rollout import Answer, Group, Step
+from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.rollouts.single_turn import Answer, Group, Step
 from operant.envs.text.task import Verdict
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds

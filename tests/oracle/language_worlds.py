@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from operant.engines.language.losses import LossSettings, Normaliser, Tokens, policy_loss
+from operant.engines.language.learning.losses import LossSettings, Normaliser, Tokens, policy_loss
 
 VOCABULARY = 3
 END = 0

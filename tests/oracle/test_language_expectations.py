@@ -17,8 +17,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from operant.engines.language.credit import METHODS, credit
-from operant.engines.language.losses import Divergence, LossSettings, Normaliser, Surrogate, divergence
+from operant.engines.language.learning.advantages import METHODS, credit
+from operant.engines.language.learning.losses import Divergence, LossSettings, Normaliser, Surrogate, divergence
 from tests.oracle.language_worlds import Policies, World, expected_gradient, world
 
 HERE = world(longest=3)

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.lessons import lessons_of
+from operant.engines.language.learning.samples import lessons_of
 from operant.spec.settings.language_algorithms import VERIFIED
 from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of, weighted
 

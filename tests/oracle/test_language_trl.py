@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 
-from operant.engines.language.losses import LossSettings, Normaliser, Tokens, policy_loss
+from operant.engines.language.learning.losses import LossSettings, Normaliser, Tokens, policy_loss
 from tests.oracle.language_presets import preset
 
 pytest.importorskip("trl", reason="TRL is not installed")

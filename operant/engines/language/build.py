@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from operant.engines.language.completion import Generator, Sampling
-from operant.engines.language.learner import Learner
-from operant.engines.language.ledger import Witness
-from operant.engines.language.lessons import chosen_groups
-from operant.engines.language.model import Policy, check_vocabulary, load_policy
-from operant.engines.language.pack import Sample
-from operant.engines.language.pulse import TRAINER
-from operant.engines.language.ranks import Ranks
-from operant.engines.language.recall import Recall, can_recall, listening
-from operant.engines.language.rollout import Group, Rounds
-from operant.engines.language.shard import Scorer, spread
-from operant.engines.language.tiny import TinySizes
+from operant.engines.language.distributed.fsdp import Scorer, spread
+from operant.engines.language.distributed.ranks import Ranks
+from operant.engines.language.distributed.weight_sync import trained_weights
+from operant.engines.language.generation.activation_cache import Recall, can_recall, listening
+from operant.engines.language.generation.generator import Generator, Sampling
+from operant.engines.language.learning.learner import Learner
+from operant.engines.language.learning.samples import chosen_groups
+from operant.engines.language.policy.batching import Sample
+from operant.engines.language.policy.model import Policy, check_vocabulary, load_policy
+from operant.engines.language.policy.tiny import TinySizes
+from operant.engines.language.rollouts.single_turn import Group, Rounds
+from operant.engines.language.telemetry.heartbeat import TRAINER
+from operant.engines.language.telemetry.prompt_accounting import Witness
 from operant.engines.language.tracker import Tracker
-from operant.engines.language.transfer import trained_weights
 from operant.envs.text.mixture import Course, Part
 from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
@@ -36,7 +36,7 @@ from operant.spec.settings.language import LoraSpec, ModelSpec, TextSpec
 from operant.spec.settings.language_algorithms import OF_THE_BATCH, VerifiedAlgorithm
 
 if TYPE_CHECKING:
-    from operant.engines.language.pipeline import Pipeline
+    from operant.engines.language.distributed.async_rollouts import Pipeline
 
 
 @dataclass
@@ -136,12 +136,12 @@ def build_lab(
 
     Only with a witness are there writers ahead of the trainer, and a cluster, where the spec asks for them.
     """
-    from operant.engines.language.crew import hire
+    from operant.engines.language.distributed.workers import hire
 
     policy = build_policy(model_of(spec), seeds, spec.meta.device)
     learner = build_learner(spec, seeds, policy)
     if checkpoint is not None:
-        from operant.engines.language.codec import read_weights
+        from operant.engines.language.learning.checkpoint import read_weights
 
         read_weights(checkpoint, policy)
     course = build_course(spec, seeds)
@@ -154,7 +154,7 @@ def build_lab(
 
 def let_recall(generator: Generator, learner: Learner) -> None:
     """Let the learner use what the generator computes, where they have the same weights and it pays."""
-    from operant.engines.language.generate import TorchGenerator
+    from operant.engines.language.generation.torch_generator import TorchGenerator
 
     if isinstance(generator, TorchGenerator) and learner.ranks.alone and can_recall(learner.policy.model):
         generator.recall = learner.recall = Recall(learner.policy.model)
@@ -195,14 +195,14 @@ def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:
 def build_generator(policy: Policy, model: ModelSpec) -> Generator:
     """Whoever writes the completions."""
     if model.generator == "openai":
-        from operant.engines.language.remote import RemoteGenerator
+        from operant.engines.language.generation.remote_generator import RemoteGenerator
 
         return RemoteGenerator(policy, model.url or "")
     if model.generator == "vllm":
-        from operant.engines.language.vllm_generator import VllmGenerator
+        from operant.engines.language.generation.vllm_generator import VllmGenerator
 
         return VllmGenerator(policy, model.vllm, model.slots)
-    from operant.engines.language.generate import TorchGenerator
+    from operant.engines.language.generation.torch_generator import TorchGenerator
 
     return TorchGenerator(policy, slots=model.slots)
 

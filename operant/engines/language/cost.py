@@ -8,9 +8,9 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
-from operant.engines.language import codec
 from operant.engines.language.build import Lab, build_lab, prepare_torch, text_of
-from operant.engines.language.learner import Learner
+from operant.engines.language.learning import checkpoint as codec
+from operant.engines.language.learning.learner import Learner
 from operant.envs.text.dialogue import DialogueTask
 from operant.run.expense import Estimate
 from operant.run.progress import Progress

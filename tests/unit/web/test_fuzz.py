@@ -16,8 +16,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.model import write_folder
-from tests.unit.engines.language.serving import talking_policy
+from operant.engines.language.policy.model import write_folder
+from tests.unit.engines.language.served_models import talking_policy
 from tests.unit.web.http_fuzz import CLOSED, KINDS, Outcome, ask, draw
 
 CLIENTS = 8

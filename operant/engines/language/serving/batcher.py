@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from operant.engines.language.completion import Completion, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Prompt, Sampling
 
 if TYPE_CHECKING:
-    from operant.engines.language.generate import TorchGenerator
+    from operant.engines.language.generation.torch_generator import TorchGenerator
 
 GATHER_SECONDS = 0.004
 """So long the batcher waits for others after the first: requests that are sent together do not arrive together."""

@@ -19,14 +19,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from operant.engines.language.completion import Completion, Prompt
-from operant.engines.language.model import Policy
-from operant.engines.language.prompts import Template, encode
-from operant.engines.language.rollout import Step
+from operant.engines.language.generation.generator import Completion, Prompt
+from operant.engines.language.generation.transcript import gone_on
+from operant.engines.language.policy.chat_template import Template, encode
+from operant.engines.language.policy.model import Policy
+from operant.engines.language.rollouts.single_turn import Step
 from operant.engines.language.serving.api import guarded, reply
 from operant.engines.language.serving.requests import CONTEXT, ChatFields, chat_text, read_fields, read_json
 from operant.engines.language.serving.responses import ResponseEncoder, message
-from operant.engines.language.transcript import gone_on
 from operant.web.access import Access, RequestError
 from operant.web.guard import Limits
 from operant.web.server import WebServer

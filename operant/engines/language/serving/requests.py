@@ -14,16 +14,16 @@ from jinja2 import TemplateError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from operant.engines.language.completion import Prompt, Sampling
-from operant.engines.language.generate import check_room
-from operant.engines.language.prompts import Template, bare_tokens, encode, speaks_chat, spoken
-from operant.engines.language.sampling import SMALLEST
-from operant.engines.language.tool_calls import calls_for_template
+from operant.engines.language.generation.generator import Prompt, Sampling
+from operant.engines.language.generation.sampling import SMALLEST
+from operant.engines.language.generation.torch_generator import check_room
+from operant.engines.language.policy.chat_template import Template, bare_tokens, encode, speaks_chat, spoken
+from operant.engines.language.policy.tool_calls import calls_for_template
 from operant.errors import UsageError
 from operant.web.access import RequestError
 
 if TYPE_CHECKING:
-    from operant.engines.language.model import Policy
+    from operant.engines.language.policy.model import Policy
 
 COMPLETION_TOKENS = 16
 """What `/v1/completions` writes where nobody says how much, as OpenAI's does."""

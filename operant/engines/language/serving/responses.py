@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from operant.engines.language.completion import Completion
-from operant.engines.language.scores import Best, Scored
+from operant.engines.language.generation.generator import Completion
+from operant.engines.language.generation.stop_strings import Stops
+from operant.engines.language.policy.scoring import Best, Scored
+from operant.engines.language.policy.tool_calls import message_of
 from operant.engines.language.serving.batcher import Piece
 from operant.engines.language.serving.requests import GenerationRequest
-from operant.engines.language.stops import Stops
-from operant.engines.language.tool_calls import message_of
 
 if TYPE_CHECKING:
-    from operant.engines.language.model import Policy
+    from operant.engines.language.policy.model import Policy
 
 UNFINISHED = "\ufffd"
 """What a decoder puts in the place of bytes that do not make a character yet."""

@@ -17,15 +17,15 @@ from typing import Any, TypeVar
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from operant.engines.language.completion import Completion
-from operant.engines.language.generate import TorchGenerator
-from operant.engines.language.model import Policy
-from operant.engines.language.prompts import Template
-from operant.engines.language.scores import PASS_TOKENS, Scored, score_texts
+from operant.engines.language.generation.generator import Completion
+from operant.engines.language.generation.torch_generator import TorchGenerator
+from operant.engines.language.policy.chat_template import Template
+from operant.engines.language.policy.model import Policy
+from operant.engines.language.policy.scoring import PASS_TOKENS, Scored, score_texts
+from operant.engines.language.policy.weights import base_model
 from operant.engines.language.serving.batcher import BatchRequest, Piece, RequestBatcher
 from operant.engines.language.serving.requests import GenerationRequest, read_json, read_request
 from operant.engines.language.serving.responses import Choice, ResponseEncoder, StreamEncoder
-from operant.engines.language.weights import base_model
 from operant.errors import UsageError
 from operant.web.access import RequestError
 

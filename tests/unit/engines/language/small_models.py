@@ -15,8 +15,8 @@ from transformers import (
     Qwen3Config,
 )
 
-from operant.engines.language.model import Policy, load_policy
-from operant.engines.language.tiny import TinySizes, byte_tokenizer
+from operant.engines.language.policy.model import Policy, load_policy
+from operant.engines.language.policy.tiny import TinySizes, byte_tokenizer
 
 KINDS = ("tiny", "llama", "qwen2", "qwen3", "gpt2", "gemma3")
 SIZES = TinySizes(layers=2, width=32, heads=2, context=64)

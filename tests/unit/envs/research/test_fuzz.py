@@ -23,9 +23,9 @@ import pytest
 pytest.importorskip("transformers")
 
 from operant.engines.language.build import Lab, build_lab
-from operant.engines.language.completion import Completion, Prompt, Sampling
-from operant.engines.language.reading import in_words
-from operant.engines.language.rollout import Group, as_episodes
+from operant.engines.language.evaluation.reading import in_words
+from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.rollouts.single_turn import Group, as_episodes
 from operant.envs.research.workbench import ResearchTask
 from operant.report.episodes import Catalogue
 from operant.report.transcript import Page, transcript
@@ -215,7 +215,7 @@ def test_a_hundred_thousand_fuzzed_messages_are_answered(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_message_of_megabytes_takes_long_to_read(seed: int) -> None:
-    from operant.engines.language.tool_calls import message_of
+    from operant.engines.language.policy.tool_calls import message_of
     from operant.envs.research.commands import Misspoken, parse
 
     for text in (enormous(Random(f"{seed}/{n}")) for n in range(6)):

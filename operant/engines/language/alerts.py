@@ -1,0 +1,70 @@
+"""Alerts: what goes wrong quietly with language models is told aloud, once for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from operant.engines.language.rollouts.single_turn import Group
+from operant.errors import RunError
+
+if TYPE_CHECKING:
+    from operant.engines.language.build import Lab
+
+SILENT_ROUNDS = 8
+MANY = 0.5
+SHOWN = 160
+
+
+class Health:
+    """Watches the rounds of a session; `tell(kind, message)` reaches a person."""
+
+    def __init__(self, lab: Lab, tell: Callable[[str, str], None]) -> None:
+        self.lab = lab
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def look(self, groups: Sequence[Group]) -> None:
+        """Alert to answers that cannot be read, are cut off, or are all worth the same; stop if none was judged."""
+        answers = [(group, answer) for group in groups for answer in group.answers]
+        if not answers:
+            note = next((note for group in groups for note in group.errors), "no reason given")
+            raise RunError(
+                f"not one answer of this round could be judged: {note}",
+                remedy=f"operant tasks validate {self.lab.spec.env.name}    (judges gold answers without a model)",
+            )
+        notes = [note for group in groups for note in group.errors]
+        lost = len(notes) / (len(notes) + len(answers))
+        if notes:
+            self.once("errors", f"{lost:.0%} of the completions have no score; one of them: {notes[0]}")
+        group, answer = answers[0]
+        text = answer.completion.text[:SHOWN]
+        unread = sum(each.verdict.outcome == "unparsed" for _, each in answers) / len(answers)
+        if unread > MANY:
+            self.once("unparsed", f"no answer was found in {unread:.0%} of the completions; one of them: {text!r}")
+        cut = [each for _, each in answers if each.completion.finish == "length"]
+        if len(cut) > MANY * len(answers) and not any(each.reward for each in cut):
+            share, limit = len(cut) / len(answers), group.prompt.max_tokens
+            words = f"{share:.0%} of the completions were cut off at {limit} tokens (env.text.max_tokens), all worth 0"
+            self.once("truncated", words)
+        if self.lab.tracker.silent_rounds >= SILENT_ROUNDS:
+            self.once(
+                "no_signal",
+                f"in {SILENT_ROUNDS} rounds no rewards differed from their baseline, so nothing was learnt; "
+                f"an answer worth {answer.reward:g}: {text!r}",
+            )
+
+    def agree(self, means: Mapping[str, float]) -> None:
+        """Stop a run whose generator and trainer do not give the same tokens the same probabilities."""
+        limit, found = self.lab.settings.mismatch_limit, means.get("mismatch/kl")
+        if limit is not None and found is not None and not found <= limit:
+            raise RunError(
+                f"generator and trainer disagree by {found:.3g} nats per token, above mismatch_limit {limit:g}",
+                remedy="agent.model.dtype float32, or agent.algorithm.importance truncate with a higher mismatch_limit",
+            )
+
+    def once(self, kind: str, message: str) -> None:
+        """Tell a kind of trouble the first time it shows in this attempt."""
+        if kind not in self._told:
+            self._told.add(kind)
+            self._tell(kind, message)

@@ -1,0 +1,99 @@
+"""Whether this machine has what a spec of the language engine asks for: packages, task, model and order file."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from operant.errors import UsageError
+from operant.install import missing_package
+
+if TYPE_CHECKING:
+    from operant.envs.text.mixture import Course
+    from operant.spec.schema import Spec
+
+FIRST_ROUNDS = 4
+
+
+def check_suits(spec: Spec) -> None:
+    """Refuse in one clear line what could not run."""
+    for package in ("torch", "transformers", "tokenizers"):
+        try:
+            __import__(package)
+        except ModuleNotFoundError as missing:
+            raise missing_package(missing.name or package, "the language engine") from missing
+    if spec.meta.cluster == "ray" and importlib.util.find_spec("ray") is None:
+        raise missing_package("ray", "meta.cluster ray")
+    from operant.engines.language.build import build_course, model_of, settings_of
+    from operant.engines.language.generation.vllm_generator import require_vllm
+    from operant.engines.language.policy.model import check_source, check_vocabulary, load_tokenizer
+    from operant.envs.text.dialogue import DialogueTask
+    from operant.run.seeding import Seeds
+
+    _check_devices(spec)
+    model, teacher = model_of(spec), settings_of(spec).teacher
+    check_source(model.source)
+    if teacher is not None:
+        check_source(teacher)
+        check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(model.source))
+    if model.generator == "openai":
+        _check_server(model.url or "")
+    if model.generator == "vllm":
+        require_vllm()
+    course = build_course(spec, Seeds(spec.meta.seed))
+    _check_room(spec, course)
+    for task in course.tasks:
+        if isinstance(task, DialogueTask):
+            task.prepare()
+
+
+def _check_devices(spec: Spec) -> None:
+    """A GPU where one is asked for, and one for each process."""
+    import torch
+
+    from operant.engines.language.build import choose_device
+
+    there, asked = torch.cuda.device_count(), spec.meta.processes
+    if choose_device(spec.meta.device) == "cuda" and 1 < asked != min(asked, there):
+        raise UsageError(
+            f"meta.processes is {asked}, but this machine has {there} GPU{'s' if there > 1 else ''}, one for each",
+            remedy=f"-s meta.processes={there}, or -s meta.device=cpu",
+        )
+
+
+def _check_room(spec: Spec, course: Course) -> None:
+    """Prompts of the first rounds, and all of the evaluations, leave room for `env.text.max_tokens` in the context.
+
+    Training would refuse the first that does not, after the model was loaded.
+    """
+    from operant.engines.language.build import model_of, settings_of, text_of
+    from operant.engines.language.policy.chat_template import render
+    from operant.engines.language.policy.model import load_reader
+    from operant.envs.text.dialogue import DialogueTask
+
+    meta, model, longest, settings = spec.meta, model_of(spec), text_of(spec).max_tokens, settings_of(spec)
+    held_out = course.held_out(max(meta.eval_episodes, meta.final_episodes), meta.eval_seed)
+    if any(isinstance(task, DialogueTask) for task in course.tasks):
+        return
+    reader, context = load_reader(model.source, model.tiny.context)
+    first = course.take(0, FIRST_ROUNDS * settings.batch_size // settings.group_size)
+    for problem in (*first, *held_out):
+        prompt = render(problem, reader, model.template)
+        asked = longest or prompt.max_tokens
+        if len(prompt.tokens) + asked > context:
+            raise UsageError(
+                f"env.text.max_tokens: {problem.id} has {len(prompt.tokens)} tokens and asks for {asked} more, "
+                f"but the model's context is {context}",
+                remedy=f"-s env.text.max_tokens={max(1, context - len(prompt.tokens))}",
+            )
+
+
+def _check_server(url: str) -> None:
+    """Refuse a server that is not there, or that would go on answering with the weights of the beginning."""
+    from operant.engines.language.generation.http_client import Client
+    from operant.engines.language.generation.remote_generator import refuses_weights, served_model, takes_weights
+
+    client = Client(url, timeout=30.0, pauses=())
+    served_model(client)
+    if not takes_weights(client):
+        raise refuses_weights(client.url)

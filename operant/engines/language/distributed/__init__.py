@@ -1,0 +1,1 @@
+"""More than one worker: ranks that train together, Ray actors, weight sync and asynchronous rollouts."""

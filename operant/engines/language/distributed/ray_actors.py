@@ -1,0 +1,84 @@
+"""What runs on a cluster: a writer of completions and a judge of answers. Neither knows how it was placed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from operant.engines.language.distributed.weight_sync import Parcel, check_arrival, unpack
+from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.envs.text.task import Problem, Verdict
+from operant.envs.text.verify_worker import Recipe
+from operant.errors import RunError
+
+
+class Writer:
+    """A generator on a model of its own, made from the spec (final)."""
+
+    def __init__(self, spec: dict[str, Any], seed: int, threads: int, device: str) -> None:
+        from operant.engines.language.build import build_policy, model_of, prepare_torch
+        from operant.engines.language.generation.torch_generator import TorchGenerator
+        from operant.run.seeding import Seeds
+        from operant.spec.schema import Spec
+
+        whole = Spec.model_validate(spec)
+        prepare_torch(whole, threads)
+        self.policy = build_policy(model_of(whole), Seeds(seed), device)
+        self.generator = TorchGenerator(self.policy, slots=model_of(whole).slots)
+        self.generator.beat = self._beat
+        self.beats = 0
+
+    def about(self) -> int:
+        """The process here."""
+        return os.getpid()
+
+    def pulse(self) -> int:
+        """A number that grows while work goes on."""
+        return self.beats
+
+    def load(self, parcel: Parcel) -> int:
+        """Take over weights and check that they arrived; returns their version."""
+        self.generator.load(unpack(parcel), parcel.version)
+        check_arrival(parcel, self.policy)
+        self._beat()
+        return parcel.version
+
+    def generate(self, prompts: Sequence[Prompt], sampling: Sampling, version: int) -> list[list[Completion]]:
+        """Completions by the weights of that version, which must be here."""
+        if version != self.generator.version:
+            raise RunError(f"asked to write with version {version}, but {self.generator.version} is loaded")
+        return self.generator.generate(prompts, sampling)
+
+    def _beat(self) -> None:
+        self.beats += 1
+
+
+class Judge:
+    """Verdicts on answers, by the same pool of limited processes as elsewhere, one process wide (final)."""
+
+    def __init__(self, recipes: Sequence[Recipe], seconds: float | None) -> None:
+        from operant.envs.text.pool import Verifiers
+        from operant.envs.text.tasks import make_task
+
+        tasks = [make_task(name, arguments, label) for name, arguments, label in recipes]
+        self.pool = Verifiers(tasks, 1, seconds)
+        self.beats = 0
+        for task in tasks:
+            # The first verdict starts the process, which takes long beside what verdicts take.
+            self.pool.verify(task.problems("train")[0], "")
+
+    def about(self) -> int:
+        """The process here."""
+        return os.getpid()
+
+    def pulse(self) -> int:
+        """A number that grows while work goes on."""
+        return self.beats
+
+    def judge(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+        """The verdicts on answers, in their order."""
+        return self.pool.verify_all(answers, beat=self._beat)
+
+    def _beat(self) -> None:
+        self.beats += 1

@@ -1,0 +1,221 @@
+"""Examinations: a model answers the held-out problems of tasks, asked and judged as in training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from operant.engines.language.build import build_generator, choose_device
+from operant.engines.language.generation.generator import Generator, Sampling
+from operant.engines.language.policy.chat_template import Template
+from operant.engines.language.policy.model import Policy, load_policy
+from operant.engines.language.rollouts.multi_turn import Stage, engage, one_turn_tasks
+from operant.engines.language.rollouts.single_turn import Group, Rounds, as_episodes
+from operant.engines.language.rollouts.tree_search import Search, Tree, records
+from operant.envs.text.mixture import held_out
+from operant.envs.text.pool import Verifiers
+from operant.envs.text.task import Problem, Task
+from operant.envs.text.tasks import make_task, takes_argument
+from operant.errors import UsageError
+from operant.run.episode import Episode
+from operant.run.progress import Progress
+from operant.spec.schema import Spec
+from operant.spec.settings.language import DialogueSpec, ModelSpec, PartSpec
+
+PORTION = 256
+"""Problems that are answered and judged before their episodes are handed over."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Who is examined or served: a model by its source, and how it is spoken to.
+
+    `spec` is that of the run it comes from, whose words for template, length and arguments of tasks then hold.
+    With `url` a server writes the completions, and the source only says how texts become tokens.
+    """
+
+    source: str
+    device: str = "auto"
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    spec: Spec | None = None
+    url: str | None = None
+    slots: int = 256
+
+    @property
+    def template(self) -> Template:
+        """How prompts are wrapped."""
+        return self.spec.agent.model.template if self.spec and self.spec.agent.model else "auto"
+
+    def policy(self) -> Policy:
+        """The model, loaded."""
+        return load_policy(self.source, dtype=self.dtype, device=choose_device(self.device))
+
+    def generator(self, policy: Policy) -> Generator:
+        """Whoever writes its completions."""
+        kind: Literal["openai", "torch"] = "openai" if self.url else "torch"
+        return build_generator(policy, ModelSpec(generator=kind, url=self.url, slots=self.slots))
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What is asked: `limit` held-out problems of each task, drawn by `seed` (all by default), `samples` times each.
+
+    With `search` a tree of rollouts is grown for each problem, whose best node is the answer.
+    """
+
+    tasks: tuple[str, ...]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    samples: int = 1
+    temperature: float | None = None
+    top_p: float = 1.0
+    limit: int | None = None
+    seed: int = 0
+    workers: int = 2
+    search: Search | None = None
+
+    @property
+    def sampling(self) -> Sampling:
+        """The likeliest answer where there is one, at temperature 1 where there are several, unless told otherwise."""
+        usual = 0.0 if self.samples == 1 and self.search is None else 1.0
+        return Sampling(self.samples, usual if self.temperature is None else self.temperature, self.top_p, 0, self.seed)
+
+
+@dataclass
+class Sitting:
+    """The answers to one task: episodes as they come, and the seconds that writing and judging took."""
+
+    task: str
+    episodes: list[Episode] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
+    """The tasks of a paper, with the arguments that a spec gives them and then those of the paper.
+
+    `shots` goes to every task that takes it, `gsm8k.shots` to gsm8k alone; an argument that none takes is refused.
+    """
+    given: dict[str, dict[str, Any]] = {name: _trained_with(spec, name) for name in paper.tasks}
+    for key, value in paper.arguments.items():
+        place, _, argument = key.rpartition(".")
+        named = [place] if place else list(paper.tasks)
+        takers = [name for name in named if name in given and takes_argument(name, argument)]
+        if not takers:
+            raise UsageError(
+                f"none of {', '.join(named)} takes an argument {argument!r}", remedy="operant tasks show NAME"
+            )
+        for name in takers:
+            given[name][argument] = value
+    return [make_task(name, arguments) for name, arguments in given.items()]
+
+
+def not_taken(paper: Paper) -> list[str]:
+    """What a person should know: arguments for every task that some of them do not take."""
+    asked = [key for key in paper.arguments if "." not in key]
+    deaf = {key: [name for name in paper.tasks if not takes_argument(name, key)] for key in asked}
+    return [
+        f"{key} has no effect on {', '.join(names)}, which does not take it" for key, names in deaf.items() if names
+    ]
+
+
+def _trained_with(spec: Spec | None, name: str) -> dict[str, Any]:
+    text = spec.env.text if spec is not None else None
+    if spec is None or text is None:
+        return {}
+    parts = text.mixture or (PartSpec(name=spec.env.name, arguments=text.arguments),)
+    return next((dict(part.arguments) for part in parts if part.name == name), {})
+
+
+def problems_of(task: Task, paper: Paper) -> Sequence[Problem]:
+    """The problems of one task that a paper asks."""
+    problems = task.problems("eval")
+    return problems if paper.limit is None else held_out(task, paper.limit, paper.seed)
+
+
+class Examiner:
+    """Asks a loaded candidate the tasks of a paper (final)."""
+
+    def __init__(self, policy: Policy, rounds: Rounds, tasks: Sequence[Task], paper: Paper) -> None:
+        self.policy = policy
+        self.rounds = rounds
+        self.tasks = tasks
+        self.paper = paper
+
+    def check(self) -> None:
+        """Refuse, before anything is written, problems that do not fit the model's context."""
+        context = self.policy.context
+        for task in (task for task in self.tasks if task.name not in self.rounds.players):
+            prompts = [(problem, self.rounds.prompt(problem)) for problem in problems_of(task, self.paper)]
+            long = [(one, asked) for one, asked in prompts if len(asked.tokens) + asked.max_tokens > context]
+            if long:
+                problem, asked = long[0]
+                raise UsageError(
+                    f"{len(long)} of {len(prompts)} problems do not fit the model's context of {context} tokens: "
+                    f"{problem.id} has {len(asked.tokens)} and asks for {asked.max_tokens} more",
+                    remedy=f"-a {task.name}.max_tokens=N, fewer --shots, or leave {task.name} out",
+                )
+
+    def sit(self, task: Task, at: Progress) -> Iterator[Sitting]:
+        """One task, portion by portion: each time the same sitting, with more episodes."""
+        sitting = Sitting(task.name)
+        problems = problems_of(task, self.paper)
+        if self.paper.search is not None:
+            yield from self._searched(sitting, task, problems, self.paper.search, at)
+            return
+        for start in range(0, len(problems), PORTION):
+            begun = time.perf_counter()
+            groups = self.rounds.play(problems[start : start + PORTION], self.paper.sampling)
+            sitting.seconds += time.perf_counter() - begun
+            for group in groups:
+                sitting.episodes += _episodes(group, self.paper.seed, at)
+            yield sitting
+
+    def _searched(
+        self, sitting: Sitting, task: Task, problems: Sequence[Problem], search: Search, at: Progress
+    ) -> Iterator[Sitting]:
+        """Grow a tree for every problem."""
+        stage = self.rounds.players.get(task.name)
+        if not isinstance(stage, Stage):
+            raise UsageError(
+                f"{task.name} is answered at once, so there is nothing to search", remedy="--samples N draws N answers"
+            )
+        for problem in problems:
+            begun = time.perf_counter()
+            tree = Tree(stage, problem, search, self.paper.sampling)
+            found = records(tree, tree.grow(), self.paper.seed, at)
+            sitting.episodes += [replace(episode, version=at.updates) for episode in found]
+            sitting.seconds += time.perf_counter() - begun
+            yield sitting
+
+
+@contextmanager
+def examiner(candidate: Candidate, paper: Paper) -> Iterator[Examiner]:
+    """An examiner with everything loaded; closed at the end."""
+    tasks = make_tasks(paper, candidate.spec)
+    policy = candidate.policy()
+    generator = candidate.generator(policy)
+    verifiers = Verifiers(one_turn_tasks(tasks), paper.workers)
+    spec = candidate.spec
+    longest = spec.env.text.max_tokens if spec and spec.env.text else None
+    overlong = getattr(spec.agent.algorithm, "overlong", "keep") if spec else "keep"
+    try:
+        rounds = Rounds(policy, generator, verifiers, candidate.template, longest, overlong)
+        engage(rounds, tasks, spec.env.text.dialogue if spec and spec.env.text else DialogueSpec())
+        asks = Examiner(policy, rounds, tasks, paper)
+        asks.check()
+        yield asks
+    finally:
+        verifiers.close()
+        generator.close()
+
+
+def _episodes(group: Group, seed: int, at: Progress) -> list[Episode]:
+    """The records of a group, which say of each answer whether it could be read."""
+    episodes = as_episodes(group, "eval", seed, at)
+    outcomes = [answer.verdict.outcome for answer in group.answers] + ["error"] * len(group.errors)
+    return [
+        replace(episode, parts={**episode.parts, "unparsed": float(outcome == "unparsed")}, version=at.updates)
+        for episode, outcome in zip(episodes, outcomes, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Generation: prompts in tokens go in, completions with their log-probabilities come out."""

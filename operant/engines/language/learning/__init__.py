@@ -1,0 +1,1 @@
+"""Learning: advantages, losses, the optimizer, and the learner that takes the gradient steps."""

@@ -1,0 +1,91 @@
+"""What is learnt from: completions with their advantages, and the log-probabilities they were drawn with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+
+from operant.engines.language.learning.advantages import credit
+from operant.engines.language.policy.batching import Sample
+from operant.engines.language.rollouts.single_turn import Answer, Group, Step
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A completion to learn from; `logprobs` are the generator's, one for each token of the completion."""
+
+    sample: Sample
+    logprobs: tuple[float, ...]
+    advantage: float
+
+
+def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[list[Lesson]]:
+    """The lessons of a round, by answers: groups that teach, credited; what was cut off only if the spec says so."""
+    chosen = chosen_groups(groups, settings)
+    answers = [answer for group in chosen for answer in group.answers]
+    if not answers:
+        return []
+    rewards = np.array([answer.reward for answer in answers])
+    numbers = np.repeat(np.arange(len(chosen)), [len(group.answers) for group in chosen])
+    lengths = np.array([answer.length for answer in answers])
+    advantages = credit(settings.credit, rewards, numbers, settings.scale, lengths)
+    return [
+        [Lesson(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
+        for answer, advantage in zip(answers, advantages, strict=True)
+        if _is_learnt(answer, settings)
+    ]
+
+
+def minibatches(answers: Sequence[list[Lesson]], size: int) -> list[list[Lesson]]:
+    """The lessons of a round's gradient steps: as many steps as bring them closest to `size` answers, all alike.
+
+    Two of them differ by one answer at most.
+    """
+    steps = max(1, (2 * len(answers) + size) // (2 * size))
+    bounds = [len(answers) * step // steps for step in range(steps + 1)]
+    return [list(chain(*answers[start:end])) for start, end in pairwise(bounds)]
+
+
+def samples_of(answer: Answer) -> list[tuple[Sample, tuple[float, ...]]]:
+    """What an answer gives to learn from, with the generator's log-probabilities: a sample for every step.
+
+    Steps of an `interleaved` answer whose prompt goes on exactly where the step before ended are one sample, in which
+    what others said is read but not learnt; where the tokens do not go on exactly, a new sample begins.
+    """
+    samples: list[tuple[Sample, tuple[float, ...]]] = []
+    for step in answer.steps:
+        completion = step.completion
+        if not completion.tokens:
+            continue
+        if answer.interleaved and samples and (longer := _extended(samples[-1][0], step)) is not None:
+            samples[-1] = longer, samples[-1][1] + completion.logprobs
+        else:
+            samples.append((Sample(step.prompt, completion.tokens), completion.logprobs))
+    return samples
+
+
+def _extended(sample: Sample, step: Step) -> Sample | None:
+    """The sample gone on by a step, if the step's prompt begins with all of the sample."""
+    so_far = sample.prompt + sample.completion
+    if step.prompt[: len(so_far)] != so_far:
+        return None
+    said = sample.completion + step.prompt[len(so_far) :]
+    written = range(len(said), len(said) + len(step.completion.tokens))
+    return Sample(sample.prompt, said + step.completion.tokens, (*sample.places, *written))
+
+
+def chosen_groups(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[Group]:
+    """The groups of a round that are learnt from."""
+    answered = [group for group in groups if group.answers]
+    if settings.zero_variance == "keep":
+        return answered
+    return [group for group in answered if group.teaches][: settings.batch_size // settings.group_size]
+
+
+def _is_learnt(answer: Answer, settings: VerifiedAlgorithm) -> bool:
+    cut_off = settings.overlong == "mask" and answer.completion.finish == "length"
+    return answer.length > 0 and not cut_off

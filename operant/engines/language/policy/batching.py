@@ -1,0 +1,237 @@
+"""Micro-batches: what goes through a model in one pass, as few tokens as possible.
+
+Completions of one prompt go in one line with it, so that the prompt is read once (see `branches.py`); other samples
+stand side by side in rows of like length. Whatever the layout, the results are one flat list of completion tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.language.policy.shared_prompts import Branches, lay_out
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A prompt and a completion in tokens.
+
+    Where not all of the completion was written by the policy, `learnt` has the places of the tokens that were.
+    """
+
+    prompt: tuple[int, ...]
+    completion: tuple[int, ...]
+    learnt: tuple[int, ...] | None = None
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The places of the tokens that are learnt from."""
+        return range(len(self.completion)) if self.learnt is None else self.learnt
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a line: a prompt, or where `completion` is not None, what is read of one that goes on from it."""
+
+    prompt: tuple[int, ...]
+    completion: tuple[int, ...] | None = None
+
+    @property
+    def read(self) -> int:
+        """How many tokens of it are read: the last one of a completion predicts nothing."""
+        return len(self.prompt) if self.completion is None else len(self.completion) - 1
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tokens for one pass of the model.
+
+    `tokens` and `positions` are [rows, length]: plain causal rows, or with `branches` one row that holds prompts and
+    the completions that share them, stretch by stretch as in `line`. The T tokens to learn from stand one sample after
+    the other in the order of `samples`, the samples' numbers in the list that was given: `at` says which flat place of
+    the rows predicts each of them, `targets` which token it is, and `owner` to which sample it belongs.
+    """
+
+    samples: tuple[int, ...]
+    tokens: Tensor
+    positions: Tensor
+    branches: Branches | None
+    at: Tensor
+    targets: Tensor
+    owner: Tensor
+    line: tuple[Stretch, ...] = ()
+
+    @property
+    def padded_tokens(self) -> int:
+        """What the pass costs: all tokens of the rows, padding included."""
+        return self.tokens.numel()
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor | Branches)}
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A prompt and the samples that share it; `length` is that of its longest sample, `tokens` of all together."""
+
+    prompt: tuple[int, ...]
+    samples: tuple[int, ...]
+    length: int
+    tokens: int
+
+
+def micro_batches(
+    samples: Sequence[Sample], max_tokens: int, *, pad_id: int = 0, share_from: float | None = None
+) -> list[Batch]:
+    """All samples in batches of at most `max_tokens` padded tokens, longest samples first.
+
+    The same samples always give the same batches. What is longer by itself has a batch of its own. Where the model
+    follows branches, completions share their prompt if that saves at least the part `share_from` of their tokens.
+    """
+    found = _families(samples, share_from, max_tokens)
+    families = sorted(found, key=lambda family: (-family.length, family.samples))
+    together = [family for family in families if len(family.samples) > 1]
+    alone = [family for family in families if len(family.samples) == 1]
+    lines = [_line(some, samples) for some in _bins(together, max_tokens, padded=False)]
+    return lines + [_rows(some, samples, pad_id) for some in _bins(alone, max_tokens, padded=True)]
+
+
+def _families(samples: Sequence[Sample], share_from: float | None, max_tokens: int) -> list[_Family]:
+    """Samples of one prompt belong together where that pays, as far as a pass has room for them."""
+    by_prompt: dict[tuple[int, ...], list[int]] = {}
+    for number, sample in enumerate(samples):
+        by_prompt.setdefault(sample.prompt, []).append(number)
+    families = []
+    for prompt, numbers in by_prompt.items():
+        fed = [_fed(samples[number]) for number in numbers]
+        share = share_from is not None and _saving(len(prompt), fed) >= share_from
+        parts = _divided(numbers, fed, max_tokens - len(prompt)) if share else [[number] for number in numbers]
+        families += [_family(prompt, some, samples) for some in parts]
+    return families
+
+
+def _divided(numbers: Sequence[int], fed: Sequence[int], room: int) -> list[list[int]]:
+    """Samples in parts that feed no more than `room` tokens, or are one sample."""
+    parts: list[list[int]] = []
+    used = 0
+    for number, own in zip(numbers, fed, strict=True):
+        if parts and used + own <= room:
+            parts[-1].append(number)
+            used += own
+        else:
+            parts.append([number])
+            used = own
+    return parts
+
+
+def _family(prompt: tuple[int, ...], numbers: Sequence[int], samples: Sequence[Sample]) -> _Family:
+    fed = [_fed(samples[number]) for number in numbers]
+    return _Family(prompt, tuple(numbers), len(prompt) + max(fed), len(prompt) + sum(fed))
+
+
+def _saving(prompt: int, fed: Sequence[int]) -> float:
+    """The part of all tokens that need not be read where completions share a prompt of this length."""
+    return prompt * (len(fed) - 1) / (prompt * len(fed) + sum(fed))
+
+
+def _bins(families: list[_Family], max_tokens: int, padded: bool) -> list[list[_Family]]:
+    """Families for one pass each; they are given by falling length, to which rows side by side are padded."""
+    bins: list[list[_Family]] = []
+    cost = 0
+    for family in families:
+        own = bins[-1][0].length if padded and bins else family.tokens
+        if bins and cost + own <= max_tokens:
+            bins[-1].append(family)
+            cost += own
+        else:
+            bins.append([family])
+            cost = family.tokens
+    return bins
+
+
+def _fed(sample: Sample) -> int:
+    """Tokens of a completion that are read: the last one predicts nothing."""
+    return len(sample.completion) - 1
+
+
+def _line(families: list[_Family], samples: Sequence[Sample]) -> Batch:
+    """All prompts, then all completions, in one row."""
+    numbers = [number for family in families for number in family.samples]
+    parents = [parent for parent, family in enumerate(families) for _ in family.samples]
+    prompts = [len(family.prompt) for family in families]
+    fed = [_fed(samples[number]) for number in numbers]
+    tokens = [token for family in families for token in family.prompt]
+    positions = [place for length in prompts for place in range(length)]
+    ends = torch.tensor(prompts).cumsum(0).sub(1).tolist()
+    predictors = []
+    for number, parent in zip(numbers, parents, strict=True):
+        written = samples[number].completion[:-1]
+        predictors.append([ends[parent], *range(len(tokens), len(tokens) + len(written))])
+        tokens += written
+        positions += range(prompts[parent], prompts[parent] + len(written))
+    whole = _batch(
+        numbers,
+        samples,
+        predictors,
+        _integers([tokens]),
+        _integers([positions]),
+        lay_out(prompts, fed, parents),
+    )
+    return replace(whole, line=_stretches(families, samples))
+
+
+def _stretches(families: list[_Family], samples: Sequence[Sample]) -> tuple[Stretch, ...]:
+    written = [(family.prompt, number) for family in families for number in family.samples]
+    return (
+        *(Stretch(family.prompt) for family in families),
+        *(Stretch(prompt, samples[number].completion) for prompt, number in written),
+    )
+
+
+def _rows(families: list[_Family], samples: Sequence[Sample], pad_id: int) -> Batch:
+    """Samples side by side, padded to the longest."""
+    numbers = [number for family in families for number in family.samples]
+    length = families[0].length
+    rows = [[*samples[number].prompt, *samples[number].completion[:-1]] for number in numbers]
+    predictors = []
+    for row, number in enumerate(numbers):
+        first = row * length + len(samples[number].prompt) - 1
+        predictors.append(list(range(first, first + len(samples[number].completion))))
+    tokens = _integers([row + [pad_id] * (length - len(row)) for row in rows])
+    positions = torch.arange(length).expand(len(rows), length)
+    return _batch(numbers, samples, predictors, tokens, positions, None)
+
+
+def _batch(
+    numbers: Sequence[int],
+    samples: Sequence[Sample],
+    predictors: Sequence[Sequence[int]],
+    tokens: Tensor,
+    positions: Tensor,
+    branches: Branches | None,
+) -> Batch:
+    """`predictors` has for every token of each sample's completion the flat place that predicts it."""
+    pairs = zip(numbers, predictors, strict=True)
+    at = [where[place] for number, where in pairs for place in samples[number].places]
+    targets = [samples[number].completion[place] for number in numbers for place in samples[number].places]
+    owner = [number for number in numbers for _ in samples[number].places]
+    return Batch(
+        samples=tuple(numbers),
+        tokens=tokens,
+        positions=positions,
+        branches=branches,
+        at=_integers(at),
+        targets=_integers(targets),
+        owner=_integers(owner),
+    )
+
+
+def _integers(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:
+    """A tensor by way of numpy, which reads lists several times faster than torch does."""
+    return torch.from_numpy(np.array(values, dtype=np.int64))

@@ -1,0 +1,124 @@
+"""Log-probabilities of completion tokens: the vocabulary's logits exist only for a few tokens at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from operant.engines.language.policy.batching import Batch
+from operant.engines.language.policy.shared_prompts import NAME as BRANCHING
+from operant.engines.language.policy.weights import base_model
+from operant.errors import UsageError
+
+CHUNK = 1 << 23
+"""So many logits are in memory at once (32 MB in float32)."""
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """One number for each completion token of a batch, in the batch's order; entropies only where asked for."""
+
+    logprobs: Tensor
+    entropies: Tensor | None
+
+
+def token_logprobs(
+    model: nn.Module, batch: Batch, temperature: float = 1.0, *, entropy: bool = False, chunk: int = CHUNK
+) -> TokenScores:
+    """Log-probabilities of the batch's completion tokens under the logits divided by the temperature (1 where it is 0).
+
+    They are computed in float32 at least, whatever the weights are. Gradients flow to the model; neither pass ever
+    holds more than `chunk` logits.
+    """
+    inner = base_model(model)
+    head = inner.get_output_embeddings()
+    check_head(inner, head)
+    hidden = hidden_states(inner, batch).flatten(0, 1)[batch.at]
+    weight = head.weight
+    scale = 1.0 / temperature if temperature else 1.0
+    rows = max(1, chunk // weight.shape[0])
+    logprobs, entropies = _HeadScores.apply(hidden, weight, batch.targets, scale, rows, entropy)  # pyright: ignore[reportGeneralTypeIssues]
+    return TokenScores(logprobs, entropies if entropy else None)
+
+
+def hidden_states(inner: Any, batch: Batch) -> Tensor:
+    """The last hidden states [rows, length, width] of a Hugging Face model, before its head."""
+    branches = batch.branches
+    if branches is None:
+        extra = {}
+    elif inner.config._attn_implementation == BRANCHING:
+        extra = {"branches": branches, "attention_mask": branches.mask.to(inner.dtype)}
+    else:
+        raise UsageError("this model cannot follow branches, so completions cannot share a prompt")
+    found = inner.base_model(input_ids=batch.tokens, position_ids=batch.positions, use_cache=False, **extra)
+    return found.last_hidden_state
+
+
+def check_head(inner: Any, head: nn.Module) -> None:
+    """Refuse models that do more than one matrix between hidden states and logits."""
+    config = inner.config.get_text_config()
+    for name in ("final_logit_softcapping", "logit_scale", "logits_scaling"):
+        if getattr(config, name, None) not in (None, 1, 1.0):
+            raise UsageError(f"models with {name} are not supported: their log-probabilities would be wrong")
+    if getattr(head, "bias", None) is not None:
+        raise UsageError(
+            "models with a bias in the last layer are not supported: their log-probabilities would be wrong"
+        )
+
+
+class _HeadScores(torch.autograd.Function):
+    """Hidden states and the head's weights to log-probabilities and entropies, a few rows at a time.
+
+    The backward pass computes the logits again, unless all rows fit in at once.
+
+    With z the scaled logits and p their softmax: d log p(a) / dz = 1[a] - p, and dH / dz = -p (log p + H).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, scale: float, rows: int, entropy: bool):
+        logprobs = torch.empty(targets.shape, dtype=_wide(hidden), device=hidden.device)
+        entropies = torch.zeros_like(logprobs)
+        logs = None
+        for at in _pieces(len(targets), rows):
+            logs = _log_softmax(hidden[at], weight, scale)
+            logprobs[at] = logs.gather(1, targets[at, None])[:, 0]
+            if entropy:
+                entropies[at] = -(logs.exp() * logs).sum(-1)
+        kept = logs if len(targets) <= rows and any(ctx.needs_input_grad) else None
+        ctx.save_for_backward(hidden, weight, targets, entropies, kept)
+        ctx.scale, ctx.rows, ctx.entropy = scale, rows, entropy
+        return logprobs, entropies
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor):
+        hidden, weight, targets, entropies, kept = ctx.saved_tensors
+        d_hidden = torch.empty_like(hidden)
+        d_weight = torch.zeros(weight.shape, dtype=_wide(weight), device=weight.device)
+        for at in _pieces(len(targets), ctx.rows):
+            logs = _log_softmax(hidden[at], weight, ctx.scale) if kept is None else kept
+            chances = logs.exp()
+            d_logits = chances * -grads[0][at, None]
+            d_logits.scatter_add_(1, targets[at, None], grads[0][at, None])
+            if ctx.entropy:
+                d_logits -= grads[1][at, None] * chances * (logs + entropies[at, None])
+            d_logits = d_logits.mul_(ctx.scale).to(hidden.dtype)
+            d_hidden[at] = d_logits @ weight
+            d_weight += d_logits.t() @ hidden[at]
+        return d_hidden, d_weight.to(weight.dtype), None, None, None, None
+
+
+def _log_softmax(hidden: Tensor, weight: Tensor, scale: float) -> Tensor:
+    logits = (hidden @ weight.t()).to(_wide(hidden))
+    return torch.log_softmax(logits.mul_(scale) if scale != 1.0 else logits, -1)
+
+
+def _pieces(total: int, rows: int) -> list[slice]:
+    return [slice(start, min(start + rows, total)) for start in range(0, total, rows)]
+
+
+def _wide(like: Tensor) -> torch.dtype:
+    """Float32, or the tensor's own kind where that is finer."""
+    return torch.promote_types(like.dtype, torch.float32)

@@ -1,0 +1,182 @@
+"""The course of a session: answer, judge, learn, log, examine, save, until the budget is spent or a stop is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from operant.engines.language.alerts import Health
+from operant.engines.language.build import Lab
+from operant.engines.language.generation.generator import Sampling
+from operant.engines.language.learning.sft import gold_samples, warm_up
+from operant.engines.language.rollouts.single_turn import as_episodes
+from operant.engines.language.telemetry.heartbeat import TRAINER
+from operant.run.episode import Episode, counted_scores
+from operant.run.progress import Progress
+from operant.run.session import Session
+
+GRADING_SECRET = "grading_secret"
+WORDY_GROUPS = 2
+"""Groups of each round whose words are kept; of the others the scores."""
+
+
+def run_session(session: Session, lab: Lab) -> None:
+    """Train to the end of the session."""
+    course = Course(session, lab)
+    course.begin()
+    while not session.done(course.at):
+        course.one_round()
+        course.keep_record()
+    if lab.tracker.frames >= lab.spec.env.max_frame:
+        course.final_examination()
+
+
+class Course:
+    """One session under way."""
+
+    def __init__(self, session: Session, lab: Lab) -> None:
+        self.session = session
+        self.lab = lab
+        self.health = Health(lab, session.event)
+        lab.learner.beat = lab.witness.watch.pulse(TRAINER).beat
+        self._asked = time.perf_counter()
+
+    @property
+    def at(self) -> Progress:
+        """Where the session is; a frame is a completion."""
+        tracker = self.lab.tracker
+        return Progress(tracker.frames, tracker.updates, tracker.episodes, tracker.tokens, self.session.seconds())
+
+    def begin(self) -> None:
+        """Take up the newest checkpoint, or measure where the policy stands before it learns.
+
+        A warm-up is done again at every attempt that needs the policy it ends with to compare with.
+        """
+        lab, latest, warmup = self.lab, self.session.latest, self.lab.settings.warmup
+        self._record_secret()
+        warmed: dict[str, float] = {}
+        if warmup and (latest is None or lab.settings.kl != "none"):
+            with self.session.phase("SFT warm-up") as advance:
+                warmed = warm_up(lab, warmup, advance)
+        with self.session.phase("loading weights"):
+            lab.learner.remember_reference()
+            if latest is not None:
+                lab.tracker.restore(lab.learner.read(latest.path))
+            lab.publish()
+        if lab.pipeline is not None:
+            lab.pipeline.start(lab.tracker.position, lab.tracker.owed)
+        if latest is not None:
+            return
+        found = self.evaluate(lab.spec.meta.eval_episodes)
+        self.session.anchor("start", found["eval/score"])
+        self.session.log(self.at, {**warmed, **found})
+        self.save(found["eval/score"])
+
+    def _record_secret(self) -> None:
+        """Record which secret hidden seeds are drawn from, and say so if an earlier attempt had another."""
+        now = next((mark for task in self.lab.course.tasks if (mark := getattr(task, "fingerprint", None))), None)
+        if now is None:
+            return
+        before = self.session.record_fact(GRADING_SECRET, now)
+        if before is not None and before != now:
+            told = f"hidden seeds now come from another secret ({now}, before {before}): scores before and after differ"
+            self.session.event("secret", f"{told} in their cases. OPERANT_SECRET_FILE names the file of the first one")
+
+    def one_round(self) -> None:
+        """Generate, judge and learn once."""
+        lab = self.lab
+        with self.session.phase("generating"):
+            groups = lab.gather()
+        self.health.look(groups)
+        at = self.at
+        for index, group in enumerate(groups):
+            for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
+                self.session.episode(episode)
+        begun = time.perf_counter()
+        updating = self.session.phase("updating")
+        with updating, lab.witness.watch.pulse(TRAINER).busy("training"), lab.witness.trace.span("train", TRAINER):
+            gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
+            report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
+        lab.settle(groups)
+        lab.rounds.timing.seconds["train"] += time.perf_counter() - begun
+        self.health.agree(report.means)
+        lab.tracker.updates += report.steps
+        lab.tracker.add(report.means)
+        if report.steps:
+            lab.publish()
+
+    def keep_record(self) -> None:
+        """Log, examine and save, each when it is due."""
+        at, row, score = self.at, {}, None
+        if self.session.due("log", at):
+            row |= self.lab.tracker.flush()
+            row |= self._rates()
+        if self.session.due("eval", at):
+            row |= self.evaluate(self.lab.spec.meta.eval_episodes)
+            score = row["eval/score"]
+        if row:
+            self.session.log(at, row)
+            self.lab.witness.trace.flush()
+        if self.session.due("save", at):
+            self.save(score)
+
+    def save(self, score: float | None) -> None:
+        """Publish a checkpoint."""
+        self.lab.remember_places()
+        learner, facts = self.lab.learner, self.lab.tracker.state()
+        self.session.save(self.at, lambda folder: learner.write(folder, facts), score)
+
+    def evaluate(self, count: int) -> dict[str, float]:
+        """The mean greedy score on held-out problems, whose episodes are kept, and how many have no score."""
+        meta = self.lab.spec.meta
+        with self.session.phase("evaluating"):
+            episodes = list(examine(self.lab, count, meta.eval_seed, True, "eval", self.at))
+        for episode in episodes:
+            self.session.episode(episode)
+        self._asked = time.perf_counter()
+        score = float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
+        return {"eval/score": score, **self._unscored(episodes, "eval")}
+
+    def _unscored(self, episodes: Sequence[Episode], split: str) -> dict[str, float]:
+        """How many answers have no score; where there are any, an event says what that means."""
+        unscored = [each for each in episodes if each.score is None]
+        if unscored:
+            means = "count as 0" if len(unscored) < len(episodes) else "are all there are, so that there is no mean"
+            words = f"answers without a score: {len(unscored)} of {len(episodes)} ({split}); they {means}"
+            self.session.event("errors", f"{words}; one of them: {unscored[0].error}")
+        return {f"{split}/without_score": float(len(unscored))}
+
+    def final_examination(self) -> None:
+        """The score of the run: the final policy, greedily, on held-out problems."""
+        meta = self.lab.spec.meta
+        with self.session.phase("evaluating"):
+            episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
+        for episode in episodes:
+            self.session.episode(episode)
+        row, scores = self._unscored(episodes, "final"), counted_scores(each.score for each in episodes)
+        if scores:
+            row |= {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
+            row["final/episodes"] = len(scores)
+        self.session.log(self.at, row)
+
+    def _rates(self) -> dict[str, float]:
+        """Tokens per second since the last row, and which part of the time went where."""
+        timing, now = self.lab.rounds.timing, time.perf_counter()
+        seconds = max(now - self._asked, 1e-9)
+        row = {"perf/tokens_per_second": timing.tokens / seconds}
+        row |= {f"perf/{part}_share": spent / seconds for part, spent in timing.seconds.items()}
+        timing.seconds.clear()
+        timing.tokens, self._asked = 0, now
+        return row
+
+
+def examine(lab: Lab, count: int, seed: int, greedy: bool, split: str, at: Progress) -> Iterator[Episode]:
+    """Answer `count` held-out problems, chosen by `seed`, once each."""
+    temperature = 0.0 if greedy else lab.settings.temperature
+    groups = lab.rounds.play(lab.course.held_out(count, seed), Sampling(1, temperature, seed=seed))
+    lab.rounds.timing.seconds.clear()
+    lab.rounds.timing.tokens = 0
+    for index, group in enumerate(groups):
+        yield from as_episodes(group, split, seed + index, at)

@@ -1,0 +1,146 @@
+"""Rollouts of many turns: every one accounted for, each in a world of its own, and the same again for the same seed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from operant.engines.language.build import Lab, build_lab
+from operant.engines.language.generation.generator import Sampling
+from operant.engines.language.rollouts.multi_turn import reward_of
+from operant.engines.language.rollouts.single_turn import Group, as_episodes
+from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
+from operant.envs.text.task import Problem, Verdict
+from operant.run.progress import Progress
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+from operant.spec.settings.language import DialogueSpec
+
+OPEN: set[int] = set()
+
+
+class Echo(DialogueTask):
+    """A world that says how often it has heard something; `bad` worlds break at their second turn."""
+
+    TURNS = 3
+
+    def __init__(self, bad: int = 0) -> None:
+        self.name = "echo"
+        self.bad = bad
+
+    def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
+        return [Problem(f"echo/{split}/{n}", self.name, "hi", {"seed": n}, max_tokens=3) for n in range(8)]
+
+    def begin(self, problem: Problem, seed: int) -> Dialogue:
+        return Heard(problem.answer["seed"] < self.bad)
+
+
+class Heard(Dialogue):
+    def __init__(self, bad: bool) -> None:
+        OPEN.add(id(self))
+        self.thread = threading.get_ident()
+        self.bad = bad
+        self.heard: list[str] = []
+
+    def opening(self) -> tuple[Message, ...]:
+        return (Message("user", "hi"),)
+
+    def hear(self, text: str, cut: bool = False) -> Response:
+        assert threading.get_ident() == self.thread, "a dialogue is used by one thread"
+        self.heard.append(text)
+        if self.bad and len(self.heard) == 2:
+            raise RuntimeError("the world broke")
+        return Response((Message("user", str(len(self.heard))),), reward=0.5, fault="no" if cut else None)
+
+    def verdict(self) -> Verdict:
+        assert threading.get_ident() == self.thread
+        return Verdict(float(len(self.heard)), "partial", {"delta": 0.25, "faults": 1.0})
+
+    def close(self) -> None:
+        OPEN.discard(id(self))
+
+
+@contextmanager
+def echoing(bad: int = 0, context: int = 48, **dialogue: Any) -> Iterator[Lab]:
+    spec = Spec.model_validate(
+        {
+            "env": {
+                "name": f"{__name__}:Echo",
+                "max_frame": 1000,
+                "text": {"arguments": {"bad": bad}, "dialogue": dialogue},
+            },
+            "agent": {
+                "algorithm": {"name": "grpo", "group_size": 4, "batch_size": 16},
+                "model": {"source": "tiny", "tiny": {"layers": 1, "width": 32, "heads": 2, "context": context}},
+            },
+        }
+    )
+    with build_lab(spec, Seeds(3)) as lab:
+        yield lab
+
+
+def play(lab: Lab, seed: int = 5) -> list[Group]:
+    return lab.rounds.play(lab.course.take(0, 4), Sampling(4, 1.0, seed=seed))
+
+
+def test_rollouts_of_a_group_differ_and_come_again_for_the_same_seed():
+    with echoing(concurrency=3) as lab:
+        first, again, other = play(lab), play(lab), play(lab, seed=6)
+    assert [len(group.answers) for group in first] == [4] * 4
+    said = [[answer.turns for answer in group.answers] for group in first]
+    texts = [[[turn.text for turn in turns] for turns in group] for group in said]
+    assert texts == [[[turn.text for turn in answer.turns] for answer in group.answers] for group in again]
+    assert texts != [[[turn.text for turn in answer.turns] for answer in group.answers] for group in other]
+    assert len({tuple(turns) for group in texts for turns in group}) == 16
+    assert not OPEN
+
+
+def test_what_is_generated_does_not_depend_on_how_many_play_at_once():
+    def tokens(concurrency: int) -> list[list[tuple[int, ...]]]:
+        with echoing(concurrency=concurrency) as lab:
+            return [[answer.completion.tokens for answer in group.answers] for group in play(lab)]
+
+    assert tokens(1) == tokens(16)
+
+
+def test_a_world_that_breaks_costs_its_rollouts_and_nothing_else():
+    with echoing(bad=2) as lab:
+        groups = lab.rounds.play(lab.course.parts[0].task.problems("train")[:4], Sampling(4, 1.0, seed=5))
+    assert [(len(group.answers), len(group.errors)) for group in groups] == [(0, 4), (0, 4), (4, 0), (4, 0)]
+    assert groups[0].errors[0] == "RuntimeError: the world broke"
+    assert not OPEN
+
+
+def test_turns_end_by_the_spec_and_by_the_context():
+    with echoing(turns=2) as lab:
+        answer = play(lab)[0].answers[0]
+        assert (len(answer.steps), answer.verdict.score, answer.cut) == (2, 2.0, True)
+    with echoing(context=16) as lab:
+        answer = play(lab)[0].answers[0]
+        assert len(answer.steps[-1].prompt) + 4 <= 16
+        assert answer.cut
+
+
+def test_the_record_has_every_turn():
+    with echoing(keep_ids=True) as lab:
+        group = play(lab)[0]
+    (episode, *_) = as_episodes(group, "train", None, Progress(), words=False)
+    assert [turn.role for turn in episode.turns] == ["user", *["assistant", "user"] * 3]
+    assert episode.turns[1].ids == group.answers[0].steps[0].completion.tokens
+    assert (episode.turns[1].reward, episode.score, episode.ended) == (0.5, 3.0, "truncated")
+    assert episode.parts["reward"] == 3.0
+    assert (episode.version, episode.took is not None) == (0, True)
+
+
+def test_rewards_by_scheme():
+    verdict = Verdict(0.8, "partial", {"final": 0.7, "delta": 0.5, "best": 0.9})
+    assert reward_of(verdict, DialogueSpec()) == 0.7
+    assert reward_of(verdict, DialogueSpec(reward="delta")) == 0.5
+    assert reward_of(verdict, DialogueSpec(reward="best")) == 0.9
+    assert reward_of(Verdict(0.8, "partial"), DialogueSpec(reward="best")) == 0.8

@@ -1,0 +1,74 @@
+"""Traces can be read at any time, name their rows, stay small, and survive a kill."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from operant.engines.language.telemetry.prompt_accounting import Ledger
+from operant.engines.language.telemetry.trace import Trace, read_trace
+
+
+def test_spans_and_prompts_have_rows_of_their_own(tmp_path: Path) -> None:
+    trace = Trace(tmp_path)
+    with trace.span("generate", "generator", prompts=2):
+        trace.prompt("b", 7, "taken", problem="copy/train/7")
+    trace.prompt("e", 7, "learnt")
+    trace.flush()
+    rows = read_trace(tmp_path / "trace.json")
+    lanes = {row["args"]["name"]: row["tid"] for row in rows if row["name"] == "thread_name"}
+    (span,) = (row for row in rows if row["ph"] == "X")
+    assert span["tid"] == lanes["generator"]
+    assert span["dur"] > 0
+    assert span["args"] == {"prompts": 2}
+    first, last = (row for row in rows if row.get("cat") == "prompt")
+    assert (first["id"], last["id"]) == (7, 7)
+    assert first["ts"] < last["ts"]
+    assert abs(span["ts"] / 1e6 - time.time()) < 60
+    json.loads((tmp_path / "trace.json").read_text().rstrip(",\n") + "]")
+
+
+def test_the_next_attempt_goes_on_where_a_kill_cut_an_event(tmp_path: Path) -> None:
+    trace = Trace(tmp_path)
+    trace.mark("one", "trainer")
+    trace.flush()
+    with (tmp_path / "trace.json").open("a") as file:
+        file.write('{"ph":"i","na')
+    second = Trace(tmp_path, attempt=2)
+    second.mark("two", "trainer")
+    second.flush()
+    assert [(row["name"], row["pid"]) for row in read_trace(tmp_path / "trace.json") if row["ph"] == "i"] == [
+        ("one", 1),
+        ("two", 2),
+    ]
+
+
+def test_only_the_newest_two_pieces_are_kept(tmp_path: Path) -> None:
+    trace = Trace(tmp_path, limit=2000)
+    for number in range(400):
+        trace.mark(f"event {number}", "trainer")
+        trace.flush()
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["earlier_trace.json", "trace.json"]
+    assert all(file.stat().st_size < 2300 for file in files)
+    rows = read_trace(tmp_path / "trace.json")
+    assert rows[-1]["name"] == "event 399"
+    assert any(row["name"] == "thread_name" for row in rows)
+
+
+def test_every_prompt_taken_is_open_or_has_a_fate() -> None:
+    ledger = Ledger(Trace())
+    for place in range(4):
+        ledger.take(place, f"p/{place}")
+    ledger.note(2, "stale")
+    ledger.redo(["p/3"])
+    ledger.end(0, "learnt")
+    ledger.end(1, "dropped")
+    assert ledger.open == [2, 3]
+    ledger.leave()
+    assert ledger.in_words() == "4 prompts taken: 1 learnt, 1 dropped, 2 left, 1 stale, 1 redone"
+    with pytest.raises(KeyError):
+        ledger.end(0, "learnt")
