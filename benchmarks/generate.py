@@ -27,7 +27,7 @@ from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
 from operant.engines.language.policy.model import Policy, load_policy
-from operant.engines.language.policy.shared_prompts import follow_branches
+from operant.engines.language.policy.shared_prompts import enable_shared_prompts
 from operant.engines.language.policy.tiny import TinySizes
 
 REPEATS = 7
@@ -72,7 +72,7 @@ def writing(policy: Policy, prompts: list[Prompt], group: int) -> dict[str, floa
 def learning(policy: Policy, samples: list[Sample]) -> dict[str, float]:
     """Seconds for log-probabilities and gradients of all samples."""
     model, start = policy.model, len(samples[0].prompt)
-    follow_branches(model)
+    enable_shared_prompts(model)
     device = next(model.parameters()).device
     whole = torch.tensor([sample.prompt + sample.completion for sample in samples], device=device)
 

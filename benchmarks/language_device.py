@@ -14,7 +14,8 @@ import time
 
 import torch
 
-from operant.engines.language.build import build_lab, prepare_torch
+from operant.engines.language.build import build_context
+from operant.engines.language.policy.build import prepare_torch
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -64,18 +65,18 @@ def main() -> None:
     options = parser.parse_args()
     spec = spec_of(options)
     prepare_torch(spec, 4)
-    with build_lab(spec, Seeds(0)) as lab:
-        lab.learner.computes_all = True  # completions without a gradient too
+    with build_context(spec, Seeds(0)) as context:
+        context.learner.computes_all = True  # completions without a gradient too
         for _ in range(options.rounds):
-            begun, tokens = waited(), lab.tracker.tokens
-            groups = lab.gather()
+            begun, tokens = waited(), context.tracker.tokens
+            groups = context.gather()
             middle = waited()
-            at = Progress(lab.tracker.frames, lab.tracker.updates)
-            report = lab.learner.learn(groups, at, spec.env.max_frame)
-            lab.tracker.updates += report.steps
-            lab.rounds.generator.load({}, lab.tracker.updates)
+            at = Progress(context.tracker.frames, context.tracker.updates)
+            report = context.learner.learn(groups, at, spec.env.max_frame)
+            context.tracker.updates += report.steps
+            context.worker.generator.load({}, context.tracker.updates)
             ended = waited()
-            written = lab.tracker.tokens - tokens
+            written = context.tracker.tokens - tokens
             print(
                 f"{written:,} tokens at {written / (middle - begun):,.0f}/s, update {ended - middle:.3f} s, "
                 f"mismatch {report.means['mismatch/kl']:.2e}, ratio {report.means['policy/ratio']:.6f}, "

@@ -129,8 +129,9 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
 
     import torch
 
-    from operant.engines.language.build import build_lab, let_recall, prepare_torch
+    from operant.engines.language.build import build_context, share_activations
     from operant.engines.language.generation.torch_generator import TorchGenerator
+    from operant.engines.language.policy.build import prepare_torch
     from operant.envs.text.letters import Copy
     from operant.run.progress import Progress
     from operant.run.seeding import Seeds
@@ -163,21 +164,21 @@ def our_side(options: argparse.Namespace) -> dict[str, Any]:
     prepare_torch(spec, options.threads)
     seconds: list[float] = []
     parts: list[dict[str, float]] = []
-    with build_lab(spec, Seeds(0)) as lab:
-        lab.learner.computes_all = True  # completions without a gradient too, as the other side does
+    with build_context(spec, Seeds(0)) as context:
+        context.learner.computes_all = True  # completions without a gradient too, as the other side does
         # Nothing ends early, as on the other side: neither by a token nor by the task's line end.
         Copy.BARE_STOP = ()
-        endless = replace(lab.policy, eos_ids=(-1,))
-        lab.rounds.policy = endless
-        lab.rounds.generator = TorchGenerator(endless, slots=4096)
-        let_recall(lab.rounds.generator, lab.learner)
+        endless = replace(context.policy, eos_ids=(-1,))
+        context.worker.policy = endless
+        context.worker.generator = TorchGenerator(endless, slots=4096)
+        share_activations(context.worker.generator, context.learner)
         for _ in range(options.steps):
             begun = now(options)
-            groups = lab.gather()
+            groups = context.gather()
             between = now(options)
-            at = Progress(lab.tracker.frames, lab.tracker.updates)
-            lab.tracker.updates += lab.learner.learn(groups, at, spec.env.max_frame).steps
-            lab.rounds.generator.load({}, lab.tracker.updates)
+            at = Progress(context.tracker.frames, context.tracker.updates)
+            context.tracker.updates += context.learner.learn(groups, at, spec.env.max_frame).steps
+            context.worker.generator.load({}, context.tracker.updates)
             if on_gpu:
                 torch.cuda.synchronize()
             seconds.append(now(options) - begun)

@@ -11,8 +11,8 @@ from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
     from operant.cli.model_evaluation import Wishes
-    from operant.engines.language.evaluation.evaluator import Candidate
-    from operant.engines.language.evaluation.lm_eval_harness import Judged
+    from operant.engines.language.evaluation.evaluator import ModelReference
+    from operant.engines.language.evaluation.lm_eval_harness import HarnessScore
     from operant.run.run import Run
 
 BACKENDS = {"lm_eval": "own", "lm_eval:hf": "hf", "lm_eval:vllm": "vllm"}
@@ -53,7 +53,9 @@ def _backend(wishes: Wishes) -> str:
     return BACKENDS[wishes.harness]
 
 
-def _candidates(target: str, runs: list[Run] | None, checkpoint: str, wishes: Wishes) -> list[tuple[str, Candidate]]:
+def _candidates(
+    target: str, runs: list[Run] | None, checkpoint: str, wishes: Wishes
+) -> list[tuple[str, ModelReference]]:
     from operant.api.runs import choose_checkpoint
 
     if runs is None:
@@ -64,14 +66,14 @@ def _candidates(target: str, runs: list[Run] | None, checkpoint: str, wishes: Wi
     ]
 
 
-def _row(task: str, judged: list[Judged]) -> dict[str, Any]:
+def _row(task: str, judged: list[HarnessScore]) -> dict[str, Any]:
     from operant.report.stats import episode_interval
 
     scores = {name: episode_interval([each.right[name] for each in judged]).as_dict() for name in judged[0].right}
     return {"task": task, "items": len(judged), "exact_match": scores, "answers": [vars(each) for each in judged]}
 
 
-def _table(judged: dict[str, list[Judged]]) -> list[str]:
+def _table(judged: dict[str, list[HarnessScore]]) -> list[str]:
     from operant.report.formatting import columns
     from operant.report.stats import episode_interval
 

@@ -15,8 +15,9 @@ from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, OperantError, UsageError
 
 if TYPE_CHECKING:
-    from operant.engines.language.evaluation.evaluator import Candidate, Paper
     from operant.report.task_scores import TaskScore
+    from operant.engines.language.evaluation.evaluator import EvalSet
+    from operant.engines.language.evaluation.evaluator import ModelReference
     from operant.run.checkpoint import Checkpoint
     from operant.run.run import Run
 
@@ -90,7 +91,7 @@ class Wishes:
         if self.samples != 1 or self.manner != Manner():
             raise UsageError("--samples, --device, --dtype and --url need --tasks", remedy="--tasks gsm8k")
 
-    def paper(self, seed: int) -> Paper:
+    def paper(self, seed: int) -> EvalSet:
         """The examination that is wished for; `seed` is for those who name none."""
         from operant.cli.tasks import parsed
         from operant.engines import part
@@ -102,7 +103,7 @@ class Wishes:
         chosen = seed if self.seed is None else self.seed
         if self.search is not None and self.samples > 1:
             raise UsageError("--samples has no effect with --search", remedy="--search best_of_n:nodes=N")
-        return part("language", "evaluation.evaluator").Paper(
+        return part("language", "evaluation.evaluator").EvalSet(
             names,
             shots | parsed(self.arguments),
             self.samples,
@@ -118,7 +119,7 @@ class Sitter:
     """Who sits an examination, and the file that its episodes are added to."""
 
     label: str
-    candidate: Candidate
+    candidate: ModelReference
     file: Path
     checkpoint: Checkpoint | None = None
 
@@ -153,13 +154,13 @@ def examine(target: str, checkpoint: str, root: Path, wishes: Wishes, as_json: b
     return EXIT_DONE
 
 
-def _check_tasks(paper: Paper) -> None:
+def _check_tasks(paper: EvalSet) -> None:
     """Refuse unknown ones before any model is loaded, and say which of them do not take an argument."""
     from operant.engines import part
 
-    examination = part("language", "evaluation.evaluator")
-    examination.make_tasks(replace(paper, arguments={}))
-    for line in examination.not_taken(paper):
+    evaluator = part("language", "evaluation.evaluator")
+    evaluator.make_tasks(replace(paper, arguments={}))
+    for line in evaluator.not_taken(paper):
         aside(f"note: {line}")
 
 
@@ -189,7 +190,7 @@ def record_folder(target: str, root: Path, out: Path | None) -> Path:
     return folder
 
 
-def _examined(sitter: Sitter, paper: Paper, as_json: bool) -> dict[str, Any]:
+def _examined(sitter: Sitter, paper: EvalSet, as_json: bool) -> dict[str, Any]:
     """Examine one candidate; its episodes are on disk as they come."""
     from operant.report.task_scores import exam_table
 
@@ -200,34 +201,32 @@ def _examined(sitter: Sitter, paper: Paper, as_json: bool) -> dict[str, Any]:
     return {"candidate": sitter.label, "frames": frames, "tasks": [each.as_dict() for each in scores]}
 
 
-def _scores(sitter: Sitter, paper: Paper) -> Iterator[TaskScore]:
+def _scores(sitter: Sitter, paper: EvalSet) -> Iterator[TaskScore]:
     from operant.engines import part
     from operant.report.task_scores import task_score
     from operant.run.metrics import JsonLines
     from operant.run.progress import Progress
 
     at = sitter.checkpoint.at if sitter.checkpoint else Progress()
-    examination = part("language", "evaluation.evaluator")
-    with examination.examiner(sitter.candidate, paper) as asks:
+    evaluator = part("language", "evaluation.evaluator")
+    with evaluator.open_evaluator(sitter.candidate, paper) as asks:
         sitter.file.parent.mkdir(parents=True, exist_ok=True)
         log = JsonLines(sitter.file)
         try:
             for task in asks.tasks:
-                sitting, written = examination.Sitting(task.name), 0
-                for sitting in asks.sit(task, at):
-                    for episode in sitting.episodes[written:]:
+                result, written = evaluator.TaskResult(task.name), 0
+                for result in asks.evaluate(task, at):
+                    for episode in result.episodes[written:]:
                         log.append(episode.as_dict())
                     log.sync()
-                    written = len(sitting.episodes)
+                    written = len(result.episodes)
                     aside(f"{sitter.label}: {task.name}: {plural(written, 'answer')} judged")
-                yield task_score(
-                    task.name, [each for each in sitting.episodes if each.split == "eval"], sitting.seconds
-                )
+                yield task_score(task.name, [each for each in result.episodes if each.split == "eval"], result.seconds)
         finally:
             log.close()
 
 
-def _write_summary(sitter: Sitter, paper: Paper, row: dict[str, Any]) -> None:
+def _write_summary(sitter: Sitter, paper: EvalSet, row: dict[str, Any]) -> None:
     from operant.cli.files import write_new
     from operant.run.documents import json_text
 
@@ -252,7 +251,7 @@ def _tell_over_sessions(rows: list[dict[str, Any]]) -> None:
             say(f"{first['task']}: {mean_interval(points).text(3)} over {plural(len(points), 'session')}")
 
 
-def _follow(target: str, runs: list[Run] | None, paper: Paper, wishes: Wishes, as_json: bool) -> int:
+def _follow(target: str, runs: list[Run] | None, paper: EvalSet, wishes: Wishes, as_json: bool) -> int:
     """Examine every checkpoint as it appears; the trainer notices nothing of it."""
     if runs is None:
         raise UsageError(f"--follow needs a run, and {target} is a model")
@@ -282,7 +281,7 @@ def _unseen(run: Run, seen: set[Path]) -> list[Path]:
     return [path for path in checkpoint_paths(run.checkpoints) if path not in seen]
 
 
-def _examined_while_there(run: Run, path: Path, paper: Paper, wishes: Wishes, as_json: bool) -> dict[str, Any] | None:
+def _examined_while_there(run: Run, path: Path, paper: EvalSet, wishes: Wishes, as_json: bool) -> dict[str, Any] | None:
     """The scores of a checkpoint, or None where the trainer removed it before it could be read."""
     from operant.run.checkpoint import verify
 

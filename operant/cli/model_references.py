@@ -12,7 +12,7 @@ from operant.cli.options import complete_run
 from operant.errors import UsageError
 
 if TYPE_CHECKING:
-    from operant.engines.language.evaluation.evaluator import Candidate
+    from operant.engines.language.evaluation.evaluator import ModelReference
     from operant.run.checkpoint import Checkpoint
     from operant.run.run import Run
 
@@ -85,7 +85,7 @@ def refuse_other_engines(run: Run) -> None:
         )
 
 
-def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
+def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> ModelReference:
     """A checkpoint, spoken to as its run does."""
     from operant.engines import part
     from operant.spec.stored import stored
@@ -93,7 +93,7 @@ def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
     spec = stored(run.spec)
     own = spec.agent.model.dtype if spec.agent.model else "float32"
     slots = spec.agent.model.slots if spec.agent.model else 256
-    return part("language", "evaluation.evaluator").Candidate(
+    return part("language", "evaluation.evaluator").ModelReference(
         source=str(checkpoint.path),
         device=manner.device or spec.meta.device,
         dtype=manner.dtype or own,
@@ -103,11 +103,11 @@ def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> Candidate:
     )
 
 
-def of_model(source: str, manner: Manner) -> Candidate:
+def of_model(source: str, manner: Manner) -> ModelReference:
     """A model by itself."""
     from operant.engines import part
 
-    kind = part("language", "evaluation.evaluator").Candidate
+    kind = part("language", "evaluation.evaluator").ModelReference
     return kind(source, manner.device or "auto", manner.dtype or "float32", url=manner.url)
 
 

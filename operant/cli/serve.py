@@ -17,7 +17,7 @@ from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
-    from operant.engines.language.evaluation.evaluator import Candidate
+    from operant.engines.language.evaluation.evaluator import ModelReference
     from operant.web.server import WebServer
 
 KEY = "OPERANT_API_KEY"
@@ -144,7 +144,7 @@ def _api_key(variable: str | None) -> str | None:
     return key or None
 
 
-def _candidate(target: str, checkpoint: str, root: Path, manner: Manner) -> Candidate:
+def _candidate(target: str, checkpoint: str, root: Path, manner: Manner) -> ModelReference:
     from operant.api.runs import best_score, choose_checkpoint
 
     runs = runs_of(target, root)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-from operant.engines.language.learning.loss_settings import loss_settings
 from operant.engines.language.learning.losses import LossSettings
 from operant.spec.settings.language_algorithms import GrpoSpec
+from operant.engines.language.learning.losses import loss_settings
 from tests.oracle.language_worlds import Policies, expected_gradient, world
 
 HERE = world(longest=1)

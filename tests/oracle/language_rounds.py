@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from operant.engines.language.build import Lab, build_lab
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
-from operant.engines.language.rollouts.single_turn import Answer, Group, Step
+from operant.engines.language.build import TrainingContext, build_context
+from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
+from operant.engines.language.rollouts.single_turn import Answer, Group
 from operant.envs.text.task import Verdict
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
@@ -32,19 +32,19 @@ def spec_of(rewards: Sequence[Sequence[float]], **algorithm: Any) -> Spec:
 
 
 @contextmanager
-def lab_of(spec: Spec) -> Iterator[Lab]:
+def lab_of(spec: Spec) -> Iterator[TrainingContext]:
     """A lab that computes on the policy's weights."""
-    with build_lab(spec, Seeds(3)) as lab:
-        lab.learner.remember_reference()
-        yield lab
+    with build_context(spec, Seeds(3)) as context:
+        context.learner.snapshot_reference()
+        yield context
 
 
-def played(lab: Lab, rewards: Sequence[Sequence[float]]) -> list[Group]:
+def played(context: TrainingContext, rewards: Sequence[Sequence[float]]) -> list[Group]:
     """Groups of answers of 1 to 4 tokens with these rewards; one that has fewer lacks the others."""
-    sampling = Sampling(lab.settings.group_size, lab.settings.temperature, seed=5)
-    problems, lengths = lab.course.take(0, len(rewards)), cycle((1, 4, 3, 2, 4))
-    prompts = [lab.rounds.prompt(problem) for problem in problems]
-    written = lab.rounds.generator.generate(prompts, sampling)
+    sampling = Sampling(context.settings.group_size, context.settings.temperature, seed=5)
+    problems, lengths = context.sampler.take(0, len(rewards)), cycle((1, 4, 3, 2, 4))
+    prompts = [context.worker.prompt(problem) for problem in problems]
+    written = context.worker.generator.generate(prompts, sampling)
     return [
         Group(problem, prompt, tuple(_answer(prompt, *each) for each in zip(texts, lengths, row, strict=False)))
         for problem, prompt, texts, row in zip(problems, prompts, written, rewards, strict=True)
@@ -56,40 +56,42 @@ def _answer(prompt: Prompt, written: Completion, length: int, reward: float) -> 
     return Answer((Step(prompt.tokens, short),), Verdict(reward, "right"), reward)
 
 
-def gradients(lab: Lab, groups: Sequence[Group]) -> list[dict[str, Tensor]]:
+def gradients(context: TrainingContext, groups: Sequence[Group]) -> list[dict[str, Tensor]]:
     """The gradient of each step of a round, none of which moves the weights."""
     found: list[dict[str, Tensor]] = []
-    optimiser = lab.learner.optimiser
+    optimizer = context.learner.optimizer
 
     def look(update: int, share: float) -> float:
         del update, share
-        found.append({name: weight.grad.clone() for name, weight in optimiser.named.items() if weight.grad is not None})
-        optimiser.clear()
+        found.append({name: weight.grad.clone() for name, weight in optimizer.named.items() if weight.grad is not None})
+        optimizer.clear()
         return 0.0
 
-    optimiser.step = look  # pyright: ignore[reportAttributeAccessIssue]
-    lab.learner.learn(groups, Progress(), 1000)
+    optimizer.step = look  # pyright: ignore[reportAttributeAccessIssue]
+    context.learner.learn(groups, Progress(), 1000)
     return found
 
 
-def logprobs(lab: Lab, answer: Answer) -> Tensor:
+def logprobs(context: TrainingContext, answer: Answer) -> Tensor:
     """The log-probability of each token of an answer, by a plain pass over it alone."""
     (step,) = answer.steps
     line = [*step.prompt, *step.completion.tokens]
-    logits = lab.policy.model(input_ids=torch.tensor([line])).logits[0].float()
-    chosen = torch.log_softmax(logits / lab.settings.temperature, -1)
+    logits = context.policy.model(input_ids=torch.tensor([line])).logits[0].float()
+    chosen = torch.log_softmax(logits / context.settings.temperature, -1)
     places = range(len(step.prompt) - 1, len(line) - 1)
     return torch.stack([chosen[place, line[place + 1]] for place in places])
 
 
-def weighted(lab: Lab, groups: Sequence[Group], weights: Sequence[Sequence[float]]) -> dict[str, Tensor]:
+def weighted(
+    context: TrainingContext, groups: Sequence[Group], weights: Sequence[Sequence[float]]
+) -> dict[str, Tensor]:
     """The gradient of -sum(w log pi), where each answer has a weight for each of its tokens."""
     answers = [answer for group in groups for answer in group.answers]
     total = sum(
-        (-(torch.tensor(row) * logprobs(lab, answer)).sum() for answer, row in zip(answers, weights, strict=True)),
+        (-(torch.tensor(row) * logprobs(context, answer)).sum() for answer, row in zip(answers, weights, strict=True)),
         torch.zeros(()),
     )
-    named = lab.learner.optimiser.named
+    named = context.learner.optimizer.named
     found = torch.autograd.grad(total, list(named.values()), allow_unused=True)
     return {name: slope for name, slope in zip(named, found, strict=True) if slope is not None}
 

@@ -8,11 +8,11 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from operant.engines.language.learning.losses import LossSettings, Normaliser, Tokens, policy_loss
+from operant.engines.language.learning.losses import LossSettings, Normalizer, Tokens, policy_loss
 
 VOCABULARY = 3
 END = 0
-ONE = Normaliser(tokens=1, sequences=1)
+ONE = Normalizer(tokens=1, sequences=1)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Policies:
 
 
 def expected_gradient(
-    here: World, who: Policies, advantages: Tensor, settings: LossSettings, whole: Normaliser = ONE
+    here: World, who: Policies, advantages: Tensor, settings: LossSettings, whole: Normalizer = ONE
 ) -> Tensor:
     """The gradient of `policy_loss`, on average over the texts of whoever wrote them."""
     logits = who.trained.detach().clone().requires_grad_()

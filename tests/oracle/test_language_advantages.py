@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from operant.engines.language.learning.advantages import METHODS, credit
+from operant.engines.language.learning.advantages import METHODS, compute_advantages
 
 REWARDS = np.array([1.0, 0.0, 0.25, 1.0, 0.0, 0.0, 0.5, 0.5, 0.5, 1.0])
 GROUPS = np.array([7, 7, 7, 3, 3, 3, 5, 5, 5, 9])
@@ -45,14 +45,14 @@ ORACLES: dict[str, Callable[[int], float]] = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_advantages(name: str) -> None:
-    found = credit(name, REWARDS, GROUPS)
+    found = compute_advantages(name, REWARDS, GROUPS)
     np.testing.assert_allclose(found, [ORACLES[name](i) for i in range(10)], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["reinforce_pp", "reinforce_pp_baseline"])
 def test_reinforce_pp_has_mean_0_and_deviation_1_over_the_tokens_of_the_batch(name: str) -> None:
     tokens = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
-    each = np.repeat(credit(name, REWARDS, GROUPS, tokens=tokens), tokens)
+    each = np.repeat(compute_advantages(name, REWARDS, GROUPS, tokens=tokens), tokens)
     assert each.mean() == pytest.approx(0, abs=1e-12)
     assert each.std() == pytest.approx(1)
 
@@ -60,21 +60,21 @@ def test_reinforce_pp_has_mean_0_and_deviation_1_over_the_tokens_of_the_batch(na
 @pytest.mark.parametrize("name", sorted(METHODS.keys() - {"reinforce_pp", "reinforce_pp_baseline"}))
 def test_equal_rewards_are_worth_exactly_nothing(name: str) -> None:
     rewards = np.array([0.1, 0.1, 0.1, 0.7, 0.2, 0.2])
-    assert credit(name, rewards, np.array([0, 0, 0, 1, 1, 1]))[:3].tolist() == [0.0, 0.0, 0.0]
+    assert compute_advantages(name, rewards, np.array([0, 0, 0, 1, 1, 1]))[:3].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_scales_are_those_of_the_group_the_batch_or_one() -> None:
-    plain = credit("grpo", REWARDS, GROUPS, "none")
-    np.testing.assert_allclose(credit("grpo", REWARDS, GROUPS, "batch"), plain / spread(WHOLE))
-    wide = credit("grpo", REWARDS, GROUPS, "group")[:6] / plain[:6]
+    plain = compute_advantages("grpo", REWARDS, GROUPS, "none")
+    np.testing.assert_allclose(compute_advantages("grpo", REWARDS, GROUPS, "batch"), plain / spread(WHOLE))
+    wide = compute_advantages("grpo", REWARDS, GROUPS, "group")[:6] / plain[:6]
     np.testing.assert_allclose(wide, [1 / spread(members(i)) for i in range(6)])
 
 
 def test_a_group_without_any_success_gives_max_rl_nothing() -> None:
-    found = credit("max_rl", np.zeros(4), np.zeros(4, dtype=int))
+    found = compute_advantages("max_rl", np.zeros(4), np.zeros(4, dtype=int))
     assert found.tolist() == [0.0] * 4
 
 
 def test_a_missing_reward_is_refused() -> None:
     with pytest.raises(ValueError, match="leave it out"):
-        credit("grpo", np.array([1.0, np.nan]), np.array([0, 0]))
+        compute_advantages("grpo", np.array([1.0, np.nan]), np.array([0, 0]))

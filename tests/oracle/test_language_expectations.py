@@ -17,8 +17,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from operant.engines.language.learning.advantages import METHODS, credit
-from operant.engines.language.learning.losses import Divergence, LossSettings, Normaliser, Surrogate, divergence
+from operant.engines.language.learning.advantages import METHODS, compute_advantages
+from operant.engines.language.learning.losses import Divergence, LossSettings, Normalizer, Surrogate, divergence
 from tests.oracle.language_worlds import Policies, World, expected_gradient, world
 
 HERE = world(longest=3)
@@ -73,7 +73,7 @@ def test_a_constant_length_and_a_count_of_tokens_only_divide_it(name: str) -> No
     constant = replace(SURROGATES[name], mean="constant", length=7)
     same(expected_gradient(HERE, ON_POLICY, WORTH, constant), wanted / 7)
     by_tokens = replace(SURROGATES[name], mean="token")
-    same(expected_gradient(HERE, ON_POLICY, WORTH, by_tokens, Normaliser(tokens=5, sequences=1)), wanted / 5)
+    same(expected_gradient(HERE, ON_POLICY, WORTH, by_tokens, Normalizer(tokens=5, sequences=1)), wanted / 5)
 
 
 @pytest.mark.parametrize("settings", [*SURROGATES.values(), LossSettings(level="sequence")])
@@ -211,7 +211,7 @@ def expected_credit(name: str, size: int, chance: float) -> float:
     slope = 0.0
     for rewards in product((0.0, 1.0), repeat=size):
         likely = np.prod([chance if reward else 1 - chance for reward in rewards])
-        advantages = credit(name, np.array(rewards), np.zeros(size, dtype=int))
+        advantages = compute_advantages(name, np.array(rewards), np.zeros(size, dtype=int))
         scores = np.array([1 / chance if reward else -1 / (1 - chance) for reward in rewards])
         slope += float(likely * (advantages * scores).mean())
     return slope

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.language.learning.losses import LossSettings, Normaliser, Tokens, divergence, policy_loss
+from operant.engines.language.learning.losses import LossSettings, Normalizer, Tokens, divergence, policy_loss
 from tests.oracle.language_presets import PRESETS, preset
 
 LENGTHS = (3, 1, 4, 2)
@@ -102,7 +102,7 @@ def tokens(new: torch.Tensor, chosen: np.ndarray) -> Tokens:
     )
 
 
-WHOLE = Normaliser(tokens=TOTAL, sequences=len(LENGTHS))
+WHOLE = Normalizer(tokens=TOTAL, sequences=len(LENGTHS))
 
 
 @pytest.mark.parametrize("name", CASES)

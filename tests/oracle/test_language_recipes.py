@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.learning.samples import lessons_of
 from operant.spec.settings.language_algorithms import VERIFIED
+from operant.engines.language.learning.samples import training_samples
 from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of, weighted
 
 REWARDS = [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
@@ -97,17 +97,17 @@ def test_every_algorithm_has_an_oracle() -> None:
 @pytest.mark.parametrize("rewards", [REWARDS, MIXED], ids=["uniform groups", "parts of a reward"])
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_first_gradient_is_the_papers(name: str, rewards: list[list[float]]) -> None:
-    with lab_of(spec_of(rewards, name=name)) as lab:
-        groups = played(lab, rewards)
+    with lab_of(spec_of(rewards, name=name)) as context:
+        groups = played(context, rewards)
         lengths = np.array([[answer.length for answer in group.answers] for group in groups])
-        wanted = weighted(lab, groups, ORACLES[name](np.array(rewards), lengths))
-        (found,) = gradients(lab, groups)
+        wanted = weighted(context, groups, ORACLES[name](np.array(rewards), lengths))
+        (found,) = gradients(context, groups)
         assert_same(found, wanted)
 
 
 def test_reinforce_pp_learns_from_groups_of_equal_rewards() -> None:
-    with lab_of(spec_of(REWARDS, name="reinforce_pp")) as lab:
-        learnt = [lesson.advantage for (lesson,) in lessons_of(played(lab, REWARDS), lab.settings)]
+    with lab_of(spec_of(REWARDS, name="reinforce_pp")) as context:
+        learnt = [sample.advantage for (sample,) in training_samples(played(context, REWARDS), context.settings)]
     assert len(learnt) == 12
     assert all(advantage > 0 for advantage in learnt[:4])
     assert all(advantage < 0 for advantage in learnt[4:8])
@@ -115,9 +115,9 @@ def test_reinforce_pp_learns_from_groups_of_equal_rewards() -> None:
 
 @pytest.mark.parametrize("name", ["grpo", "gspo", "cispo", "dr_grpo", "rloo"])
 def test_answers_without_a_gradient_are_not_computed_and_change_nothing(name: str) -> None:
-    with lab_of(spec_of(REWARDS, name=name)) as lab:
-        groups = played(lab, REWARDS)
-        (spared,) = gradients(lab, groups)
-        lab.learner.computes_all = True
-        (whole,) = gradients(lab, groups)
+    with lab_of(spec_of(REWARDS, name=name)) as context:
+        groups = played(context, REWARDS)
+        (spared,) = gradients(context, groups)
+        context.learner.computes_all = True
+        (whole,) = gradients(context, groups)
     assert_same(spared, whole)

@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 
-from operant.engines.language.learning.losses import LossSettings, Normaliser, Tokens, policy_loss
+from operant.engines.language.learning.losses import LossSettings, Normalizer, Tokens, policy_loss
 from tests.oracle.language_presets import preset
 
 pytest.importorskip("trl", reason="TRL is not installed")
@@ -84,7 +84,7 @@ def test_loss_and_gradient_agree(name: str) -> None:
     ours = policy_loss(
         Tokens(new[at], old[at], old[at], advantages[owner], owner, reference[at]),
         settings,
-        Normaliser(tokens=sum(LENGTHS), sequences=len(LENGTHS)),
+        Normalizer(tokens=sum(LENGTHS), sequences=len(LENGTHS)),
     )
     (our_slope,) = torch.autograd.grad(ours.value, new)
     torch.testing.assert_close(ours.value, theirs, atol=1e-5, rtol=0)

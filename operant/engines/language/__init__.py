@@ -36,16 +36,17 @@ def fetch_model(name: str) -> tuple[Path, str]:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and a task, model or order file that is not there."""
-    from operant.engines.language.compatibility import check_suits
+    from operant.engines.language.compatibility import check_compatibility
 
-    check_suits(spec)
+    check_compatibility(spec)
 
 
 def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` completions (the spec's whole budget by default), from its newest checkpoint."""
-    from operant.engines.language.build import build_lab, prepare_torch
-    from operant.engines.language.distributed.process_group import led
-    from operant.engines.language.telemetry.prompt_accounting import Witness
+    from operant.engines.language.build import FOLLOWER, build_context
+    from operant.engines.language.distributed.process_group import process_group
+    from operant.engines.language.policy.build import prepare_torch
+    from operant.engines.language.telemetry.telemetry import Telemetry
     from operant.engines.language.telemetry.trace import Trace
     from operant.engines.language.trainer import run_session
     from operant.spec.stored import aged, stored
@@ -54,28 +55,29 @@ def train(run: Run, until: int | None = None) -> None:
     prepare_torch(spec, run.threads)
     with (
         run.session(until) as session,
-        Witness(session.event, Trace(run.path, run.attempts), spec.meta.stall_seconds) as witness,
-        led(session.run, spec),
+        Telemetry(session.event, Trace(run.path, run.attempts), spec.meta.stall_seconds) as telemetry,
+        process_group(session.run, spec, FOLLOWER),
         ExitStack() as opened,
     ):
         for note in aged(run.spec):
             session.event("aged", note)
         with session.phase("loading model"):
-            lab = opened.enter_context(build_lab(spec, session.seeds, witness=witness))
-        run_session(session, lab)
+            context = opened.enter_context(build_context(spec, session.seeds, telemetry=telemetry))
+        run_session(session, context)
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
     """Let a checkpoint answer `episodes` held-out problems, chosen by `seed`."""
-    from operant.engines.language.build import build_lab, prepare_torch
-    from operant.engines.language.trainer import examine
+    from operant.engines.language.build import build_context
+    from operant.engines.language.policy.build import prepare_torch
+    from operant.engines.language.trainer import evaluate_held_out
     from operant.run.seeding import Seeds
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
     prepare_torch(spec, run.threads)
-    with build_lab(spec, Seeds(run.seed), checkpoint.path) as lab:
-        yield from examine(lab, episodes, seed, greedy, "eval", checkpoint.at)
+    with build_context(spec, Seeds(run.seed), checkpoint.path) as context:
+        yield from evaluate_held_out(context, episodes, seed, greedy, "eval", checkpoint.at)
 
 
 def estimate(spec: Spec) -> Estimate:
@@ -86,7 +88,7 @@ def estimate(spec: Spec) -> Estimate:
 
 
 def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
-    """Print a checkpoint's answers to held-out problems, whatever the sink: text has no film."""
-    from operant.engines.language.evaluation.reading import read_aloud
+    """Print a checkpoint's answers to held-out problems, whatever the sink: text has no video."""
+    from operant.engines.language.evaluation.evaluator import print_episodes
 
-    return read_aloud(list(evaluate(run, checkpoint, episodes, seed)), sink)
+    return print_episodes(list(evaluate(run, checkpoint, episodes, seed)), sink)

@@ -1,4 +1,4 @@
-"""Alerts: what goes wrong quietly with language models is told aloud, once for each kind."""
+"""Alerts: what goes wrong quietly with language models is reported, once for each kind."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from operant.engines.language.rollouts.single_turn import Group
 from operant.errors import RunError
 
 if TYPE_CHECKING:
-    from operant.engines.language.build import Lab
+    from operant.engines.language.build import TrainingContext
 
 SILENT_ROUNDS = 8
 MANY = 0.5
 SHOWN = 160
 
 
-class Health:
-    """Watches the rounds of a session; `tell(kind, message)` reaches a person."""
+class Alerts:
+    """Checks the rounds of a session; `tell(kind, message)` reports."""
 
-    def __init__(self, lab: Lab, tell: Callable[[str, str], None]) -> None:
-        self.lab = lab
+    def __init__(self, context: TrainingContext, tell: Callable[[str, str], None]) -> None:
+        self.context = context
         self._tell = tell
         self._told: set[str] = set()
 
-    def look(self, groups: Sequence[Group]) -> None:
-        """Alert to answers that cannot be read, are cut off, or are all worth the same; stop if none was judged."""
+    def check_round(self, groups: Sequence[Group]) -> None:
+        """Alert to answers that cannot be read, are cut off, or are all worth the same; stop if none has a score."""
         answers = [(group, answer) for group in groups for answer in group.answers]
         if not answers:
             note = next((note for group in groups for note in group.errors), "no reason given")
             raise RunError(
-                f"not one answer of this round could be judged: {note}",
-                remedy=f"operant tasks validate {self.lab.spec.env.name}    (judges gold answers without a model)",
+                f"not one answer of this round could be scored: {note}",
+                remedy=f"operant tasks validate {self.context.spec.env.name}    (scores gold answers without a model)",
             )
         notes = [note for group in groups for note in group.errors]
         lost = len(notes) / (len(notes) + len(answers))
@@ -47,16 +47,16 @@ class Health:
             share, limit = len(cut) / len(answers), group.prompt.max_tokens
             words = f"{share:.0%} of the completions were cut off at {limit} tokens (env.text.max_tokens), all worth 0"
             self.once("truncated", words)
-        if self.lab.tracker.silent_rounds >= SILENT_ROUNDS:
+        if self.context.tracker.silent_rounds >= SILENT_ROUNDS:
             self.once(
                 "no_signal",
                 f"in {SILENT_ROUNDS} rounds no rewards differed from their baseline, so nothing was learnt; "
                 f"an answer worth {answer.reward:g}: {text!r}",
             )
 
-    def agree(self, means: Mapping[str, float]) -> None:
+    def check_mismatch(self, means: Mapping[str, float]) -> None:
         """Stop a run whose generator and trainer do not give the same tokens the same probabilities."""
-        limit, found = self.lab.settings.mismatch_limit, means.get("mismatch/kl")
+        limit, found = self.context.settings.mismatch_limit, means.get("mismatch/kl")
         if limit is not None and found is not None and not found <= limit:
             raise RunError(
                 f"generator and trainer disagree by {found:.3g} nats per token, above mismatch_limit {limit:g}",

@@ -1,8 +1,7 @@
-"""From a spec to the parts of a session: policy, generator, judges, problems and learner."""
+"""From a spec to the parts of a session: policy, workers, problem sampler and learner."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,53 +9,55 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
-from operant.engines.language.distributed.fsdp import Scorer, spread
+from operant.engines.language.config import model_of, settings_of, text_of
+from operant.engines.language.distributed.fsdp import Scorer, shard_model
+from operant.engines.language.distributed.process_group import follow_leader
 from operant.engines.language.distributed.ranks import Ranks
+from operant.engines.language.distributed.replicas import SharedGenerator, shared_generator
 from operant.engines.language.distributed.weight_sync import trained_weights
-from operant.engines.language.generation.activation_cache import Recall, can_recall, listening
+from operant.engines.language.distributed.workers import build_workers
+from operant.engines.language.generation.activation_cache import ActivationCache, can_cache_activations, recording
+from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Generator, Sampling
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.samples import chosen_groups
 from operant.engines.language.policy.batching import Sample
+from operant.engines.language.policy.build import build_policy
 from operant.engines.language.policy.model import Policy, check_vocabulary, load_policy
-from operant.engines.language.policy.tiny import TinySizes
-from operant.engines.language.rollouts.single_turn import Group, Rounds
+from operant.engines.language.rollouts.single_turn import Group, RolloutWorker
 from operant.engines.language.telemetry.heartbeat import TRAINER
-from operant.engines.language.telemetry.prompt_accounting import Witness
+from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.engines.language.tracker import Tracker
-from operant.envs.text.mixture import Course, Part
+from operant.envs.text.mixture import Part
 from operant.envs.text.tasks import make_task
-from operant.errors import UsageError
-from operant.run.heap import keep_large_blocks
+from operant.envs.text.mixture import ProblemSampler
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.language import LoraSpec, ModelSpec, TextSpec
 from operant.spec.settings.language_algorithms import OF_THE_BATCH, VerifiedAlgorithm
 
 if TYPE_CHECKING:
-    from operant.engines.language.distributed.async_rollouts import Pipeline
+    from operant.engines.language.distributed.async_rollouts import AsyncRollouts
 
 
 @dataclass
-class Lab:
-    """Everything that a session works with; with a pipeline, rounds are played ahead of the trainer."""
+class TrainingContext:
+    """Everything that a session works with; with `async_rollouts`, rollouts run ahead of the trainer."""
 
     spec: Spec
     seeds: Seeds
     policy: Policy
-    rounds: Rounds
-    course: Course
+    worker: RolloutWorker
+    sampler: ProblemSampler
     learner: Learner
-    pipeline: Pipeline | None = None
+    async_rollouts: AsyncRollouts | None = None
     tracker: Tracker = field(default_factory=Tracker)
     demonstrations: dict[str, list[Sample]] = field(default_factory=dict)
 
     @property
-    def witness(self) -> Witness:
-        """Who looks on."""
-        return self.rounds.witness
+    def telemetry(self) -> Telemetry:
+        """The telemetry of the session."""
+        return self.worker.telemetry
 
     @property
     def settings(self) -> VerifiedAlgorithm:
@@ -65,14 +66,14 @@ class Lab:
 
     def gather(self) -> list[Group]:
         """The groups of one round; with `resample` more rounds, until enough groups have rewards that differ."""
-        if self.pipeline is not None:
-            return self._collected(self.pipeline)
+        if self.async_rollouts is not None:
+            return self._collected(self.async_rollouts)
         settings = self.settings
         wanted = settings.batch_size // settings.group_size
         groups = self._round(wanted)
         if settings.zero_variance == "resample":
             for _ in range(settings.resample_rounds):
-                lacking = wanted - sum(group.teaches for group in groups)
+                lacking = wanted - sum(group.has_signal for group in groups)
                 if lacking <= 0:
                     break
                 groups += self._round(lacking)
@@ -80,24 +81,24 @@ class Lab:
 
     def _round(self, prompts: int) -> list[Group]:
         settings, tracker = self.settings, self.tracker
-        problems = self.course.take(tracker.position, prompts)
+        problems = self.sampler.take(tracker.position, prompts)
         seed = self.seeds.integer("generate", tracker.position)
         deadline = text_of(self.spec).deadline
         sampling = Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, deadline)
         places = range(tracker.position, tracker.position + prompts)
         for place, problem in zip(places, problems, strict=True):
-            self.witness.ledger.take(place, problem.id)
-        waiting = self.witness.watch.pulse(TRAINER).busy("waiting for a round", self.rounds.lane)
-        with waiting, listening(self.learner.recall):
-            groups = self.rounds.play(problems, sampling, places)
+            self.telemetry.accounting.take(place, problem.id)
+        waiting = self.telemetry.watchdog.heartbeat(TRAINER).busy("waiting for a round", self.worker.lane)
+        with waiting, recording(self.learner.activation_cache):
+            groups = self.worker.rollout(problems, sampling, places)
         tracker.position += prompts
         tracker.add_groups(groups, self.settings.credit in OF_THE_BATCH)
         return groups
 
-    def _collected(self, pipeline: Pipeline) -> list[Group]:
-        """A round that was played meanwhile."""
-        tracker, timing, begun = self.tracker, self.rounds.timing, time.perf_counter()
-        groups = pipeline.collect(tracker.updates)
+    def _collected(self, async_rollouts: AsyncRollouts) -> list[Group]:
+        """A round that was rolled out meanwhile."""
+        tracker, timing, begun = self.tracker, self.worker.timing, time.perf_counter()
+        groups = async_rollouts.collect(tracker.updates)
         timing.seconds["wait"] += time.perf_counter() - begun
         for answer in (answer for group in groups for answer in group.answers):
             timing.tokens += answer.length
@@ -108,56 +109,72 @@ class Lab:
     def publish(self) -> None:
         """Let the generator have the weights as they are now, or a copy of them where it runs on its own."""
         version = self.tracker.updates
-        with self.witness.trace.span("sync", TRAINER, version=version):
-            self.rounds.generator.load({}, version)
-            if self.pipeline is not None:
+        with self.telemetry.trace.span("sync", TRAINER, version=version):
+            self.worker.generator.load({}, version)
+            if self.async_rollouts is not None:
                 copies = {name: weight.clone() for name, weight in trained_weights(self.policy).items()}
-                self.pipeline.publish(copies, version)
+                self.async_rollouts.publish(copies, version)
 
-    def settle(self, groups: Sequence[Group]) -> None:
+    def account_for(self, groups: Sequence[Group]) -> None:
         """Account for the prompts of a round that was learnt from."""
         learnt = {id(group) for group in chosen_groups(groups, self.settings)}
         for group in groups:
             if group.place is not None:
                 fate = "learnt" if id(group) in learnt else "dropped" if group.answers else "failed"
-                self.witness.ledger.end(group.place, fate)
+                self.telemetry.accounting.end(group.place, fate)
 
-    def remember_places(self) -> None:
-        """Note where the course is, and which of its prompts a resumed run would owe."""
-        if self.pipeline is not None:
-            self.tracker.position, self.tracker.owed = self.pipeline.state()
+    def save_positions(self) -> None:
+        """Note the position of the sampler, and which prompts a resumed run would owe."""
+        if self.async_rollouts is not None:
+            self.tracker.position, self.tracker.owed = self.async_rollouts.state()
 
 
 @contextmanager
-def build_lab(
-    spec: Spec, seeds: Seeds, checkpoint: Path | None = None, witness: Witness | None = None
-) -> Iterator[Lab]:
+def build_context(
+    spec: Spec, seeds: Seeds, checkpoint: Path | None = None, telemetry: Telemetry | None = None
+) -> Iterator[TrainingContext]:
     """The parts that a spec asks for, with a checkpoint's weights where one is given; closed at the end.
 
-    Only with a witness are there writers ahead of the trainer, and a cluster, where the spec asks for them.
+    Only with telemetry are there asynchronous rollouts, and a cluster, where the spec asks for them.
     """
-    from operant.engines.language.distributed.workers import hire
-
     policy = build_policy(model_of(spec), seeds, spec.meta.device)
     learner = build_learner(spec, seeds, policy)
     if checkpoint is not None:
         from operant.engines.language.learning.checkpoint import read_weights
 
         read_weights(checkpoint, policy)
-    course = build_course(spec, seeds)
-    with hire(spec, seeds, policy, course, witness) as crew:
+    sampler = build_sampler(spec, seeds)
+    with build_workers(spec, seeds, policy, sampler, telemetry) as workers:
         if checkpoint is not None:
-            crew.rounds.generator.load({}, 0)
-        let_recall(crew.rounds.generator, learner)
-        yield Lab(spec, seeds, policy, crew.rounds, course, learner, crew.pipeline)
+            workers.worker.generator.load({}, 0)
+        share_activations(workers.worker.generator, learner)
+        yield TrainingContext(spec, seeds, policy, workers.worker, sampler, learner, workers.async_rollouts)
 
 
-def let_recall(generator: Generator, learner: Learner) -> None:
+def share_activations(generator: Generator, learner: Learner) -> None:
     """Let the learner use what the generator computes, where they have the same weights and it pays."""
     from operant.engines.language.generation.torch_generator import TorchGenerator
 
-    if isinstance(generator, TorchGenerator) and learner.ranks.alone and can_recall(learner.policy.model):
-        generator.recall = learner.recall = Recall(learner.policy.model)
+    if isinstance(generator, TorchGenerator) and learner.ranks.alone and can_cache_activations(learner.policy.model):
+        generator.activation_cache = learner.activation_cache = ActivationCache(learner.policy.model)
+
+
+FOLLOWER = "from operant.engines.language.build import follow; follow()"
+"""The code of the ranks other than 0."""
+
+
+def follow() -> None:
+    """Run a rank other than 0, until the leader has finished."""
+    follow_leader(_members)
+
+
+def _members(spec: Spec, seeds: Seeds) -> dict[str, object]:
+    """What the leader calls on every rank, by class name."""
+    policy = build_policy(model_of(spec), seeds, spec.meta.device)
+    return {
+        Learner.__name__: build_learner(spec, seeds, policy),
+        SharedGenerator.__name__: shared_generator(build_generator(policy, model_of(spec)), Ranks()),
+    }
 
 
 def build_learner(spec: Spec, seeds: Seeds, policy: Policy) -> Learner:
@@ -175,89 +192,17 @@ def load_teacher(source: str, policy: Policy, model: ModelSpec, ranks: Ranks) ->
     device = next(policy.model.parameters()).device
     teacher = load_policy(source, dtype=model.dtype, device=device)
     check_vocabulary(source, teacher.tokenizer, policy.tokenizer)
-    return spread(Scorer(teacher.model), ranks).eval().requires_grad_(False)
+    return shard_model(Scorer(teacher.model), ranks).eval().requires_grad_(False)
 
 
-def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:
-    """The language model."""
-    tiny = TinySizes(model.tiny.layers, model.tiny.width, model.tiny.heads, model.tiny.context)
-    return load_policy(
-        model.source,
-        dtype=model.dtype,
-        device=choose_device(device),
-        seed=seeds.integer("model"),
-        lora=None if model.lora is None else lora_arguments(model.lora),
-        gradient_checkpointing=model.gradient_checkpointing,
-        tiny=tiny,
-    )
-
-
-def build_generator(policy: Policy, model: ModelSpec) -> Generator:
-    """Whoever writes the completions."""
-    if model.generator == "openai":
-        from operant.engines.language.generation.remote_generator import RemoteGenerator
-
-        return RemoteGenerator(policy, model.url or "")
-    if model.generator == "vllm":
-        from operant.engines.language.generation.vllm_generator import VllmGenerator
-
-        return VllmGenerator(policy, model.vllm, model.slots)
-    from operant.engines.language.generation.torch_generator import TorchGenerator
-
-    return TorchGenerator(policy, slots=model.slots)
-
-
-def build_course(spec: Spec, seeds: Seeds) -> Course:
-    """The problems to train on and to be examined in."""
+def build_sampler(spec: Spec, seeds: Seeds) -> ProblemSampler:
+    """The problems to train on and to evaluate."""
     text = text_of(spec)
     if not text.mixture:
         whole = Part(make_task(spec.env.name, text.arguments), order=text.order)
-        return Course([whole], text.mode, seeds.integer("problems"))
+        return ProblemSampler([whole], text.mode, seeds.integer("problems"))
     parts = [
         Part(make_task(part.name, part.arguments, part.label), part.weight, part.count, part.order)
         for part in text.mixture
     ]
-    return Course(parts, text.mode, seeds.integer("problems"))
-
-
-def lora_arguments(lora: LoraSpec) -> dict[str, object]:
-    """The settings in peft's words."""
-    targets: object = list(lora.targets) or "all-linear"
-    return {"r": lora.rank, "lora_alpha": lora.alpha, "lora_dropout": lora.dropout, "target_modules": targets}
-
-
-def settings_of(spec: Spec) -> VerifiedAlgorithm:
-    """The algorithm, which is one of this engine's."""
-    settings = spec.agent.algorithm
-    assert isinstance(settings, VerifiedAlgorithm)
-    return settings
-
-
-def model_of(spec: Spec) -> ModelSpec:
-    """The model; a spec of this engine always has one."""
-    return spec.agent.model or ModelSpec()
-
-
-def text_of(spec: Spec) -> TextSpec:
-    """What is said about the task."""
-    return spec.env.text or TextSpec()
-
-
-def choose_device(asked: str) -> str:
-    """`asked`, or where it is `auto`, the GPU if there is one."""
-    there = torch.cuda.is_available()
-    if asked == "cuda" and not there:
-        raise UsageError("meta.device is cuda, but torch finds no GPU here", remedy="-s meta.device=auto")
-    return "cuda" if there and asked != "cpu" else "cpu"
-
-
-def prepare_torch(spec: Spec, threads: int) -> None:
-    """Make torch repeatable, and let it have its threads."""
-    from transformers.utils import logging
-
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    logging.disable_progress_bar()
-    torch.set_num_threads(threads)
-    keep_large_blocks()
-    if choose_device(spec.meta.device) == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = True
+    return ProblemSampler(parts, text.mode, seeds.integer("problems"))

@@ -9,13 +9,13 @@ from operant.errors import UsageError
 from operant.install import missing_package
 
 if TYPE_CHECKING:
-    from operant.envs.text.mixture import Course
+    from operant.envs.text.mixture import ProblemSampler
     from operant.spec.schema import Spec
 
 FIRST_ROUNDS = 4
 
 
-def check_suits(spec: Spec) -> None:
+def check_compatibility(spec: Spec) -> None:
     """Refuse in one clear line what could not run."""
     for package in ("torch", "transformers", "tokenizers"):
         try:
@@ -24,7 +24,8 @@ def check_suits(spec: Spec) -> None:
             raise missing_package(missing.name or package, "the language engine") from missing
     if spec.meta.cluster == "ray" and importlib.util.find_spec("ray") is None:
         raise missing_package("ray", "meta.cluster ray")
-    from operant.engines.language.build import build_course, model_of, settings_of
+    from operant.engines.language.build import build_sampler
+    from operant.engines.language.config import model_of, settings_of
     from operant.engines.language.generation.vllm_generator import require_vllm
     from operant.engines.language.policy.model import check_source, check_vocabulary, load_tokenizer
     from operant.envs.text.dialogue import DialogueTask
@@ -40,9 +41,9 @@ def check_suits(spec: Spec) -> None:
         _check_server(model.url or "")
     if model.generator == "vllm":
         require_vllm()
-    course = build_course(spec, Seeds(spec.meta.seed))
-    _check_room(spec, course)
-    for task in course.tasks:
+    sampler = build_sampler(spec, Seeds(spec.meta.seed))
+    _check_room(spec, sampler)
+    for task in sampler.tasks:
         if isinstance(task, DialogueTask):
             task.prepare()
 
@@ -51,7 +52,7 @@ def _check_devices(spec: Spec) -> None:
     """A GPU where one is asked for, and one for each process."""
     import torch
 
-    from operant.engines.language.build import choose_device
+    from operant.engines.language.policy.build import choose_device
 
     there, asked = torch.cuda.device_count(), spec.meta.processes
     if choose_device(spec.meta.device) == "cuda" and 1 < asked != min(asked, there):
@@ -61,22 +62,22 @@ def _check_devices(spec: Spec) -> None:
         )
 
 
-def _check_room(spec: Spec, course: Course) -> None:
+def _check_room(spec: Spec, sampler: ProblemSampler) -> None:
     """Prompts of the first rounds, and all of the evaluations, leave room for `env.text.max_tokens` in the context.
 
     Training would refuse the first that does not, after the model was loaded.
     """
-    from operant.engines.language.build import model_of, settings_of, text_of
-    from operant.engines.language.policy.chat_template import render
+    from operant.engines.language.config import model_of, settings_of, text_of
     from operant.engines.language.policy.model import load_reader
+    from operant.engines.language.rollouts.single_turn import render
     from operant.envs.text.dialogue import DialogueTask
 
     meta, model, longest, settings = spec.meta, model_of(spec), text_of(spec).max_tokens, settings_of(spec)
-    held_out = course.held_out(max(meta.eval_episodes, meta.final_episodes), meta.eval_seed)
-    if any(isinstance(task, DialogueTask) for task in course.tasks):
+    held_out = sampler.held_out(max(meta.eval_episodes, meta.final_episodes), meta.eval_seed)
+    if any(isinstance(task, DialogueTask) for task in sampler.tasks):
         return
     reader, context = load_reader(model.source, model.tiny.context)
-    first = course.take(0, FIRST_ROUNDS * settings.batch_size // settings.group_size)
+    first = sampler.take(0, FIRST_ROUNDS * settings.batch_size // settings.group_size)
     for problem in (*first, *held_out):
         prompt = render(problem, reader, model.template)
         asked = longest or prompt.max_tokens

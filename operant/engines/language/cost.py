@@ -8,9 +8,11 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
-from operant.engines.language.build import Lab, build_lab, prepare_torch, text_of
-from operant.engines.language.learning import checkpoint as codec
+from operant.engines.language.build import TrainingContext, build_context
+from operant.engines.language.config import text_of
+from operant.engines.language.learning import checkpoint as checkpoint_files
 from operant.engines.language.learning.learner import Learner
+from operant.engines.language.policy.build import prepare_torch
 from operant.envs.text.dialogue import DialogueTask
 from operant.run.expense import Estimate
 from operant.run.progress import Progress
@@ -25,23 +27,23 @@ BYTES_PER_EPISODE = 240
 def measure(spec: Spec) -> Estimate:
     """Build everything in memory, train for about two seconds, and scale up."""
     prepare_torch(spec, spec.meta.threads or 1)
-    with build_lab(spec, Seeds(spec.meta.seed)) as lab:
-        rate = _frames_per_second(lab)
-        trained = sum(weight.numel() for weight in lab.learner.optimiser.weights)
+    with build_context(spec, Seeds(spec.meta.seed)) as context:
+        rate = _frames_per_second(context)
+        trained = sum(weight.numel() for weight in context.learner.optimizer.weights)
         return Estimate(
             parameters=trained,
-            lines=[*arithmetic(lab.settings, spec), *_turns(lab)],
-            updates=updates(lab.settings, spec.env.max_frame),
+            lines=[*arithmetic(context.settings, spec), *_turns(context)],
+            updates=updates(context.settings, spec.env.max_frame),
             frames_per_second=rate,
             seconds_per_session=spec.env.max_frame / rate,
-            disk_bytes=_disk(lab),
+            disk_bytes=_disk(context),
         )
 
 
 def updates(settings: VerifiedAlgorithm, frames: int) -> int:
     """Gradient steps of a session in which no group is dropped."""
-    rounds = -(-frames // settings.batch_size)
-    return rounds * settings.training_epoch * (settings.batch_size // settings.step_size)
+    worker = -(-frames // settings.batch_size)
+    return worker * settings.training_epoch * (settings.batch_size // settings.step_size)
 
 
 def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
@@ -68,24 +70,24 @@ def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
     return lines if longest is None else [*lines, f"completions of at most {longest:,} tokens"]
 
 
-def _turns(lab: Lab) -> list[str]:
+def _turns(context: TrainingContext) -> list[str]:
     """What tasks of many turns come to."""
-    settings = text_of(lab.spec).dialogue
-    most = [settings.turns or task.turns for task in lab.course.tasks if isinstance(task, DialogueTask)]
+    settings = text_of(context.spec).dialogue
+    most = [settings.turns or task.turns for task in context.sampler.tasks if isinstance(task, DialogueTask)]
     if not most:
         return []
     learnt = "each learnt as one sample" if settings.strategy == "interleaved" else "each turn learnt as a sample"
     return [f"rollouts of at most {max(most)} turns, {settings.concurrency} at once, {learnt}"]
 
 
-def _frames_per_second(lab: Lab) -> float:
+def _frames_per_second(context: TrainingContext) -> float:
     """The rate of whole rounds in which every group is learnt from, once everything is warm."""
-    lab = replace(lab, learner=_eager(lab.learner))
-    _one_round(lab)
-    first, start = lab.tracker.frames, time.perf_counter()
+    context = replace(context, learner=_eager(context.learner))
+    _one_round(context)
+    first, start = context.tracker.frames, time.perf_counter()
     while time.perf_counter() - start < PROBE_SECONDS:
-        _one_round(lab)
-    return (lab.tracker.frames - first) / (time.perf_counter() - start)
+        _one_round(context)
+    return (context.tracker.frames - first) / (time.perf_counter() - start)
 
 
 def _eager(learner: Learner) -> Learner:
@@ -96,18 +98,20 @@ def _eager(learner: Learner) -> Learner:
     return eager
 
 
-def _one_round(lab: Lab) -> None:
-    groups = lab.gather()
-    report = lab.learner.learn(groups, Progress(lab.tracker.frames, lab.tracker.updates), lab.spec.env.max_frame)
-    lab.tracker.updates += report.steps
-    lab.rounds.generator.load({}, lab.tracker.updates)
+def _one_round(context: TrainingContext) -> None:
+    groups = context.gather()
+    report = context.learner.learn(
+        groups, Progress(context.tracker.frames, context.tracker.updates), context.spec.env.max_frame
+    )
+    context.tracker.updates += report.steps
+    context.worker.generator.load({}, context.tracker.updates)
 
 
-def _disk(lab: Lab) -> int:
+def _disk(context: TrainingContext) -> int:
     """Bytes of one finished session: kept checkpoints and episodes."""
     with tempfile.TemporaryDirectory() as folder:
-        codec.write(Path(folder), lab.policy, lab.learner.optimiser, lab.tracker.state())
+        checkpoint_files.write(Path(folder), context.policy, context.learner.optimizer, context.tracker.state())
         one = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    meta, frames = lab.spec.meta, lab.spec.env.max_frame
-    examined = meta.eval_episodes * frames / meta.eval_frequency + meta.final_episodes
-    return int(one * (meta.keep_checkpoints + 1) + (frames + examined) * BYTES_PER_EPISODE)
+    meta, frames = context.spec.meta, context.spec.env.max_frame
+    evaluated = meta.eval_episodes * frames / meta.eval_frequency + meta.final_episodes
+    return int(one * (meta.keep_checkpoints + 1) + (frames + evaluated) * BYTES_PER_EPISODE)

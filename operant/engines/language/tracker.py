@@ -40,18 +40,18 @@ class Tracker:
         """
         for group in groups:
             self._add_answers(group)
-            self.add({"rollout/zero_variance": float(not group.teaches)})
+            self.add({"rollout/zero_variance": float(not group.has_signal)})
         self.rounds += 1
         rewards = {reward for group in groups for reward in group.rewards}
-        teaches = len(rewards) > 1 if one_baseline else any(group.teaches for group in groups)
-        self.silent_rounds = 0 if teaches else self.silent_rounds + 1
+        has_signal = len(rewards) > 1 if one_baseline else any(group.has_signal for group in groups)
+        self.silent_rounds = 0 if has_signal else self.silent_rounds + 1
 
     def _add_answers(self, group: Group) -> None:
         count = len(group.answers) + len(group.errors)
         self.frames += count
         self.episodes += count
         self.add({"rollout/errors": len(group.errors) / max(count, 1)}, count)
-        if group.errors:  # no lesson can be drawn from them, but the mean counts them, as failed
+        if group.errors:  # they are not trained on, but the mean counts them, as failed
             self.without_score += len(group.errors)
             failed = {"train/return": NO_SCORE, f"reward/{group.problem.task}": NO_SCORE}
             self.add(failed, len(group.errors))

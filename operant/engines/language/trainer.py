@@ -1,4 +1,4 @@
-"""The course of a session: answer, judge, learn, log, examine, save, until the budget is spent or a stop is asked."""
+"""The trainer: generate, score, learn, log, evaluate, save, until the budget is spent or a stop is asked for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from operant.engines.language.alerts import Health
-from operant.engines.language.build import Lab
+from operant.engines.language.alerts import Alerts
+from operant.engines.language.build import TrainingContext
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.learning.sft import gold_samples, warm_up
 from operant.engines.language.rollouts.single_turn import as_episodes
@@ -22,61 +22,61 @@ WORDY_GROUPS = 2
 """Groups of each round whose words are kept; of the others the scores."""
 
 
-def run_session(session: Session, lab: Lab) -> None:
+def run_session(session: Session, context: TrainingContext) -> None:
     """Train to the end of the session."""
-    course = Course(session, lab)
-    course.begin()
-    while not session.done(course.at):
-        course.one_round()
-        course.keep_record()
-    if lab.tracker.frames >= lab.spec.env.max_frame:
-        course.final_examination()
+    trainer = Trainer(session, context)
+    trainer.start()
+    while not session.done(trainer.at):
+        trainer.train_round()
+        trainer.record()
+    if context.tracker.frames >= context.spec.env.max_frame:
+        trainer.final_evaluation()
 
 
-class Course:
+class Trainer:
     """One session under way."""
 
-    def __init__(self, session: Session, lab: Lab) -> None:
+    def __init__(self, session: Session, context: TrainingContext) -> None:
         self.session = session
-        self.lab = lab
-        self.health = Health(lab, session.event)
-        lab.learner.beat = lab.witness.watch.pulse(TRAINER).beat
+        self.context = context
+        self.alerts = Alerts(context, session.event)
+        context.learner.beat = context.telemetry.watchdog.heartbeat(TRAINER).beat
         self._asked = time.perf_counter()
 
     @property
     def at(self) -> Progress:
         """Where the session is; a frame is a completion."""
-        tracker = self.lab.tracker
+        tracker = self.context.tracker
         return Progress(tracker.frames, tracker.updates, tracker.episodes, tracker.tokens, self.session.seconds())
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Take up the newest checkpoint, or measure where the policy stands before it learns.
 
         A warm-up is done again at every attempt that needs the policy it ends with to compare with.
         """
-        lab, latest, warmup = self.lab, self.session.latest, self.lab.settings.warmup
+        context, latest, warmup = self.context, self.session.latest, self.context.settings.warmup
         self._record_secret()
         warmed: dict[str, float] = {}
-        if warmup and (latest is None or lab.settings.kl != "none"):
+        if warmup and (latest is None or context.settings.kl != "none"):
             with self.session.phase("SFT warm-up") as advance:
-                warmed = warm_up(lab, warmup, advance)
+                warmed = warm_up(context, warmup, advance)
         with self.session.phase("loading weights"):
-            lab.learner.remember_reference()
+            context.learner.snapshot_reference()
             if latest is not None:
-                lab.tracker.restore(lab.learner.read(latest.path))
-            lab.publish()
-        if lab.pipeline is not None:
-            lab.pipeline.start(lab.tracker.position, lab.tracker.owed)
+                context.tracker.restore(context.learner.read(latest.path))
+            context.publish()
+        if context.async_rollouts is not None:
+            context.async_rollouts.start(context.tracker.position, context.tracker.owed)
         if latest is not None:
             return
-        found = self.evaluate(lab.spec.meta.eval_episodes)
+        found = self.evaluate(context.spec.meta.eval_episodes)
         self.session.anchor("start", found["eval/score"])
         self.session.log(self.at, {**warmed, **found})
         self.save(found["eval/score"])
 
     def _record_secret(self) -> None:
         """Record which secret hidden seeds are drawn from, and say so if an earlier attempt had another."""
-        now = next((mark for task in self.lab.course.tasks if (mark := getattr(task, "fingerprint", None))), None)
+        now = next((mark for task in self.context.sampler.tasks if (mark := getattr(task, "fingerprint", None))), None)
         if now is None:
             return
         before = self.session.record_fact(GRADING_SECRET, now)
@@ -84,55 +84,59 @@ class Course:
             told = f"hidden seeds now come from another secret ({now}, before {before}): scores before and after differ"
             self.session.event("secret", f"{told} in their cases. OPERANT_SECRET_FILE names the file of the first one")
 
-    def one_round(self) -> None:
-        """Generate, judge and learn once."""
-        lab = self.lab
+    def train_round(self) -> None:
+        """Generate, score and learn once."""
+        context = self.context
         with self.session.phase("generating"):
-            groups = lab.gather()
-        self.health.look(groups)
+            groups = context.gather()
+        self.alerts.check_round(groups)
         at = self.at
         for index, group in enumerate(groups):
             for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
                 self.session.episode(episode)
         begun = time.perf_counter()
         updating = self.session.phase("updating")
-        with updating, lab.witness.watch.pulse(TRAINER).busy("training"), lab.witness.trace.span("train", TRAINER):
-            gold = gold_samples(lab, [group.problem for group in groups]) if lab.settings.sft_coef else ()
-            report = lab.learner.learn(groups, at, lab.spec.env.max_frame, gold)
-        lab.settle(groups)
-        lab.rounds.timing.seconds["train"] += time.perf_counter() - begun
-        self.health.agree(report.means)
-        lab.tracker.updates += report.steps
-        lab.tracker.add(report.means)
+        with (
+            updating,
+            context.telemetry.watchdog.heartbeat(TRAINER).busy("training"),
+            context.telemetry.trace.span("train", TRAINER),
+        ):
+            gold = gold_samples(context, [group.problem for group in groups]) if context.settings.sft_coef else ()
+            report = context.learner.learn(groups, at, context.spec.env.max_frame, gold)
+        context.account_for(groups)
+        context.worker.timing.seconds["train"] += time.perf_counter() - begun
+        self.alerts.check_mismatch(report.means)
+        context.tracker.updates += report.steps
+        context.tracker.add(report.means)
         if report.steps:
-            lab.publish()
+            context.publish()
 
-    def keep_record(self) -> None:
-        """Log, examine and save, each when it is due."""
+    def record(self) -> None:
+        """Log, evaluate and save, each when it is due."""
         at, row, score = self.at, {}, None
         if self.session.due("log", at):
-            row |= self.lab.tracker.flush()
+            row |= self.context.tracker.flush()
             row |= self._rates()
         if self.session.due("eval", at):
-            row |= self.evaluate(self.lab.spec.meta.eval_episodes)
+            row |= self.evaluate(self.context.spec.meta.eval_episodes)
             score = row["eval/score"]
         if row:
             self.session.log(at, row)
-            self.lab.witness.trace.flush()
+            self.context.telemetry.trace.flush()
         if self.session.due("save", at):
             self.save(score)
 
     def save(self, score: float | None) -> None:
         """Publish a checkpoint."""
-        self.lab.remember_places()
-        learner, facts = self.lab.learner, self.lab.tracker.state()
+        self.context.save_positions()
+        learner, facts = self.context.learner, self.context.tracker.state()
         self.session.save(self.at, lambda folder: learner.write(folder, facts), score)
 
     def evaluate(self, count: int) -> dict[str, float]:
         """The mean greedy score on held-out problems, whose episodes are kept, and how many have no score."""
-        meta = self.lab.spec.meta
+        meta = self.context.spec.meta
         with self.session.phase("evaluating"):
-            episodes = list(examine(self.lab, count, meta.eval_seed, True, "eval", self.at))
+            episodes = list(evaluate_held_out(self.context, count, meta.eval_seed, True, "eval", self.at))
         for episode in episodes:
             self.session.episode(episode)
         self._asked = time.perf_counter()
@@ -148,11 +152,13 @@ class Course:
             self.session.event("errors", f"{words}; one of them: {unscored[0].error}")
         return {f"{split}/without_score": float(len(unscored))}
 
-    def final_examination(self) -> None:
+    def final_evaluation(self) -> None:
         """The score of the run: the final policy, greedily, on held-out problems."""
-        meta = self.lab.spec.meta
+        meta = self.context.spec.meta
         with self.session.phase("evaluating"):
-            episodes = list(examine(self.lab, meta.final_episodes, meta.eval_seed, True, "final", self.at))
+            episodes = list(
+                evaluate_held_out(self.context, meta.final_episodes, meta.eval_seed, True, "final", self.at)
+            )
         for episode in episodes:
             self.session.episode(episode)
         row, scores = self._unscored(episodes, "final"), counted_scores(each.score for each in episodes)
@@ -163,7 +169,7 @@ class Course:
 
     def _rates(self) -> dict[str, float]:
         """Tokens per second since the last row, and which part of the time went where."""
-        timing, now = self.lab.rounds.timing, time.perf_counter()
+        timing, now = self.context.worker.timing, time.perf_counter()
         seconds = max(now - self._asked, 1e-9)
         row = {"perf/tokens_per_second": timing.tokens / seconds}
         row |= {f"perf/{part}_share": spent / seconds for part, spent in timing.seconds.items()}
@@ -172,11 +178,13 @@ class Course:
         return row
 
 
-def examine(lab: Lab, count: int, seed: int, greedy: bool, split: str, at: Progress) -> Iterator[Episode]:
+def evaluate_held_out(
+    context: TrainingContext, count: int, seed: int, greedy: bool, split: str, at: Progress
+) -> Iterator[Episode]:
     """Answer `count` held-out problems, chosen by `seed`, once each."""
-    temperature = 0.0 if greedy else lab.settings.temperature
-    groups = lab.rounds.play(lab.course.held_out(count, seed), Sampling(1, temperature, seed=seed))
-    lab.rounds.timing.seconds.clear()
-    lab.rounds.timing.tokens = 0
+    temperature = 0.0 if greedy else context.settings.temperature
+    groups = context.worker.rollout(context.sampler.held_out(count, seed), Sampling(1, temperature, seed=seed))
+    context.worker.timing.seconds.clear()
+    context.worker.timing.tokens = 0
     for index, group in enumerate(groups):
         yield from as_episodes(group, split, seed + index, at)

@@ -1,7 +1,7 @@
-"""The order in which training asks its problems: an endless course through one task or several.
+"""The order in which training asks its problems: an endless sequence from one task or several.
 
-`Course.take(position, count)` is a pure function of the arguments and the position, so a run that resumes needs to
-know nothing but how many problems it has taken.
+`ProblemSampler.take(position, count)` is a pure function of the arguments and the position, so a run that resumes needs
+to know nothing but how many problems it has taken.
 
 * `weighted`: parts by their weights. Positions come in blocks of `BLOCK`; each block holds every part in exact
   proportion to its weight (at least once), in an order shuffled by the seed. Each part walks through its own problems,
@@ -44,7 +44,7 @@ class Part:
     order: str | Path | None = None
 
 
-class Course:
+class ProblemSampler:
     """Training problems in their order, and problems held out for evaluation (final)."""
 
     def __init__(self, parts: Sequence[Part], mode: Mode = "weighted", seed: int = 0, shuffle: bool = True) -> None:

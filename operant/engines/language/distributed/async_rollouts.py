@@ -1,6 +1,6 @@
-"""Completions written and judged while the trainer trains, by weights that are at most so many updates old.
+"""Asynchronous rollouts: made and scored while the trainer trains, by weights that are at most so many updates old.
 
-Each writer is a thread with a generator of its own on a copy of the weights. No more prompts are under way, queued
+Each worker is a thread with a generator of its own on a copy of the weights. No more prompts are under way, queued
 groups included, than the trainer can use before their weights are too old; that bounds the memory, and makes stale
 groups rare. Each group is looked at again when the trainer takes it, and one that is too old is written anew.
 """
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.rollouts.single_turn import Group, Rounds
+from operant.engines.language.rollouts.single_turn import Group, RolloutWorker
 from operant.engines.language.telemetry.heartbeat import TRAINER
-from operant.engines.language.telemetry.prompt_accounting import Witness
-from operant.envs.text.mixture import Course
+from operant.engines.language.telemetry.telemetry import Telemetry
+from operant.envs.text.mixture import ProblemSampler
 from operant.run.seeding import Seeds
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
@@ -28,11 +28,11 @@ POLL_SECONDS = 0.5
 
 
 class _Closed(Exception):
-    """The pipeline is being closed; whoever works in it leaves."""
+    """The rollouts are being closed; their threads end."""
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PublishedWeights:
     """Weights as the trainer has published them; `number` tells two publications of one version apart."""
 
     number: int
@@ -40,44 +40,44 @@ class Sheet:
     weights: Mapping[str, Tensor]
 
 
-class Pipeline:
-    """Writers, and the groups that they have ready (final). Publish weights, start it, collect, close it."""
+class AsyncRollouts:
+    """Rollout workers, and the groups that they have ready (final). Publish weights, start it, collect, close it."""
 
     def __init__(
         self,
-        course: Course,
+        sampler: ProblemSampler,
         seeds: Seeds,
         settings: VerifiedAlgorithm,
-        writers: Sequence[Rounds],
-        witness: Witness,
+        workers: Sequence[RolloutWorker],
+        telemetry: Telemetry,
         seconds: float | None = None,
     ) -> None:
-        self.course = course
+        self.sampler = sampler
         self.seeds = seeds
         self.settings = settings
-        self.witness = witness
+        self.telemetry = telemetry
         self.seconds = seconds
         self.wanted = settings.batch_size // settings.group_size
         self.room = self.wanted * max(1, settings.staleness // settings.updates_per_round)
-        self.share = -(-self.wanted // len(writers))
+        self.share = -(-self.wanted // len(workers))
         self._turn = threading.Condition()
         self._position = 0
         self._owed: deque[int] = deque()
         self._held: set[int] = set()
         self._ready: deque[Group] = deque()
-        self._sheet: Sheet | None = None
+        self._published: PublishedWeights | None = None
         self._failure: BaseException | None = None
         self._closing = False
-        self._writers = list(writers)
+        self._workers = list(workers)
         self._threads = [
-            threading.Thread(target=self._work, args=(rounds,), name=rounds.lane, daemon=True) for rounds in writers
+            threading.Thread(target=self._work, args=(worker,), name=worker.lane, daemon=True) for worker in workers
         ]
 
     def publish(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Let what is begun from now on be written by these weights, which nobody may change any more."""
         with self._turn:
-            number = 0 if self._sheet is None else self._sheet.number + 1
-            self._sheet = Sheet(number, version, weights)
+            number = 0 if self._published is None else self._published.number + 1
+            self._published = PublishedWeights(number, version, weights)
 
     def start(self, position: int, owed: Sequence[int] = ()) -> None:
         """Begin to write: first the prompts at the places owed, then those from `position` on."""
@@ -88,8 +88,8 @@ class Pipeline:
 
     def collect(self, version: int) -> list[Group]:
         """The groups of a round for a trainer that has made `version` updates; waits until there are enough."""
-        pulse, groups = self.witness.watch.pulse(TRAINER), []
-        with pulse.busy("waiting for groups", self._writers[0].lane), self.witness.trace.span("wait", TRAINER):
+        heartbeat, groups = self.telemetry.watchdog.heartbeat(TRAINER), []
+        with heartbeat.busy("waiting for groups", self._workers[0].lane), self.telemetry.trace.span("wait", TRAINER):
             while not self._enough(groups):
                 group = self._next()
                 if group.version < version - self.settings.staleness:
@@ -104,7 +104,7 @@ class Pipeline:
             return self._position, sorted([*self._held, *self._owed])
 
     def close(self) -> None:
-        """Let the writers leave, and wait for them."""
+        """End the workers, and wait for them."""
         with self._turn:
             self._closing = True
             self._turn.notify_all()
@@ -116,17 +116,17 @@ class Pipeline:
         if self.settings.zero_variance != "resample":
             return len(groups) >= self.wanted
         most = self.wanted * (1 + self.settings.resample_rounds)
-        return sum(group.teaches for group in groups) >= self.wanted or len(groups) >= most
+        return sum(group.has_signal for group in groups) >= self.wanted or len(groups) >= most
 
     def _next(self) -> Group:
         """The group that has been ready for longest."""
-        pulse = self.witness.watch.pulse(TRAINER)
+        heartbeat = self.telemetry.watchdog.heartbeat(TRAINER)
         with self._turn:
             while not self._ready:
                 if self._failure is not None:
                     raise self._failure
-                self.witness.watch.check()
-                pulse.waits_for = self._slowest()
+                self.telemetry.watchdog.check()
+                heartbeat.waits_for = self._slowest()
                 self._turn.wait(POLL_SECONDS)
             group = self._ready.popleft()
             assert group.place is not None
@@ -135,30 +135,30 @@ class Pipeline:
             return group
 
     def _slowest(self) -> str:
-        """The writer that has been at one thing for longest."""
-        return min(self._writers, key=lambda rounds: rounds.pulse.since).lane
+        """The worker that has been at one thing for longest."""
+        return min(self._workers, key=lambda worker: worker.heartbeat.since).lane
 
     def _again(self, group: Group, version: int) -> None:
         """Have a stale group's prompt written anew, before others."""
         assert group.place is not None
-        self.witness.ledger.note(group.place, "stale", age=version - group.version)
+        self.telemetry.accounting.note(group.place, "stale", age=version - group.version)
         with self._turn:
             self._owed.appendleft(group.place)
             self._turn.notify_all()
 
-    def _work(self, rounds: Rounds) -> None:
-        """What a writer's thread does."""
-        generator, loaded = rounds.generator, -1
+    def _work(self, worker: RolloutWorker) -> None:
+        """What a worker's thread does."""
+        generator, loaded = worker.generator, -1
         try:
-            setattr(generator, "beat", lambda: self._beat(rounds))  # noqa: B010 (not every generator has one)
+            setattr(generator, "beat", lambda: self._beat(worker))  # noqa: B010 (not every generator has one)
             while True:
-                places, sheet = self._take(rounds)
-                if sheet.number != loaded:
-                    with self.witness.trace.span("sync", rounds.lane, version=sheet.version):
-                        generator.load(sheet.weights, sheet.version)
-                    loaded = sheet.number
-                problems = [self.course.take(place, 1)[0] for place in places]
-                self._hand_in(rounds.play(problems, self._sampling(places[0]), places))
+                places, published = self._take(worker)
+                if published.number != loaded:
+                    with self.telemetry.trace.span("sync", worker.lane, version=published.version):
+                        generator.load(published.weights, published.version)
+                    loaded = published.number
+                problems = [self.sampler.take(place, 1)[0] for place in places]
+                self._hand_in(worker.rollout(problems, self._sampling(places[0]), places))
         except _Closed:
             return
         except BaseException as failure:
@@ -166,28 +166,28 @@ class Pipeline:
                 self._failure = failure
                 self._turn.notify_all()
 
-    def _take(self, rounds: Rounds) -> tuple[list[int], Sheet]:
+    def _take(self, worker: RolloutWorker) -> tuple[list[int], PublishedWeights]:
         """The next prompts to write and the weights to write them with; waits until there is room for some."""
-        with self._turn, rounds.pulse.busy("waiting for room", TRAINER):
-            while self._sheet is None or len(self._held) >= self.room:
-                self._beat(rounds)
+        with self._turn, worker.heartbeat.busy("waiting for room", TRAINER):
+            while self._published is None or len(self._held) >= self.room:
+                self._beat(worker)
                 self._turn.wait(POLL_SECONDS)
-            self._beat(rounds)
+            self._beat(worker)
             places = [self._choose() for _ in range(min(self.share, self.room - len(self._held)))]
             self._held.update(places)
-            return places, self._sheet
+            return places, self._published
 
     def _choose(self) -> int:
-        """The place of a prompt that is owed, or the next one of the course."""
-        ledger = self.witness.ledger
+        """The place of a prompt that is owed, or the next one of the sampler."""
+        accounting = self.telemetry.accounting
         if self._owed:
             place = self._owed.popleft()
-            if ledger.is_open(place):
-                ledger.note(place, "redone", by="staleness")
+            if accounting.is_open(place):
+                accounting.note(place, "redone", by="staleness")
                 return place
         else:
             place, self._position = self._position, self._position + 1
-        ledger.take(place, self.course.take(place, 1)[0].id)
+        accounting.take(place, self.sampler.take(place, 1)[0].id)
         return place
 
     def _sampling(self, place: int) -> Sampling:
@@ -199,8 +199,8 @@ class Pipeline:
             self._ready.extend(groups)
             self._turn.notify_all()
 
-    def _beat(self, rounds: Rounds) -> None:
-        """A sign of life; the place where a writer leaves."""
-        rounds.pulse.beat()
+    def _beat(self, worker: RolloutWorker) -> None:
+        """A sign of life; the place where a worker ends."""
+        worker.heartbeat.beat()
         if self._closing:
             raise _Closed

@@ -1,6 +1,6 @@
 """Weights spread over processes by torch's FSDP2, and brought together again.
 
-Every process holds an equal slice of each weight, of its gradient and of the optimiser's moments; a layer is whole
+Every process holds an equal slice of each weight, of its gradient and of the optimizer's moments; a layer is whole
 only while it computes. Gradients are summed, not averaged, because losses are divided by the whole batch already.
 """
 
@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from operant.engines.language.distributed.ranks import Ranks
 from operant.engines.language.policy.batching import Batch
 from operant.engines.language.policy.logprobs import token_logprobs
-from operant.engines.language.policy.shared_prompts import follow_branches
+from operant.engines.language.policy.shared_prompts import enable_shared_prompts
 
 
 class Scorer(nn.Module):
@@ -31,7 +31,7 @@ class Scorer(nn.Module):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
-        self.share_from = follow_branches(model)
+        self.share_from = enable_shared_prompts(model)
 
     def forward(self, batch: Batch, temperature: float, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
         """Log-probabilities and entropies of the completion tokens, in the batch's order."""
@@ -39,7 +39,7 @@ class Scorer(nn.Module):
         return found.logprobs, found.entropies
 
 
-def spread(scorer: Scorer, ranks: Ranks) -> Scorer:
+def shard_model(scorer: Scorer, ranks: Ranks) -> Scorer:
     """The scorer with its weights spread over the processes, layer by layer; as it is where there is but one."""
     if ranks.alone:
         return scorer
@@ -70,18 +70,18 @@ def frozen_copy(scorer: Scorer, ranks: Ranks) -> Scorer:
     weight = next(original.parameters())
     with torch.random.fork_rng(devices=[]):
         model = type(original)(copy.deepcopy(original.config)).to(device=weight.device, dtype=weight.dtype)
-    twin = spread(Scorer(model), ranks)
+    twin = shard_model(Scorer(model), ranks)
     for own, theirs in zip(twin.parameters(), scorer.parameters(), strict=True):
         own.copy_(theirs)
     return twin.eval().requires_grad_(False)
 
 
-def whole(tensor: Tensor) -> Tensor:
+def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor in one piece; all processes ask for it together."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def like(whole_tensor: Tensor, example: Tensor) -> Tensor:
+def shard_like(whole_tensor: Tensor, example: Tensor) -> Tensor:
     """This process's part of a tensor that is to be spread as `example` is, on its device."""
     here = whole_tensor.to(example.device)
     if not isinstance(example, DTensor):

@@ -16,7 +16,7 @@ R = TypeVar("R")
 CPU = torch.device("cpu")
 
 
-class Dismissed(Exception):
+class LeaderDone(Exception):
     """The leader has finished, and so has whoever follows it."""
 
 
@@ -36,17 +36,17 @@ class Ranks:
         """Whether this process is the only one."""
         return self.size == 1
 
-    def announce(self, who: str | None, what: str = "", arguments: tuple[Any, ...] = ()) -> None:
+    def broadcast_call(self, who: str | None, what: str = "", arguments: tuple[Any, ...] = ()) -> None:
         """Tell the others which method of whom the leader is about to call, so that they do too; None ends them."""
         if self.rank == 0 and not self.alone:
             dist.broadcast_object_list([who, what, arguments], src=0, device=CPU)
 
-    def hear(self) -> tuple[str, str, tuple[Any, ...]]:
-        """Which method of whom the leader calls next; `Dismissed` when it is none."""
+    def receive_call(self) -> tuple[str, str, tuple[Any, ...]]:
+        """Which method of whom the leader calls next; `LeaderDone` when it is none."""
         said: list[Any] = [None, "", ()]
         dist.broadcast_object_list(said, src=0, device=CPU)
         if said[0] is None:
-            raise Dismissed
+            raise LeaderDone
         return said[0], said[1], said[2]
 
     def collect(self, part: Any) -> list[Any]:
@@ -79,12 +79,12 @@ class Ranks:
         if self.alone:
             return [(batch, 1.0) for batch in batches]
         ordered = sorted(batches, key=lambda batch: -batch.padded_tokens)
-        hand: list[tuple[Batch, float]] = []
+        dealt: list[tuple[Batch, float]] = []
         for round_, start in enumerate(range(0, len(ordered), self.size)):
-            seat = self.rank if round_ % 2 == 0 else self.size - 1 - self.rank
-            at = start + seat
-            hand.append((ordered[at], 1.0) if at < len(ordered) else (ordered[-1], 0.0))
-        return hand
+            offset = self.rank if round_ % 2 == 0 else self.size - 1 - self.rank
+            at = start + offset
+            dealt.append((ordered[at], 1.0) if at < len(ordered) else (ordered[-1], 0.0))
+        return dealt
 
 
 class Member(Protocol):
@@ -96,13 +96,13 @@ class Member(Protocol):
 M = TypeVar("M", bound=Member)
 
 
-def together(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+def on_all_ranks(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
     """A method that all processes run when the leader calls it, with the same arguments, all by position."""
 
     @wraps(method)
     def call(self: M, *args: P.args, **kwargs: P.kwargs) -> R:
         assert not kwargs, "what is told to other processes is told by position"
-        self.ranks.announce(type(self).__name__, method.__name__, args)
+        self.ranks.broadcast_call(type(self).__name__, method.__name__, args)
         return method(self, *args, **kwargs)
 
     return call

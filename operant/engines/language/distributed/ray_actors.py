@@ -1,4 +1,4 @@
-"""What runs on a cluster: a writer of completions and a judge of answers. Neither knows how it was placed."""
+"""The Ray actors: a generator worker and a verifier worker. Neither knows where it was placed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from operant.engines.language.distributed.weight_sync import Parcel, check_arrival, unpack
+from operant.engines.language.distributed.weight_sync import SerializedWeights, check_received, deserialize
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
 from operant.envs.text.task import Problem, Verdict
 from operant.envs.text.verify_worker import Recipe
 from operant.errors import RunError
 
 
-class Writer:
+class GeneratorWorker:
     """A generator on a model of its own, made from the spec (final)."""
 
     def __init__(self, spec: dict[str, Any], seed: int, threads: int, device: str) -> None:
-        from operant.engines.language.build import build_policy, model_of, prepare_torch
+        from operant.engines.language.config import model_of
         from operant.engines.language.generation.torch_generator import TorchGenerator
+        from operant.engines.language.policy.build import build_policy, prepare_torch
         from operant.run.seeding import Seeds
         from operant.spec.schema import Spec
 
@@ -33,16 +34,16 @@ class Writer:
         """The process here."""
         return os.getpid()
 
-    def pulse(self) -> int:
+    def heartbeat(self) -> int:
         """A number that grows while work goes on."""
         return self.beats
 
-    def load(self, parcel: Parcel) -> int:
+    def load(self, serialized: SerializedWeights) -> int:
         """Take over weights and check that they arrived; returns their version."""
-        self.generator.load(unpack(parcel), parcel.version)
-        check_arrival(parcel, self.policy)
+        self.generator.load(deserialize(serialized), serialized.version)
+        check_received(serialized, self.policy)
         self._beat()
-        return parcel.version
+        return serialized.version
 
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling, version: int) -> list[list[Completion]]:
         """Completions by the weights of that version, which must be here."""
@@ -54,7 +55,7 @@ class Writer:
         self.beats += 1
 
 
-class Judge:
+class VerifierWorker:
     """Verdicts on answers, by the same pool of limited processes as elsewhere, one process wide (final)."""
 
     def __init__(self, recipes: Sequence[Recipe], seconds: float | None) -> None:
@@ -72,11 +73,11 @@ class Judge:
         """The process here."""
         return os.getpid()
 
-    def pulse(self) -> int:
+    def heartbeat(self) -> int:
         """A number that grows while work goes on."""
         return self.beats
 
-    def judge(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    def verify(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
         """The verdicts on answers, in their order."""
         return self.pool.verify_all(answers, beat=self._beat)
 

@@ -9,79 +9,81 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from operant.engines.language.distributed.weight_sync import Parcel, pack, trained_weights
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
-from operant.engines.language.telemetry.prompt_accounting import Witness
+from operant.engines.language.distributed.ranks import Ranks, on_all_ranks
+from operant.engines.language.distributed.weight_sync import SerializedWeights, serialize, trained_weights
+from operant.engines.language.generation.generator import Completion, Generator, Prompt, Sampling
+from operant.engines.language.generation.torch_generator import TorchGenerator
+from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.task import Problem, Verdict, failed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from operant.engines.language.distributed.ray_cluster import Post
+    from operant.engines.language.distributed.actor_handle import ActorHandle
     from operant.engines.language.policy.model import Policy
 
-PARTS_PER_JUDGE = 4
-"""A judge gets its share in so many parts, so that a slow one does not hold up the rest, and a death costs little."""
+PARTS_PER_VERIFIER = 4
+"""A verifier gets its share in so many parts, so that a slow one holds up little, and a death costs little."""
 
 
-class Courier:
+class WeightStore:
     """Puts weights into the object store, once for all who ask for the same ones (final). Any thread may ask."""
 
-    def __init__(self, put: Callable[[Parcel], Any]) -> None:
+    def __init__(self, put: Callable[[SerializedWeights], Any]) -> None:
         self._put = put
         self._lock = threading.Lock()
         self._weights: Mapping[str, Tensor] | None = None
-        self._parcel: Any = None
+        self._reference: Any = None
 
-    def parcel(self, weights: Mapping[str, Tensor], version: int) -> Any:
+    def reference(self, weights: Mapping[str, Tensor], version: int) -> Any:
         """A reference to the weights, which must not change any more."""
         with self._lock:
             if self._weights is not weights:
-                self._parcel = self._put(pack(weights, version))
+                self._reference = self._put(serialize(weights, version))
                 self._weights = weights
-            return self._parcel
+            return self._reference
 
 
 class ActorGenerator:
-    """A generator at a post (final); `redone` are the numbers of the last call's prompts that were written twice."""
+    """A generator in an actor (final); `redone` are the numbers of the last call's prompts that were written twice."""
 
-    def __init__(self, post: Post, courier: Courier) -> None:
-        self.post = post
-        self.name = post.name
-        self.courier = courier
+    def __init__(self, handle: ActorHandle, weight_store: WeightStore) -> None:
+        self.handle = handle
+        self.name = handle.name
+        self.weight_store = weight_store
         self.redone: list[int] = []
-        self._parcel: tuple[Any, int] | None = None
-        post.prepare = self._bring
+        self._reference: tuple[Any, int] | None = None
+        handle.prepare = self._load_newest
 
     @property
     def beat(self) -> Callable[[], object]:
         """Called whenever the actor shows that it lives; what it raises ends the call."""
-        return self.post.beat
+        return self.handle.beat
 
     @beat.setter
     def beat(self, beat: Callable[[], object]) -> None:
-        self.post.beat = beat
+        self.handle.beat = beat
 
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
         """`sampling.n` completions of each prompt, in the order of the prompts."""
         self.redone = []
-        assert self._parcel is not None, "weights come before prompts"
+        assert self._reference is not None, "weights come before prompts"
         lost = lambda: self.redone.extend(range(len(prompts)))  # noqa: E731
-        return self.post.call("generate", list(prompts), sampling, self._parcel[1], lost=lost)
+        return self.handle.call("generate", list(prompts), sampling, self._reference[1], lost=lost)
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Send weights, which must not change any more; a successor of the actor gets the same."""
-        self._parcel = self.courier.parcel(weights, version), version
-        self.post.call("load", self._parcel[0])
+        self._reference = self.weight_store.reference(weights, version), version
+        self.handle.call("load", self._reference[0])
 
     def close(self) -> None:
         """End the actor."""
-        self.post.close()
+        self.handle.close()
 
-    def _bring(self, actor: Any) -> None:
+    def _load_newest(self, actor: Any) -> None:
         """The newest weights for a new actor."""
-        if self._parcel is not None:
-            self.post.wait(actor, actor.load.remote(self._parcel[0]))
+        if self._reference is not None:
+            self.handle.wait(actor, actor.load.remote(self._reference[0]))
 
 
 class Replicas:
@@ -90,50 +92,52 @@ class Replicas:
     Each has a fixed share, so that which replica writes what does not depend on how quick they are.
     """
 
-    def __init__(self, writers: Sequence[ActorGenerator], policy: Policy) -> None:
-        self.writers = list(writers)
+    def __init__(self, generators: Sequence[ActorGenerator], policy: Policy) -> None:
+        self.generators = list(generators)
         self.policy = policy
         self.redone: list[int] = []
-        self._threads = ThreadPoolExecutor(len(self.writers), thread_name_prefix="replica")
+        self._threads = ThreadPoolExecutor(len(self.generators), thread_name_prefix="replica")
         self.beat: Callable[[], object] = lambda: None
-        for writer in self.writers:
-            writer.beat = lambda: self.beat()
+        for generator in self.generators:
+            generator.beat = lambda: self.beat()
 
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
         """`sampling.n` completions of each prompt, in the order of the prompts."""
-        size = -(-len(prompts) // len(self.writers)) or 1
+        size = -(-len(prompts) // len(self.generators)) or 1
         firsts = list(range(0, len(prompts), size))
-        writers = self.writers[: len(firsts)]
+        generators = self.generators[: len(firsts)]
         parts = self._threads.map(
-            lambda writer, first: writer.generate(prompts[first : first + size], sampling), writers, firsts
+            lambda generator, first: generator.generate(prompts[first : first + size], sampling), generators, firsts
         )
         written = [row for part in parts for row in part]
-        self.redone = [first + index for writer, first in zip(writers, firsts, strict=True) for index in writer.redone]
+        self.redone = [
+            first + index for generator, first in zip(generators, firsts, strict=True) for index in generator.redone
+        ]
         return written
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Send weights to all."""
         sent = weights or trained_weights(self.policy)
-        for done in [self._threads.submit(writer.load, sent, version) for writer in self.writers]:
+        for done in [self._threads.submit(generator.load, sent, version) for generator in self.generators]:
             done.result()
 
     def close(self) -> None:
         """End the actors."""
-        for writer in self.writers:
-            writer.close()
+        for generator in self.generators:
+            generator.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-class ActorJudges:
-    """Verifiers at posts (final). Any thread may ask."""
+class ActorVerifiers:
+    """Verifiers in actors (final). Any thread may ask."""
 
-    def __init__(self, posts: Sequence[Post], witness: Witness) -> None:
-        self.posts = list(posts)
-        self.witness = witness
-        self._free: SimpleQueue[Post] = SimpleQueue()
-        for post in posts:
-            self._free.put(post)
-        self._threads = ThreadPoolExecutor(len(self.posts), thread_name_prefix="judge")
+    def __init__(self, handles: Sequence[ActorHandle], telemetry: Telemetry) -> None:
+        self.handles = list(handles)
+        self.telemetry = telemetry
+        self._free: SimpleQueue[ActorHandle] = SimpleQueue()
+        for handle in handles:
+            self._free.put(handle)
+        self._threads = ThreadPoolExecutor(len(self.handles), thread_name_prefix="verifier")
 
     def verify_all(
         self,
@@ -142,10 +146,10 @@ class ActorJudges:
         beat: Callable[[], object] = lambda: None,
     ) -> list[Verdict]:
         """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors."""
-        size = -(-len(answers) // (PARTS_PER_JUDGE * len(self.posts))) or 1
+        size = -(-len(answers) // (PARTS_PER_VERIFIER * len(self.handles))) or 1
         parts = [answers[first : first + size] for first in range(0, len(answers), size)]
         end = None if within is None else time.monotonic() + within
-        waiting = [self._threads.submit(self._judge, part, beat) for part in parts]
+        waiting = [self._threads.submit(self._verify, part, beat) for part in parts]
         late = failed(f"no verdict within {within or 0:g} s")
         return [
             verdict for part, future in zip(parts, waiting, strict=True) for verdict in _await(future, part, end, late)
@@ -154,18 +158,18 @@ class ActorJudges:
     def close(self) -> None:
         """End the actors; what still waits is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for post in self.posts:
-            post.close()
+        for handle in self.handles:
+            handle.close()
 
-    def _judge(self, part: Sequence[tuple[Problem, str]], beat: Callable[[], object]) -> list[Verdict]:
-        post = self._free.get()
+    def _verify(self, part: Sequence[tuple[Problem, str]], beat: Callable[[], object]) -> list[Verdict]:
+        handle = self._free.get()
         try:
-            post.beat = beat
-            lost = lambda: self.witness.ledger.redo((problem.id for problem, _ in part), by=post.name)  # noqa: E731
-            return post.call("judge", list(part), lost=lost)
+            handle.beat = beat
+            lost = lambda: self.telemetry.accounting.redo((problem.id for problem, _ in part), by=handle.name)  # noqa: E731
+            return handle.call("verify", list(part), lost=lost)
         finally:
             beat()
-            self._free.put(post)
+            self._free.put(handle)
 
 
 def _await(
@@ -176,3 +180,35 @@ def _await(
     except TimeoutError:
         future.cancel()
         return [late] * len(part)
+
+
+class SharedGenerator:
+    """Writes with the generators of all processes (final).
+
+    What is drawn depends on the prompt and the seed alone, so the completions are those that one process would write.
+    """
+
+    def __init__(self, own: Generator, ranks: Ranks) -> None:
+        self.own = own
+        self.ranks = ranks
+
+    @on_all_ranks
+    def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
+        """`sampling.n` completions of each prompt, in the order of the prompts; only the leader has them all."""
+        rank, size = self.ranks.rank, self.ranks.size
+        parts = self.ranks.collect(self.own.generate(prompts[rank::size], sampling))
+        return [parts[index % size][index // size] for index in range(len(prompts))] if rank == 0 else []
+
+    @on_all_ranks
+    def load(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Take over weights by name; what is generated from now on has this version."""
+        self.own.load(weights, version)
+
+    def close(self) -> None:
+        """Let go of this process's memory."""
+        self.own.close()
+
+
+def shared_generator(generator: Generator, ranks: Ranks) -> Generator:
+    """The generator of all processes where there are several; one that is no part of them stays as it is."""
+    return generator if ranks.alone or not isinstance(generator, TorchGenerator) else SharedGenerator(generator, ranks)

@@ -1,4 +1,4 @@
-"""Weights on their way from the trainer to generators: by name, with a version, and checked where they arrive."""
+"""Weight sync from the trainer to generators: by name, with a version, and checked where they arrive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class SerializedWeights:
     """Weights as they are sent: the bytes of a safetensors file, whose metadata hold version and checksum."""
 
     data: bytes
@@ -34,25 +34,26 @@ def trained_weights(policy: Policy) -> dict[str, Tensor]:
     return {name: weight.detach() for name, weight in named if weight.requires_grad}
 
 
-def pack(weights: Mapping[str, Tensor], version: int) -> Parcel:
-    """Copy weights into a parcel."""
+def serialize(weights: Mapping[str, Tensor], version: int) -> SerializedWeights:
+    """Serialize weights."""
     held = {name: weight.cpu().contiguous() for name, weight in weights.items()}
     facts = {"version": str(version), "checksum": str(checksum(held))}
-    return Parcel(safetensors.torch.save(held, facts), version)
+    return SerializedWeights(safetensors.torch.save(held, facts), version)
 
 
-def unpack(parcel: Parcel) -> dict[str, Tensor]:
-    """The weights in a parcel."""
-    return safetensors.torch.load(parcel.data)
+def deserialize(serialized: SerializedWeights) -> dict[str, Tensor]:
+    """The weights back from their bytes."""
+    return safetensors.torch.load(serialized.data)
 
 
-def check_arrival(parcel: Parcel, policy: Policy) -> None:
-    """Refuse to go on with a model whose weights are not those of the parcel that it has loaded."""
-    facts = _facts(parcel.data)
+def check_received(serialized: SerializedWeights, policy: Policy) -> None:
+    """Refuse to go on with a model whose weights are not those that were sent."""
+    facts = _facts(serialized.data)
     found = checksum(trained_weights(policy))
-    if int(facts["checksum"]) != found or int(facts["version"]) != parcel.version:
+    if int(facts["checksum"]) != found or int(facts["version"]) != serialized.version:
         raise RunError(
-            f"the weights of version {parcel.version} did not arrive whole: checksum {found}, sent {facts['checksum']}"
+            f"the weights of version {serialized.version} did not arrive whole:"
+            f" checksum {found}, sent {facts['checksum']}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Who writes and who judges: in this process, in threads beside the trainer, or on a cluster."""
+"""The workers of a session: generators and verifiers in this process, in threads beside the trainer, or on Ray."""
 
 from __future__ import annotations
 
@@ -7,119 +7,133 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from operant.engines.language.build import build_generator, model_of, settings_of, text_of
-from operant.engines.language.distributed.async_rollouts import Pipeline
+from operant.engines.language.config import model_of, settings_of, text_of
+from operant.engines.language.distributed.async_rollouts import AsyncRollouts
 from operant.engines.language.distributed.ranks import Ranks
-from operant.engines.language.distributed.shared_generator import shared
+from operant.engines.language.distributed.replicas import shared_generator
+from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Generator
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.rollouts.multi_turn import engage, one_turn_tasks
-from operant.engines.language.rollouts.single_turn import Judges, Rounds
-from operant.engines.language.telemetry.prompt_accounting import Witness
-from operant.envs.text.mixture import Course
+from operant.engines.language.rollouts.multi_turn import attach_drivers, single_turn_tasks
+from operant.engines.language.rollouts.single_turn import RolloutWorker, VerifierPool
+from operant.engines.language.telemetry.telemetry import Telemetry
+from operant.envs.text.mixture import ProblemSampler
 from operant.envs.text.pool import Verifiers
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 
 @dataclass(frozen=True)
-class Crew:
-    """The rounds that the trainer plays itself, and those that others play meanwhile, if any do."""
+class Workers:
+    """The trainer's own rollout worker, and the asynchronous rollouts, if there are any."""
 
-    rounds: Rounds
-    pipeline: Pipeline | None = None
+    worker: RolloutWorker
+    async_rollouts: AsyncRollouts | None = None
 
 
 @contextmanager
-def hire(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witness | None) -> Iterator[Crew]:
-    """The crew of a session; with no witness it is not training, and everything is done here and in turn."""
+def build_workers(
+    spec: Spec, seeds: Seeds, policy: Policy, sampler: ProblemSampler, telemetry: Telemetry | None
+) -> Iterator[Workers]:
+    """The workers of a session; without telemetry it is not training, and everything is done here and in turn."""
     with ExitStack() as stack:
-        if witness is None:
-            yield Crew(_local_rounds(spec, policy, course, Witness(), stack))
+        if telemetry is None:
+            yield Workers(_local_worker(spec, policy, sampler, Telemetry(), stack))
         elif spec.meta.cluster == "ray":
-            yield _on_ray(spec, seeds, policy, course, witness, stack)
+            yield _on_ray(spec, seeds, policy, sampler, telemetry, stack)
         else:
-            rounds = _local_rounds(spec, policy, course, witness, stack)
-            pipeline = None
+            worker = _local_worker(spec, policy, sampler, telemetry, stack)
+            async_rollouts = None
             if settings_of(spec).staleness:
-                writer = _copied(spec, policy, rounds.verifiers, witness, course)
-                pipeline = _pipeline(spec, seeds, course, [writer], witness, stack)
-            yield Crew(rounds, pipeline)
+                ahead = _copied(spec, policy, worker.verifiers, telemetry, sampler)
+                async_rollouts = _async_rollouts(spec, seeds, sampler, [ahead], telemetry, stack)
+            yield Workers(worker, async_rollouts)
 
 
-def _local_rounds(spec: Spec, policy: Policy, course: Course, witness: Witness, stack: ExitStack) -> Rounds:
-    """Rounds on the trainer's own weights."""
+def _local_worker(
+    spec: Spec, policy: Policy, sampler: ProblemSampler, telemetry: Telemetry, stack: ExitStack
+) -> RolloutWorker:
+    """Rollouts on the trainer's own weights."""
     text = text_of(spec)
-    verifiers = Verifiers(one_turn_tasks(course.tasks), text.workers, text.seconds)
+    verifiers = Verifiers(single_turn_tasks(sampler.tasks), text.workers, text.seconds)
     stack.callback(verifiers.close)
-    generator = shared(build_generator(policy, model_of(spec)), Ranks())
+    generator = shared_generator(build_generator(policy, model_of(spec)), Ranks())
     stack.callback(generator.close)
-    lane = "examiner" if settings_of(spec).staleness else "generator"
-    return _rounds(spec, policy, generator, verifiers, witness, lane, course)
+    lane = "evaluator" if settings_of(spec).staleness else "generator"
+    return _worker(spec, policy, generator, verifiers, telemetry, lane, sampler)
 
 
-def _copied(spec: Spec, policy: Policy, verifiers: Judges, witness: Witness, course: Course) -> Rounds:
-    """Rounds on a copy of the weights, for a thread of their own."""
+def _copied(
+    spec: Spec, policy: Policy, verifiers: VerifierPool, telemetry: Telemetry, sampler: ProblemSampler
+) -> RolloutWorker:
+    """Rollouts on a copy of the weights, for a thread of their own."""
     own = copy.deepcopy(policy)
     generator = TorchGenerator(own, slots=model_of(spec).slots, graphs=False)
-    return _rounds(spec, own, generator, verifiers, witness, "generator", course)
+    return _worker(spec, own, generator, verifiers, telemetry, "generator", sampler)
 
 
-def _on_ray(spec: Spec, seeds: Seeds, policy: Policy, course: Course, witness: Witness, stack: ExitStack) -> Crew:
-    """Rounds whose completions are written and judged by actors; examinations too, unless writers are ahead."""
+def _on_ray(
+    spec: Spec, seeds: Seeds, policy: Policy, sampler: ProblemSampler, telemetry: Telemetry, stack: ExitStack
+) -> Workers:
+    """Rollouts by Ray actors; evaluation too, unless rollouts are asynchronous."""
     from operant.engines.language.distributed.ray_cluster import open_cluster
     from operant.engines.language.distributed.replicas import Replicas
 
-    cluster = stack.enter_context(open_cluster(spec, witness))
-    verifiers = cluster.judges([task.recipe for task in one_turn_tasks(course.tasks)])
+    cluster = stack.enter_context(open_cluster(spec, telemetry))
+    verifiers = cluster.verifiers([task.recipe for task in single_turn_tasks(sampler.tasks)])
     stack.callback(verifiers.close)
-    writers = cluster.writers(spec, seeds)
+    generators = cluster.generators(spec, seeds)
     if not settings_of(spec).staleness:
-        together = Replicas(writers, policy)
-        stack.callback(together.close)
-        return Crew(_rounds(spec, policy, together, verifiers, witness, "generator", course))
+        replicas = Replicas(generators, policy)
+        stack.callback(replicas.close)
+        return Workers(_worker(spec, policy, replicas, verifiers, telemetry, "generator", sampler))
     generator = build_generator(policy, model_of(spec))
     stack.callback(generator.close)
     ahead = [
         # A tokenizer serves one thread at a time.
-        _rounds(
+        _worker(
             spec,
             replace(policy, tokenizer=copy.deepcopy(policy.tokenizer)),
             each,
             verifiers,
-            witness,
+            telemetry,
             each.name,
-            course,
+            sampler,
         )
-        for each in writers
+        for each in generators
     ]
-    pipeline = _pipeline(spec, seeds, course, ahead, witness, stack)
-    return Crew(_rounds(spec, policy, generator, verifiers, witness, "examiner", course), pipeline)
+    async_rollouts = _async_rollouts(spec, seeds, sampler, ahead, telemetry, stack)
+    return Workers(_worker(spec, policy, generator, verifiers, telemetry, "evaluator", sampler), async_rollouts)
 
 
-def _rounds(
+def _worker(
     spec: Spec,
     policy: Policy,
     generator: Generator,
-    verifiers: Judges,
-    witness: Witness,
+    verifiers: VerifierPool,
+    telemetry: Telemetry,
     lane: str,
-    course: Course,
-) -> Rounds:
+    sampler: ProblemSampler,
+) -> RolloutWorker:
     text, settings = text_of(spec), settings_of(spec)
-    rounds = Rounds(
-        policy, generator, verifiers, model_of(spec).template, text.max_tokens, settings.overlong, witness, lane
+    worker = RolloutWorker(
+        policy, generator, verifiers, model_of(spec).template, text.max_tokens, settings.overlong, telemetry, lane
     )
-    engage(rounds, course.tasks, text.dialogue)
+    attach_drivers(worker, sampler.tasks, text.dialogue)
     if hasattr(generator, "beat"):
-        setattr(generator, "beat", rounds.pulse.beat)  # noqa: B010 (the protocol does not ask for it)
-    return rounds
+        setattr(generator, "beat", worker.heartbeat.beat)  # noqa: B010 (the protocol does not ask for it)
+    return worker
 
 
-def _pipeline(
-    spec: Spec, seeds: Seeds, course: Course, writers: list[Rounds], witness: Witness, stack: ExitStack
-) -> Pipeline:
-    pipeline = Pipeline(course, seeds, settings_of(spec), writers, witness, text_of(spec).deadline)
-    stack.callback(pipeline.close)
-    return pipeline
+def _async_rollouts(
+    spec: Spec,
+    seeds: Seeds,
+    sampler: ProblemSampler,
+    workers: list[RolloutWorker],
+    telemetry: Telemetry,
+    stack: ExitStack,
+) -> AsyncRollouts:
+    async_rollouts = AsyncRollouts(sampler, seeds, settings_of(spec), workers, telemetry, text_of(spec).deadline)
+    stack.callback(async_rollouts.close)
+    return async_rollouts

@@ -1,4 +1,4 @@
-"""Examinations: a model answers the held-out problems of tasks, asked and judged as in training."""
+"""Evaluation: a model answers the held-out problems of tasks, prompted and scored as in training."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from operant.engines.language.build import build_generator, choose_device
+from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Generator, Sampling
+from operant.engines.language.policy.build import choose_device
 from operant.engines.language.policy.chat_template import Template
 from operant.engines.language.policy.model import Policy, load_policy
-from operant.engines.language.rollouts.multi_turn import Stage, engage, one_turn_tasks
-from operant.engines.language.rollouts.single_turn import Group, Rounds, as_episodes
+from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts, attach_drivers, single_turn_tasks
+from operant.engines.language.rollouts.single_turn import Group, RolloutWorker, as_episodes
 from operant.engines.language.rollouts.tree_search import Search, Tree, records
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
@@ -25,13 +27,13 @@ from operant.run.progress import Progress
 from operant.spec.schema import Spec
 from operant.spec.settings.language import DialogueSpec, ModelSpec, PartSpec
 
-PORTION = 256
-"""Problems that are answered and judged before their episodes are handed over."""
+PROBLEMS_AT_ONCE = 256
+"""Problems that are answered and scored before their episodes are handed over."""
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """Who is examined or served: a model by its source, and how it is spoken to.
+class ModelReference:
+    """A model to evaluate or serve: its source, and how it is prompted.
 
     `spec` is that of the run it comes from, whose words for template, length and arguments of tasks then hold.
     With `url` a server writes the completions, and the source only says how texts become tokens.
@@ -60,7 +62,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Paper:
+class EvalSet:
     """What is asked: `limit` held-out problems of each task, drawn by `seed` (all by default), `samples` times each.
 
     With `search` a tree of rollouts is grown for each problem, whose best node is the answer.
@@ -84,23 +86,23 @@ class Paper:
 
 
 @dataclass
-class Sitting:
-    """The answers to one task: episodes as they come, and the seconds that writing and judging took."""
+class TaskResult:
+    """The answers to one task: episodes as they come, and the seconds that generation and scoring took."""
 
     task: str
     episodes: list[Episode] = field(default_factory=list)
     seconds: float = 0.0
 
 
-def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
-    """The tasks of a paper, with the arguments that a spec gives them and then those of the paper.
+def make_tasks(eval_set: EvalSet, spec: Spec | None = None) -> list[Task]:
+    """The tasks of an eval set, with the arguments that a spec gives them and then those of the eval set.
 
     `shots` goes to every task that takes it, `gsm8k.shots` to gsm8k alone; an argument that none takes is refused.
     """
-    given: dict[str, dict[str, Any]] = {name: _trained_with(spec, name) for name in paper.tasks}
-    for key, value in paper.arguments.items():
+    given: dict[str, dict[str, Any]] = {name: _trained_with(spec, name) for name in eval_set.tasks}
+    for key, value in eval_set.arguments.items():
         place, _, argument = key.rpartition(".")
-        named = [place] if place else list(paper.tasks)
+        named = [place] if place else list(eval_set.tasks)
         takers = [name for name in named if name in given and takes_argument(name, argument)]
         if not takers:
             raise UsageError(
@@ -111,10 +113,10 @@ def make_tasks(paper: Paper, spec: Spec | None = None) -> list[Task]:
     return [make_task(name, arguments) for name, arguments in given.items()]
 
 
-def not_taken(paper: Paper) -> list[str]:
+def not_taken(eval_set: EvalSet) -> list[str]:
     """What a person should know: arguments for every task that some of them do not take."""
-    asked = [key for key in paper.arguments if "." not in key]
-    deaf = {key: [name for name in paper.tasks if not takes_argument(name, key)] for key in asked}
+    asked = [key for key in eval_set.arguments if "." not in key]
+    deaf = {key: [name for name in eval_set.tasks if not takes_argument(name, key)] for key in asked}
     return [
         f"{key} has no effect on {', '.join(names)}, which does not take it" for key, names in deaf.items() if names
     ]
@@ -128,26 +130,26 @@ def _trained_with(spec: Spec | None, name: str) -> dict[str, Any]:
     return next((dict(part.arguments) for part in parts if part.name == name), {})
 
 
-def problems_of(task: Task, paper: Paper) -> Sequence[Problem]:
-    """The problems of one task that a paper asks."""
+def problems_of(task: Task, eval_set: EvalSet) -> Sequence[Problem]:
+    """The problems of one task in an eval set."""
     problems = task.problems("eval")
-    return problems if paper.limit is None else held_out(task, paper.limit, paper.seed)
+    return problems if eval_set.limit is None else held_out(task, eval_set.limit, eval_set.seed)
 
 
-class Examiner:
-    """Asks a loaded candidate the tasks of a paper (final)."""
+class Evaluator:
+    """Evaluates a loaded model on the tasks of an eval set (final)."""
 
-    def __init__(self, policy: Policy, rounds: Rounds, tasks: Sequence[Task], paper: Paper) -> None:
+    def __init__(self, policy: Policy, worker: RolloutWorker, tasks: Sequence[Task], eval_set: EvalSet) -> None:
         self.policy = policy
-        self.rounds = rounds
+        self.worker = worker
         self.tasks = tasks
-        self.paper = paper
+        self.eval_set = eval_set
 
     def check(self) -> None:
         """Refuse, before anything is written, problems that do not fit the model's context."""
         context = self.policy.context
-        for task in (task for task in self.tasks if task.name not in self.rounds.players):
-            prompts = [(problem, self.rounds.prompt(problem)) for problem in problems_of(task, self.paper)]
+        for task in (task for task in self.tasks if task.name not in self.worker.drivers):
+            prompts = [(problem, self.worker.prompt(problem)) for problem in problems_of(task, self.eval_set)]
             long = [(one, asked) for one, asked in prompts if len(asked.tokens) + asked.max_tokens > context]
             if long:
                 problem, asked = long[0]
@@ -157,55 +159,55 @@ class Examiner:
                     remedy=f"-a {task.name}.max_tokens=N, fewer --shots, or leave {task.name} out",
                 )
 
-    def sit(self, task: Task, at: Progress) -> Iterator[Sitting]:
-        """One task, portion by portion: each time the same sitting, with more episodes."""
-        sitting = Sitting(task.name)
-        problems = problems_of(task, self.paper)
-        if self.paper.search is not None:
-            yield from self._searched(sitting, task, problems, self.paper.search, at)
+    def evaluate(self, task: Task, at: Progress) -> Iterator[TaskResult]:
+        """One task, some problems at a time: each time the same result, with more episodes."""
+        result = TaskResult(task.name)
+        problems = problems_of(task, self.eval_set)
+        if self.eval_set.search is not None:
+            yield from self._searched(result, task, problems, self.eval_set.search, at)
             return
-        for start in range(0, len(problems), PORTION):
+        for start in range(0, len(problems), PROBLEMS_AT_ONCE):
             begun = time.perf_counter()
-            groups = self.rounds.play(problems[start : start + PORTION], self.paper.sampling)
-            sitting.seconds += time.perf_counter() - begun
+            groups = self.worker.rollout(problems[start : start + PROBLEMS_AT_ONCE], self.eval_set.sampling)
+            result.seconds += time.perf_counter() - begun
             for group in groups:
-                sitting.episodes += _episodes(group, self.paper.seed, at)
-            yield sitting
+                result.episodes += _episodes(group, self.eval_set.seed, at)
+            yield result
 
     def _searched(
-        self, sitting: Sitting, task: Task, problems: Sequence[Problem], search: Search, at: Progress
-    ) -> Iterator[Sitting]:
+        self, result: TaskResult, task: Task, problems: Sequence[Problem], search: Search, at: Progress
+    ) -> Iterator[TaskResult]:
         """Grow a tree for every problem."""
-        stage = self.rounds.players.get(task.name)
-        if not isinstance(stage, Stage):
+        multi_turn = self.worker.drivers.get(task.name)
+        if not isinstance(multi_turn, MultiTurnRollouts):
             raise UsageError(
                 f"{task.name} is answered at once, so there is nothing to search", remedy="--samples N draws N answers"
             )
         for problem in problems:
             begun = time.perf_counter()
-            tree = Tree(stage, problem, search, self.paper.sampling)
-            found = records(tree, tree.grow(), self.paper.seed, at)
-            sitting.episodes += [replace(episode, version=at.updates) for episode in found]
-            sitting.seconds += time.perf_counter() - begun
-            yield sitting
+            tree = Tree(multi_turn, problem, search, self.eval_set.sampling)
+            found = records(tree, tree.grow(), self.eval_set.seed, at)
+            result.episodes += [replace(episode, version=at.updates) for episode in found]
+            result.seconds += time.perf_counter() - begun
+            yield result
 
 
 @contextmanager
-def examiner(candidate: Candidate, paper: Paper) -> Iterator[Examiner]:
-    """An examiner with everything loaded; closed at the end."""
-    tasks = make_tasks(paper, candidate.spec)
-    policy = candidate.policy()
-    generator = candidate.generator(policy)
-    verifiers = Verifiers(one_turn_tasks(tasks), paper.workers)
-    spec = candidate.spec
+def open_evaluator(reference: ModelReference, eval_set: EvalSet) -> Iterator[Evaluator]:
+    """An evaluator with everything loaded; closed at the end."""
+    tasks = make_tasks(eval_set, reference.spec)
+    policy = reference.policy()
+    generator = reference.generator(policy)
+    verifiers = Verifiers(single_turn_tasks(tasks), eval_set.workers)
+    spec = reference.spec
     longest = spec.env.text.max_tokens if spec and spec.env.text else None
     overlong = getattr(spec.agent.algorithm, "overlong", "keep") if spec else "keep"
     try:
-        rounds = Rounds(policy, generator, verifiers, candidate.template, longest, overlong)
-        engage(rounds, tasks, spec.env.text.dialogue if spec and spec.env.text else DialogueSpec())
-        asks = Examiner(policy, rounds, tasks, paper)
-        asks.check()
-        yield asks
+        worker = RolloutWorker(policy, generator, verifiers, reference.template, longest, overlong)
+        attach_drivers(worker, tasks, spec.env.text.dialogue if spec and spec.env.text else DialogueSpec())
+        evaluator = Evaluator(policy, worker, tasks, eval_set)
+        evaluator.check()
+        yield evaluator
     finally:
         verifiers.close()
         generator.close()
@@ -219,3 +221,27 @@ def _episodes(group: Group, seed: int, at: Progress) -> list[Episode]:
         replace(episode, parts={**episode.parts, "unparsed": float(outcome == "unparsed")}, version=at.updates)
         for episode, outcome in zip(episodes, outcomes, strict=True)
     ]
+
+
+def print_episodes(episodes: list[Episode], sink: str | Path) -> list[Episode]:
+    """Print episodes, or write them to a .txt file."""
+    words = "\n\n".join(map(format_episode, episodes))
+    if isinstance(sink, Path) and sink.suffix in (".gif", ".mp4", ".html"):
+        # A video was only the default where there is no screen.
+        if sink.parent.name != "media":
+            raise UsageError(f"text makes no video: {sink.name}", remedy="--out answers.txt, or leave --out away")
+        print(words, flush=True)
+    elif isinstance(sink, Path):
+        sink.parent.mkdir(parents=True, exist_ok=True)
+        sink.write_text(words + "\n")
+    else:
+        print(words, flush=True)
+    return episodes
+
+
+def format_episode(episode: Episode) -> str:
+    """One episode as lines."""
+    score = "no score" if episode.score is None else f"{episode.score:g}"
+    head = f"{episode.item}: {score}" + ("" if episode.ended == "terminated" else f" ({episode.ended})")
+    turns = [f"  {turn.role}: {turn.text.strip()}" for turn in episode.turns]
+    return "\n".join([head, *turns, *([f"  error: {episode.error}"] if episode.error else [])])

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from operant.engines.language.evaluation.evaluator import Candidate, Examiner, Paper, examiner, problems_of
+from operant.engines.language.evaluation.evaluator import (
+    EvalSet,
+    Evaluator,
+    ModelReference,
+    open_evaluator,
+    problems_of,
+)
 from operant.engines.language.policy.chat_template import as_text
 from operant.engines.language.policy.model import write_folder
 from operant.envs.text.task import Task
@@ -50,7 +56,7 @@ EXACT = {
 
 
 @dataclass(frozen=True)
-class Judged:
+class HarnessScore:
     """What the harness made of one answer: `right` maps the name of a filter to 0 or 1."""
 
     item: str
@@ -58,16 +64,20 @@ class Judged:
     right: dict[str, float]
 
 
-def run_lm_eval(candidate: Candidate, paper: Paper, backend: Backend) -> dict[str, list[Judged]]:
-    """Every task's judged answers, greedily written."""
+def run_lm_eval(reference: ModelReference, eval_set: EvalSet, backend: Backend) -> dict[str, list[HarnessScore]]:
+    """The scores of every task's greedy answers."""
     _require_package()
-    _refuse_other_tasks(paper)
-    with examiner(candidate, paper) as asks, tempfile.TemporaryDirectory(prefix="operant-lm-eval-") as place:
+    _refuse_other_tasks(eval_set)
+    with (
+        open_evaluator(reference, eval_set) as evaluator,
+        tempfile.TemporaryDirectory(prefix="operant-lm-eval-") as place,
+    ):
         folder = Path(place)
-        names = [_write_task(task, asks, candidate, folder) for task in asks.tasks]
-        found = _evaluate(asks, candidate, backend, names, folder)
+        names = [_write_task(task, evaluator, reference, folder) for task in evaluator.tasks]
+        found = _evaluate(evaluator, reference, backend, names, folder)
     return {
-        task.name: _judged(found["samples"][name], asks, task) for task, name in zip(asks.tasks, names, strict=True)
+        task.name: _scores(found["samples"][name], evaluator, task)
+        for task, name in zip(evaluator.tasks, names, strict=True)
     }
 
 
@@ -81,8 +91,8 @@ def _require_package() -> None:
         raise missing_package(missing.name or "lm_eval", "--harness lm_eval") from missing
 
 
-def _refuse_other_tasks(paper: Paper) -> None:
-    for name in paper.tasks:
+def _refuse_other_tasks(eval_set: EvalSet) -> None:
+    for name in eval_set.tasks:
         if name not in NUMBERS:
             raise UsageError(
                 f"--harness lm_eval is for tasks whose answer is one number ({', '.join(NUMBERS)}), not for {name}",
@@ -90,20 +100,20 @@ def _refuse_other_tasks(paper: Paper) -> None:
             )
 
 
-def _write_task(task: Task, asks: Examiner, candidate: Candidate, folder: Path) -> str:
+def _write_task(task: Task, evaluator: Evaluator, reference: ModelReference, folder: Path) -> str:
     """The problems as rows and the task as a configuration; returns the name it has there."""
-    problems = problems_of(task, asks.paper)
+    problems = problems_of(task, evaluator.eval_set)
     rows = [
         {
             "item": one.id,
-            "prompt": as_text(one, asks.policy, candidate.template),
+            "prompt": as_text(one, evaluator.policy, reference.template),
             "number": str(one.answer["number"]),
         }
         for one in problems
     ]
     file = folder / f"{task.name}.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    first = asks.rounds.prompt(problems[0])
+    first = evaluator.worker.prompt(problems[0])
     name = f"operant_{task.name}"
     configuration = {
         "task": name,
@@ -130,7 +140,7 @@ def _write_task(task: Task, asks: Examiner, candidate: Candidate, folder: Path) 
 
 
 def _evaluate(
-    asks: Examiner, candidate: Candidate, backend: Backend, names: Sequence[str], folder: Path
+    evaluator: Evaluator, reference: ModelReference, backend: Backend, names: Sequence[str], folder: Path
 ) -> dict[str, Any]:
     from lm_eval import simple_evaluate  # pyright: ignore[reportMissingImports]
     from lm_eval.tasks import TaskManager  # pyright: ignore[reportMissingImports]
@@ -138,25 +148,25 @@ def _evaluate(
     if backend == "own":
         from operant.engines.language.evaluation.lm_eval_model import OperantModel
 
-        model: dict[str, Any] = {"model": OperantModel(asks.policy, asks.rounds.generator)}
+        model: dict[str, Any] = {"model": OperantModel(evaluator.policy, evaluator.worker.generator)}
     else:
-        source = write_folder(asks.policy, folder / "model")
-        model = {"model": backend, "model_args": {"pretrained": str(source), "dtype": candidate.dtype}}
+        source = write_folder(evaluator.policy, folder / "model")
+        model = {"model": backend, "model_args": {"pretrained": str(source), "dtype": reference.dtype}}
     if backend == "hf":
-        model |= {"device": str(next(asks.policy.model.parameters()).device), "batch_size": 16}
+        model |= {"device": str(next(evaluator.policy.model.parameters()).device), "batch_size": 16}
     manager = TaskManager(include_path=str(folder), include_defaults=False)
     found = simple_evaluate(**model, tasks=list(names), task_manager=manager, log_samples=True, bootstrap_iters=0)
     assert found is not None  # only a process of another rank gets nothing
     return dict(found)
 
 
-def _judged(samples: Sequence[dict[str, Any]], asks: Examiner, task: Task) -> list[Judged]:
+def _scores(samples: Sequence[dict[str, Any]], evaluator: Evaluator, task: Task) -> list[HarnessScore]:
     """One record for each item; the harness has one for each item and filter."""
-    merged: dict[str, Judged] = {}
+    merged: dict[str, HarnessScore] = {}
     for sample in samples:
         item = sample["doc"]["item"]
         right = {sample["filter"]: float(sample["exact_match"])}
         known = merged.get(item)
-        merged[item] = Judged(item, sample["resps"][0][0], {**(known.right if known else {}), **right})
-    asked = [problem.id for problem in problems_of(task, asks.paper)]
+        merged[item] = HarnessScore(item, sample["resps"][0][0], {**(known.right if known else {}), **right})
+    asked = [problem.id for problem in problems_of(task, evaluator.eval_set)]
     return [merged[item] for item in asked]

@@ -1,9 +1,9 @@
-"""What the generator has computed, kept for the trainer: with the same weights it need not be computed again.
+"""The activation cache: outputs of linear layers from generation, reused by the trainer while the weights are the same.
 
 The forward pass of a first gradient step repeats what writing the completions has computed, and on a CPU products of
-matrices take most of its time. So the lean decoder leaves the outputs of all linear layers here, a row for each token
-that it reads, and the trainer's pass over the same tokens takes them from here; everything else, and every gradient,
-is computed as ever. Whoever changes a weight has to `forget` the rows.
+matrices take most of its time. So the lean decoder stores the outputs of all linear layers here, a row for each token
+that it reads, and the trainer's pass over the same tokens reads them; everything else, and every gradient, is computed
+as ever. Whoever changes a weight has to `clear` the rows.
 
 Some completions and their prompts are computed anew all the same, others in each update: by them generator and trainer
 are compared.
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from operant.engines.language.policy.batching import Batch, Stretch
+from operant.engines.language.policy.batching import Batch, Segment
 from operant.engines.language.policy.weights import base_model, supports
 
 Kind = Literal["qkv", "out", "gate_up", "down"]
@@ -35,7 +35,7 @@ WATCHED = 32
 
 
 @dataclass(frozen=True)
-class Found:
+class CachedRows:
     """What is known of a line of tokens: the row of each (any where there is none), and the places of those `anew`.
 
     `watched` are the samples that are computed anew from their prompt's first token on.
@@ -46,29 +46,29 @@ class Found:
     watched: Tensor
 
 
-class Recall:
-    """Outputs of the linear layers of a model that `can_recall` accepts, by the tokens that were read (final)."""
+class ActivationCache:
+    """Outputs of the linear layers of a model that `can_cache_activations` accepts, by the tokens read (final)."""
 
     def __init__(self, model: nn.Module) -> None:
         self.linears = [_linears(layer) for layer in base_model(model).model.layers]
         first = self.linears[0].items()
         self.widths: dict[Kind, int] = {kind: sum(each.out_features for each in group) for kind, group in first}
-        self.listening = False
-        self.forget()
+        self.recording = False
+        self.clear()
 
     @contextmanager
-    def listen(self) -> Iterator[None]:
+    def record(self) -> Iterator[None]:
         """Keep what is computed meanwhile."""
-        self.listening = True
+        self.recording = True
         try:
             yield
         finally:
-            self.listening = False
+            self.recording = False
 
     def open(self, tokens: int) -> bool:
         """Make room for so many more tokens; False if none are to be kept, or not so many."""
         bytes_each = 4 * len(self.linears) * sum(self.widths.values())
-        if not self.listening or (self.size + tokens) * bytes_each > ROOM:
+        if not self.recording or (self.size + tokens) * bytes_each > ROOM:
             return False
         self.kept.append([self._rows(tokens) for _ in self.linears])
         self.start = self.next = self.size
@@ -88,43 +88,43 @@ class Recall:
             return torch.mm(inputs, weight, out=place)
         return torch.addmm(bias, inputs, weight, out=place)
 
-    def note(self, stretch: Stretch, rows: Tensor) -> None:
+    def note(self, segment: Segment, rows: Tensor) -> None:
         """Say where the rows of a prompt or of a completion are."""
-        self.rows[stretch] = rows
+        self.rows[segment] = rows
 
-    def forget(self) -> None:
-        """Let go of everything, because the weights are no longer those that computed it."""
-        self.rows: dict[Stretch, Tensor] = {}
+    def clear(self) -> None:
+        """Drop everything, because the weights are no longer those that computed it."""
+        self.rows: dict[Segment, Tensor] = {}
         self.kept: list[list[dict[Kind, Tensor]]] = []
         self.size = self.start = self.next = self.first = 0
 
-    def find(self, batch: Batch, update: int) -> Found | None:
+    def find(self, batch: Batch, update: int) -> CachedRows | None:
         """What is known of a batch."""
         if not self.rows or not batch.line:
             return None
-        known = [self.rows.get(stretch) for stretch in batch.line]
+        known = [self.rows.get(segment) for segment in batch.line]
         first = len(batch.line) - len(batch.samples)
         chosen = self._chosen(len(batch.samples), update)
         prompts = {batch.line[first + number].prompt for number in chosen}
         renewed = {first + number for number in chosen}
         renewed |= {place for place in range(first) if batch.line[place].prompt in prompts}
         rows, anew = [], []
-        for place, (stretch, where) in enumerate(zip(batch.line, known, strict=True)):
+        for place, (segment, where) in enumerate(zip(batch.line, known, strict=True)):
             here = where is not None and place not in renewed
-            rows.append(where if here else torch.zeros(stretch.read, dtype=torch.int64))
-            anew.append(torch.full((stretch.read,), not here))
+            rows.append(where if here else torch.zeros(segment.read, dtype=torch.int64))
+            anew.append(torch.full((segment.read,), not here))
         watched = torch.tensor([batch.samples[number] for number in chosen])
-        return Found(torch.cat(rows), torch.cat(anew).nonzero()[:, 0], watched)
+        return CachedRows(torch.cat(rows), torch.cat(anew).nonzero()[:, 0], watched)
 
     @contextmanager
-    def serving(self, found: Found) -> Iterator[None]:
+    def reused(self, found: CachedRows) -> Iterator[None]:
         """Let the model's linear layers take what was found instead of computing it; they must read that line."""
         for number, layer in enumerate(self.linears):
             for kind, group in layer.items():
                 widths = [linear.out_features for linear in group]
                 chunks = zip(*(chunk[number][kind].split(widths, 1) for chunk in self.kept), strict=True)
                 for linear, parts in zip(group, chunks, strict=True):
-                    linear.forward = partial(_recalled, linear, parts, found)  # pyright: ignore[reportAttributeAccessIssue]
+                    linear.forward = partial(_cached_linear, linear, parts, found)  # pyright: ignore[reportAttributeAccessIssue]
         try:
             yield
         finally:
@@ -140,12 +140,12 @@ class Recall:
         return sorted({(update * size + number) % count for number in range(size)})
 
 
-def listening(recall: Recall | None) -> AbstractContextManager[None]:
+def recording(activation_cache: ActivationCache | None) -> AbstractContextManager[None]:
     """A context in which what is computed is kept, where there is a place for it."""
-    return nullcontext() if recall is None else recall.listen()
+    return nullcontext() if activation_cache is None else activation_cache.record()
 
 
-def can_recall(model: nn.Module) -> bool:
+def can_cache_activations(model: nn.Module) -> bool:
     """Whether the trainer's pass repeats the lean decoder's to the letter, and on a CPU, where that is worth it."""
     inner = base_model(model)
     return (
@@ -169,14 +169,14 @@ def _linears(layer: Any) -> dict[Kind, list[nn.Linear]]:
     }
 
 
-def _recalled(linear: nn.Linear, parts: tuple[Tensor, ...], found: Found, inputs: Tensor) -> Tensor:
+def _cached_linear(linear: nn.Linear, parts: tuple[Tensor, ...], found: CachedRows, inputs: Tensor) -> Tensor:
     """The outputs of a linear layer for one line of tokens, as they were found; those of places `anew` are computed."""
     source = parts[0] if len(parts) == 1 else torch.cat(parts)
     outputs = source.index_select(0, found.rows)
-    return _Recalled.apply(inputs, linear.weight, linear.bias, outputs, found.anew)  # pyright: ignore[reportReturnType]
+    return _CachedLinear.apply(inputs, linear.weight, linear.bias, outputs, found.anew)  # pyright: ignore[reportReturnType]
 
 
-class _Recalled(torch.autograd.Function):
+class _CachedLinear(torch.autograd.Function):
     """A linear layer whose outputs are known, but for the rows `anew`."""
 
     @staticmethod

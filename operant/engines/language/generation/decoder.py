@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from operant.engines.language.generation.activation_cache import Kind, Recall
+from operant.engines.language.generation.activation_cache import ActivationCache, Kind
 from operant.engines.language.policy.weights import LayerWeights, LeanWeights, lean_weights
 
 BLOCK = 32
@@ -24,7 +24,7 @@ BLOCK = 32
 class Prefilled:
     """Prompts that were read: the next token's logits; keys and values [layers, 2, prompts, heads, length, width].
 
-    `rows` [prompts, length] says where a `Recall` has their tokens, if it keeps them.
+    `rows` [prompts, length] says where an `ActivationCache` has their tokens, if it keeps them.
     """
 
     cache: Tensor
@@ -75,7 +75,8 @@ class Decoder(ABC):
 class LeanDecoder(Decoder):
     """Llama, Qwen2, Qwen3 and their kin (final).
 
-    With a `recall` it leaves there what the linear layers give; `where` [slots, length] has the rows of its cache.
+    With an `activation_cache` it stores the outputs of the linear layers there; `where` [slots, length] has the rows of
+    its tokens.
     """
 
     def __init__(self, model: nn.Module, slots: int, length: int) -> None:
@@ -84,7 +85,7 @@ class LeanDecoder(Decoder):
         self.cos, self.sin = rotary_tables(self.weights, length)
         self.columns = torch.arange(length, device=self.cos.device)
         self.rows = torch.arange(slots, device=self.cos.device)
-        self.recall: Recall | None = None
+        self.activation_cache: ActivationCache | None = None
         self.where = torch.zeros((slots, length), dtype=torch.int64)
 
     def refresh(self) -> None:
@@ -95,7 +96,9 @@ class LeanDecoder(Decoder):
         """Read prompts with causal attention; what stands after a prompt's end is never looked at."""
         prompts, length = tokens.shape
         shape = self.weights.shape
-        kept_at = None if self.recall is None else self.recall.take(tokens.numel()).view(prompts, length)
+        kept_at = (
+            None if self.activation_cache is None else self.activation_cache.take(tokens.numel()).view(prompts, length)
+        )
         cos, sin = self.cos[:length].repeat(prompts, 1, 1), self.sin[:length].repeat(prompts, 1, 1)
         kept: list[Tensor] = []
 
@@ -117,11 +120,13 @@ class LeanDecoder(Decoder):
         rows = tokens.shape[0]
         shape = self.weights.shape
         at = self.rows[:rows]
-        if self.recall is not None:
-            self.where[at, positions] = self.recall.take(rows)
+        if self.activation_cache is not None:
+            self.where[at, positions] = self.activation_cache.take(rows)
         hidden = functional.embedding(tokens, self.weights.embedding)
-        seen = self.columns[:columns] <= positions[:, None]
-        mask = torch.zeros(seen.shape, dtype=hidden.dtype, device=hidden.device).masked_fill_(~seen, float("-inf"))
+        visible = self.columns[:columns] <= positions[:, None]
+        mask = torch.zeros(visible.shape, dtype=hidden.dtype, device=hidden.device).masked_fill_(
+            ~visible, float("-inf")
+        )
         # Query heads that share keys stand as several queries of one head, so that keys are never repeated.
         sharing = shape.heads // shape.kv_heads
         mask = mask[:, None, None, :].expand(rows, 1, sharing, columns)
@@ -140,7 +145,7 @@ class LeanDecoder(Decoder):
     def move(self, source: Tensor, target: Tensor) -> None:
         """Copy rows over others, and where they are kept."""
         super().move(source, target)
-        if self.recall is not None:
+        if self.activation_cache is not None:
             self.where[target] = self.where[source]
 
     def _layers(self, hidden: Tensor, cos: Tensor, sin: Tensor, attend) -> Tensor:
@@ -155,14 +160,14 @@ class LeanDecoder(Decoder):
 
     def _added(self, hidden: Tensor, inputs: Tensor, layer: int, kind: Kind, weight: Tensor) -> Tensor:
         """The hidden states with the product of `inputs` added."""
-        if self.recall is None:
+        if self.activation_cache is None:
             return torch.addmm(hidden, inputs, weight)
-        return hidden + self.recall.product(layer, kind, inputs, weight)
+        return hidden + self.activation_cache.product(layer, kind, inputs, weight)
 
     def _gate_up(self, hidden: Tensor, index: int, layer: LayerWeights) -> tuple[Tensor, ...]:
-        if self.recall is None:
+        if self.activation_cache is None:
             return (hidden @ layer.gate_up).chunk(2, -1)
-        return self.recall.product(index, "gate_up", hidden, layer.gate_up).chunk(2, -1)
+        return self.activation_cache.product(index, "gate_up", hidden, layer.gate_up).chunk(2, -1)
 
     def _rotated(self, hidden: Tensor, index: int, layer: LayerWeights, cos: Tensor, sin: Tensor) -> Tensor:
         """Queries, keys and values [tokens, heads, width]; the first two rotated, and normed if the model does so."""
@@ -178,8 +183,8 @@ class LeanDecoder(Decoder):
 
     def _unrotated(self, hidden: Tensor, index: int, layer: LayerWeights) -> Tensor:
         """The same as the linear layer gives them, in memory that may be changed."""
-        if self.recall is not None:
-            return self.recall.product(index, "qkv", hidden, layer.qkv, layer.qkv_bias).clone()
+        if self.activation_cache is not None:
+            return self.activation_cache.product(index, "qkv", hidden, layer.qkv, layer.qkv_bias).clone()
         return hidden @ layer.qkv if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, hidden, layer.qkv)
 
 

@@ -62,6 +62,14 @@ class Completion:
         object.__setattr__(self, "text", well_formed(self.text))
 
 
+@dataclass(frozen=True)
+class Step:
+    """One call of the policy: the tokens that it was asked with, and what it wrote."""
+
+    prompt: tuple[int, ...]
+    completion: Completion
+
+
 class Listener(Protocol):
     """Hears completions as they end: the `index`-th of the prompt with the number `prompt`.
 

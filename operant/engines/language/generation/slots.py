@@ -69,7 +69,7 @@ class Slots:
             value = getattr(self, field.name)
             value[target] = value[source]
 
-    def seat(self, rows: Tensor, lengths: Tensor, limits: Tensor, chance: Tensor) -> None:
+    def fill(self, rows: Tensor, lengths: Tensor, limits: Tensor, chance: Tensor) -> None:
         """Begin new completions in the rows; their first token is to follow by `begin`."""
         self.position[rows] = lengths
         self.limit[rows] = limits

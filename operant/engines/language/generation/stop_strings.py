@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-class Stops:
+class StopStrings:
     """Looks for stop strings in what a tokenizer's tokens say (final)."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from operant.engines.language.generation.activation_cache import Recall
+from operant.engines.language.generation.activation_cache import ActivationCache
 from operant.engines.language.generation.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
 from operant.engines.language.generation.generator import Completion, Listener, Prompt, Sampling
 from operant.engines.language.generation.model_decoder import ModelDecoder
 from operant.engines.language.generation.sampling import chances, check_sampling, draw, prompt_key
 from operant.engines.language.generation.slots import Slots, Stepper
-from operant.engines.language.generation.stop_strings import Stops
-from operant.engines.language.policy.batching import Stretch
+from operant.engines.language.generation.stop_strings import StopStrings
+from operant.engines.language.policy.batching import Segment
 from operant.engines.language.policy.weights import copy_weights, supports
 from operant.errors import RunError, UsageError
 
@@ -45,8 +45,8 @@ class TorchGenerator:
 
     `slots` completions are written side by side; one that ends makes room for the next. The host looks at them
     every `stride` tokens, and calls `beat` each time; what that raises ends the call. Without `graphs` nothing is
-    captured on a GPU, which a second thread that computes there would disturb. A `recall` of the policy's model, while
-    it listens, keeps what is computed.
+    captured on a GPU, which a second thread that computes there would disturb. An `activation_cache` of the policy's
+    model keeps what is computed while it records.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TorchGenerator:
         stride: int = 8,
         version: int = 0,
         graphs: bool = True,
-        recall: Recall | None = None,
+        activation_cache: ActivationCache | None = None,
     ) -> None:
         self.policy = policy
         self.device = next(policy.model.parameters()).device
@@ -67,7 +67,7 @@ class TorchGenerator:
         self.version = version
         self.halted = False
         self.graphs = graphs
-        self.recall = recall
+        self.activation_cache = activation_cache
         self.beat: Callable[[], object] = lambda: None
         self.ends = torch.tensor(policy.eos_ids, device=self.device)
         self._engine: tuple[Decoder, Stepper] | None = None
@@ -86,7 +86,7 @@ class TorchGenerator:
         try:
             decoder, stepper = self._ready(prompts, sampling)
             if isinstance(decoder, LeanDecoder):
-                decoder.recall = self._opened(prompts, sampling)
+                decoder.activation_cache = self._opened(prompts, sampling)
             return _Batch(self, decoder, stepper, prompts, sampling, listener).run()
         finally:
             self.policy.model.train(training)
@@ -104,11 +104,15 @@ class TorchGenerator:
         """Let the cache and the captured graphs go."""
         self._engine = None
 
-    def _opened(self, prompts: Sequence[Prompt], sampling: Sampling) -> Recall | None:
-        """The recall, if it wants to keep these and has the room, padding and a last step for nothing included."""
+    def _opened(self, prompts: Sequence[Prompt], sampling: Sampling) -> ActivationCache | None:
+        """The activation cache, if it records and has the room, padding and a last step for nothing included."""
         read = len(prompts) * max(len(prompt.tokens) for prompt in prompts)
         written = sum(prompt.max_tokens + 1 for prompt in prompts) * sampling.n
-        return self.recall if self.recall is not None and self.recall.open(read + written) else None
+        return (
+            self.activation_cache
+            if self.activation_cache is not None and self.activation_cache.open(read + written)
+            else None
+        )
 
     def _ready(self, prompts: Sequence[Prompt], sampling: Sampling) -> tuple[Decoder, Stepper]:
         """A decoder with room enough, its weights up to date."""
@@ -160,16 +164,16 @@ class _Batch:
     ) -> None:
         self.owner = owner
         self.decoder = decoder
-        self.recall = decoder.recall if isinstance(decoder, LeanDecoder) else None
+        self.activation_cache = decoder.activation_cache if isinstance(decoder, LeanDecoder) else None
         self.stepper = stepper
         self.slots = stepper.slots
         self.prompts = prompts
         self.sampling = sampling
         self.listener = listener
         self.followed = listener is not None and listener.follows
-        self.stops = Stops(owner.policy.tokenizer)
+        self.stops = StopStrings(owner.policy.tokenizer)
         self.waiting = deque(_Job(i, k) for i in range(len(prompts)) for k in range(sampling.n))
-        self.seated: list[_Job] = []
+        self.active: list[_Job] = []
         # Prompts of the same tokens are of one kind, named by the first of them, and are read once.
         first: dict[tuple[int, ...], int] = {}
         self.kinds = [first.setdefault(prompt.tokens, number) for number, prompt in enumerate(prompts)]
@@ -179,10 +183,10 @@ class _Batch:
         self.done: list[list[Completion | None]] = [[None] * sampling.n for _ in prompts]
 
     def run(self) -> list[list[Completion]]:
-        """Seat, write and collect until every completion is done, or the time is up."""
+        """Start, write and collect until every completion is done, or the time is up."""
         begun, seconds = time.monotonic(), self.sampling.seconds
-        self._seat(list(range(min(self.decoder.slots, len(self.waiting)))))
-        while self.seated:
+        self._start(list(range(min(self.decoder.slots, len(self.waiting)))))
+        while self.active:
             if self.owner.halted:
                 raise RunError("the generator was halted while it wrote")
             self._collect()
@@ -190,26 +194,26 @@ class _Batch:
             if seconds is not None and time.monotonic() - begun > seconds:
                 self.slots.alive[:] = False
                 break
-            if self.seated:
+            if self.active:
                 self._write()
         aborted = Completion((), (), "", "abort", self.owner.version)
         return [[one or aborted for one in group] for group in self.done]
 
     def _write(self) -> None:
         steps = self.owner.stride
-        longest = int(self.slots.position[: len(self.seated)].max()) + steps
+        longest = int(self.slots.position[: len(self.active)].max()) + steps
         block = BLOCK * 4 if self.owner.on_gpu else BLOCK
         columns = min(-(-longest // block) * block, self.decoder.length)
-        self.stepper.run(len(self.seated), columns, steps, self.sampling)
+        self.stepper.run(len(self.active), columns, steps, self.sampling)
 
     def _collect(self) -> None:
         """Take out the rows that have ended and give their places to those who wait."""
-        rows = len(self.seated)
+        rows = len(self.active)
         state = torch.stack([self.slots.alive[:rows], self.slots.count[:rows]]).tolist()
         alive, counts = state[0], state[1]
         written = self._texts(alive)
         ended = []
-        for row, job in enumerate(self.seated):
+        for row, job in enumerate(self.active):
             stopped = self._stop(job, written, row, counts[row])
             if stopped is not None or not alive[row] or not self._wanted(job):
                 ended.append((row, stopped if stopped is not None else counts[row], stopped is not None))
@@ -224,18 +228,18 @@ class _Batch:
 
     def _tell(self, listener: Listener, written: np.ndarray, counts: list[int], ended: set[int]) -> None:
         """Let the listener hear how far each row has come that goes on."""
-        logprobs = self.slots.logprob[: len(self.seated)].tolist()
-        for row, job in enumerate(self.seated):
+        logprobs = self.slots.logprob[: len(self.active)].tolist()
+        for row, job in enumerate(self.active):
             if row not in ended:
                 count = counts[row]
                 listener.progress(job.prompt, job.index, written[row, :count].tolist(), logprobs[row][:count])
 
     def _texts(self, alive: list[int]) -> np.ndarray | None:
         """What is written, brought to the host only if something there has to be looked at."""
-        stops = any(self.prompts[job.prompt].stop for job in self.seated)
+        stops = any(self.prompts[job.prompt].stop for job in self.active)
         if all(alive) and not stops and not self.followed:
             return None
-        return self.slots.written[: len(self.seated)].cpu().numpy()
+        return self.slots.written[: len(self.active)].cpu().numpy()
 
     def _stop(self, job: _Job, written: np.ndarray | None, row: int, count: int) -> int | None:
         stop = self.prompts[job.prompt].stop
@@ -249,7 +253,7 @@ class _Batch:
         rows = torch.tensor([row for row, _, _ in ended], device=self.owner.device)
         tokens, logprobs = self.slots.written[rows].tolist(), self.slots.logprob[rows].tolist()
         for (row, count, stopped), ids, values in zip(ended, tokens, logprobs, strict=True):
-            job = self.seated[row]
+            job = self.active[row]
             over = stopped or ids[count - 1] in self.owner.policy.eos_ids
             completion = Completion(
                 tokens=tuple(ids[:count]),
@@ -264,29 +268,29 @@ class _Batch:
                 self.listener.done(job.prompt, job.index, completion)
 
     def _note(self, job: _Job, row: int, completion: Completion) -> None:
-        """Let the recall know where a completion is."""
-        if self.recall is not None and isinstance(self.decoder, LeanDecoder):
+        """Tell the activation cache where a completion is."""
+        if self.activation_cache is not None and isinstance(self.decoder, LeanDecoder):
             prompt = self.prompts[job.prompt].tokens
-            stretch = Stretch(prompt, completion.tokens)
-            rows = self.decoder.where[row, len(prompt) : len(prompt) + stretch.read]
-            self.recall.note(stretch, rows.clone())
+            segment = Segment(prompt, completion.tokens)
+            rows = self.decoder.where[row, len(prompt) : len(prompt) + segment.read]
+            self.activation_cache.note(segment, rows.clone())
 
     def _refill(self, free: list[int]) -> None:
         """New completions take the free rows; where too few wait, the last rows move into the gaps."""
         self._drop_unwanted()
         filled = free[: len(self.waiting)]
         gaps = free[len(filled) :]
-        self._seat(filled)
-        left = len(self.seated) - len(gaps)
-        keep = sorted(set(range(left, len(self.seated))) - set(gaps))
+        self._start(filled)
+        left = len(self.active) - len(gaps)
+        keep = sorted(set(range(left, len(self.active))) - set(gaps))
         holes = [row for row in gaps if row < left]
         if keep:
             source, target = (torch.tensor(rows, device=self.owner.device) for rows in (keep, holes))
             self.decoder.move(source, target)
             self.slots.move(source, target)
             for old, new in zip(keep, holes, strict=True):
-                self.seated[new] = self.seated[old]
-        del self.seated[left:]
+                self.active[new] = self.active[old]
+        del self.active[left:]
         self.slots.alive[left:] = False
 
     def _drop_unwanted(self) -> None:
@@ -299,7 +303,7 @@ class _Batch:
                 unwanted.append(self.kinds[job.prompt])
         self._forget(unwanted)
 
-    def _seat(self, rows: list[int]) -> None:
+    def _start(self, rows: list[int]) -> None:
         """Let the next waiting completions begin in the rows."""
         jobs = [self.waiting.popleft() for _ in rows]
         if not jobs:
@@ -311,7 +315,7 @@ class _Batch:
         chance = torch.from_numpy(chances(keys, max(prompt.max_tokens for prompt in prompts))).to(device)
         lengths = torch.tensor([len(prompt.tokens) for prompt in prompts], device=device)
         limits = torch.tensor([prompt.max_tokens for prompt in prompts], device=device)
-        self.slots.seat(torch.tensor(rows, device=device), lengths, limits, chance)
+        self.slots.fill(torch.tensor(rows, device=device), lengths, limits, chance)
         together: dict[int, list[int]] = {}
         for at, kind in enumerate(kinds):
             together.setdefault(id(self.read[kind][0]), []).append(at)
@@ -319,7 +323,7 @@ class _Batch:
             read, which = self.read[kinds[mine[0]]][0], [self.read[kinds[at]][1] for at in mine]
             self._begin(read, [rows[at] for at in mine], which, chance[mine, 0])
         for row, job in zip(rows, jobs, strict=True):
-            self.seated[row : row + 1] = [job]
+            self.active[row : row + 1] = [job]
         self._forget(kinds)
 
     def _begin(self, read: Prefilled, rows: list[int], which: list[int], chance: Tensor) -> None:
@@ -340,9 +344,9 @@ class _Batch:
             lengths = torch.tensor([len(line) for line in lines], device=self.owner.device)
             read = self.decoder.prefill(torch.tensor(padded, device=self.owner.device), lengths)
             self.read |= {kind: (read, at) for at, kind in enumerate(batch)}
-            if self.recall is not None and read.rows is not None:
+            if self.activation_cache is not None and read.rows is not None:
                 for line, rows in zip(lines, read.rows, strict=True):
-                    self.recall.note(Stretch(line), rows[: len(line)])
+                    self.activation_cache.note(Segment(line), rows[: len(line)])
 
     def _forget(self, begun: list[int]) -> None:
         """Let go of prompts whose completions have all begun."""

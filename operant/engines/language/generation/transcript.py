@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from operant.engines.language.generation.generator import Completion
-from operant.engines.language.generation.stop_strings import Stops
-from operant.engines.language.policy.chat_template import Template, bare_tokens, conversation, encode, speaks_chat
+from operant.engines.language.generation.stop_strings import StopStrings
+from operant.engines.language.policy.chat_template import (
+    Template,
+    apply_template,
+    bare_tokens,
+    encode,
+    uses_chat_template,
+)
 from operant.engines.language.policy.model import Policy
 from operant.envs.text.dialogue import Message, as_chat
 
@@ -25,9 +31,9 @@ class Transcript:
     def __init__(self, policy: Policy, template: Template, opening: Sequence[Message], anew: bool = False) -> None:
         self.policy = policy
         self.anew = anew
-        self.chat = speaks_chat(policy, template)
+        self.chat = uses_chat_template(policy, template)
         self._said = as_chat(opening)
-        self._shown = conversation(self._said, policy) if self.chat else ""
+        self._shown = apply_template(self._said, policy) if self.chat else ""
         self.tokens = encode(self._shown if self.chat else _plain(opening), policy)
 
     def add(self, completion: Completion, messages: Sequence[Message]) -> None:
@@ -38,21 +44,21 @@ class Transcript:
             return
         head = self._shown + completion.text
         self._said = [*self._said, {"role": "assistant", "content": completion.text}, *as_chat(messages)]
-        self._shown = conversation(self._said, self.policy)
+        self._shown = apply_template(self._said, self.policy)
         if self.anew or not self._shown.startswith(head):
             self.tokens = encode(self._shown, self.policy)
         else:
-            self.tokens = gone_on(self.policy, self.tokens, completion, self._shown[len(head) :])
+            self.tokens = continued_tokens(self.policy, self.tokens, completion, self._shown[len(head) :])
 
 
-def gone_on(policy: Policy, prompt: Sequence[int], completion: Completion, words: str) -> tuple[int, ...]:
+def continued_tokens(policy: Policy, prompt: Sequence[int], completion: Completion, words: str) -> tuple[int, ...]:
     """The tokens of a prompt, of what the policy wrote after it, and of the words that follow.
 
     Where the words begin with what the policy's own tokens end with already (a stop string, which its text leaves
     out, or the end-of-text mark), it stands there once.
     """
     ended = completion.tokens[-1:] and completion.tokens[-1] in policy.eos_ids
-    whole = Stops(policy.tokenizer).decode(completion.tokens[:-1] if ended else completion.tokens)
+    whole = StopStrings(policy.tokenizer).decode(completion.tokens[:-1] if ended else completion.tokens)
     rest = bare_tokens(words.removeprefix(whole[len(completion.text) :]), policy)
     follow = rest[1:] if ended and rest[:1] == completion.tokens[-1:] else rest
     return (*prompt, *completion.tokens, *follow)

@@ -16,7 +16,7 @@ from torch import nn
 
 from operant.engines.language.generation.generator import Completion, Finish, Prompt, Sampling
 from operant.engines.language.generation.sampling import check_sampling, prompt_key
-from operant.engines.language.generation.stop_strings import Stops
+from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.generation.torch_generator import check_room
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
@@ -47,7 +47,7 @@ class VllmGenerator:
         self.policy = policy
         self.context = min(policy.context, settings.context or policy.context)
         self.apart = settings.tensor_parallel > 1
-        self.stops = Stops(policy.tokenizer)
+        self.stops = StopStrings(policy.tokenizer)
         self._scale = 1.0
         try:
             self.engine = start_engine(policy, settings, self.context, slots)
@@ -142,7 +142,7 @@ def request(prompt: Prompt, sampling: Sampling, index: int, eos_ids: Sequence[in
     }
 
 
-def completion(output: Any, prompt: Prompt, stops: Stops, eos_ids: Sequence[int], version: int) -> Completion:
+def completion(output: Any, prompt: Prompt, stops: StopStrings, eos_ids: Sequence[int], version: int) -> Completion:
     """One of vLLM's outputs as a completion, ended where the built-in generator would end it."""
     tokens = tuple(output.token_ids)
     logprobs = tuple(found[token].logprob for found, token in zip(output.logprobs, tokens, strict=True))
@@ -170,7 +170,7 @@ def trainer_logprobs(policy: Policy, tokens: Sequence[int]) -> Tensor:
 def tolerance(policy: Policy) -> float:
     """Nats by which the probe's log-probabilities may differ on average, since other kernels round otherwise.
 
-    Seen: 1e-6 with float32 on a CPU, 0.02 with bfloat16; GPUs may multiply float32 by halves of their digits (TF32).
+    Measured: 1e-6 with float32 on a CPU, 0.02 with bfloat16; GPUs may multiply float32 with fewer digits (TF32).
     """
     weight = next(policy.model.parameters())
     if weight.dtype != torch.float32:

@@ -1,4 +1,4 @@
-"""Credit: the rewards of groups of completions, one group to a prompt, become advantages.
+"""Advantages: the rewards of groups of completions, one group to a prompt, become advantages.
 
 Everything here is a pure function of one number per completion, and for some methods its length. Groups may differ
 in size.
@@ -17,7 +17,7 @@ TINY = 1e-6
 """Rewards that differ by less are the same."""
 
 
-def credit(
+def compute_advantages(
     name: str, rewards: np.ndarray, groups: np.ndarray, scale: Scale | None = None, tokens: np.ndarray | None = None
 ) -> np.ndarray:
     """Advantages by the method `name` for completions whose groups are numbered in `groups`.
@@ -74,7 +74,7 @@ def scaled(advantages: np.ndarray, measured: np.ndarray, stats: GroupStats, scal
     return advantages
 
 
-def centred(rewards: np.ndarray, stats: GroupStats) -> np.ndarray:
+def centered(rewards: np.ndarray, stats: GroupStats) -> np.ndarray:
     """R - mean of the group: GRPO (Shao et al. 2024) and, unscaled, Dr. GRPO (Liu et al. 2025)."""
     return rewards - stats.mean
 
@@ -104,8 +104,8 @@ def over_the_mean(rewards: np.ndarray, stats: GroupStats) -> np.ndarray:
 
 
 METHODS: dict[str, tuple[Callable[[np.ndarray, GroupStats], np.ndarray], Scale]] = {
-    "grpo": (centred, "group"),
-    "dr_grpo": (centred, "none"),
+    "grpo": (centered, "group"),
+    "dr_grpo": (centered, "none"),
     "rloo": (leave_one_out, "none"),
     "reinforce_pp": (of_the_batch, "batch"),
     "reinforce_pp_baseline": (of_group_and_batch, "batch"),

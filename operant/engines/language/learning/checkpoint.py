@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from operant.engines.language.distributed.fsdp import like
-from operant.engines.language.learning.optimizer import Optimiser
+from operant.engines.language.distributed.fsdp import shard_like
+from operant.engines.language.learning.optimizer import Optimizer
 from operant.engines.language.policy.model import Policy, write_folder
 from operant.errors import RunError
 from operant.run.restoring import Saved, restoring
@@ -25,26 +25,26 @@ FACTS_FILE = "learner.json"
 WEIGHTS = "weights/"
 
 
-def write(folder: Path, policy: Policy, optimiser: Optimiser, facts: dict[str, Any]) -> None:
+def write(folder: Path, policy: Policy, optimizer: Optimizer, facts: dict[str, Any]) -> None:
     """Save the model as a plain folder, and beside it what only training needs."""
     write_folder(policy, folder)
-    tensors = {name: tensor.cpu().contiguous() for name, tensor in optimiser.state().items()}
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in optimizer.state().items()}
     if policy.has_adapter:
         # The folder holds the sum of weights and adapter, from which the adapter cannot be had back.
-        adapter = {f"{WEIGHTS}{name}": weight.detach().cpu() for name, weight in optimiser.named.items()}
+        adapter = {f"{WEIGHTS}{name}": weight.detach().cpu() for name, weight in optimizer.named.items()}
         tensors |= adapter
     save_file(tensors or {"empty": torch.zeros(1)}, folder / LEARNER_FILE)
     # Not sorted: the order of the unfinished averages is the order of their columns in the next row.
     (folder / FACTS_FILE).write_text(json.dumps(facts))
 
 
-def read(folder: Path, policy: Policy, optimiser: Optimiser) -> dict[str, Any]:
-    """Put what `write` saved into a policy and an optimiser made from the same spec; returns the facts."""
+def read(folder: Path, policy: Policy, optimizer: Optimizer) -> dict[str, Any]:
+    """Put what `write` saved into a policy and an optimizer made from the same spec; returns the facts."""
     file = folder / LEARNER_FILE
     tensors = Saved(load_file(file), file)
     read_weights(folder, policy, tensors)
-    with restoring(file, "the optimiser"):
-        optimiser.restore(tensors)
+    with restoring(file, "the optimizer"):
+        optimizer.restore(tensors)
     return json.loads((folder / FACTS_FILE).read_text())
 
 
@@ -69,4 +69,4 @@ def read_weights(folder: Path, policy: Policy, learner: dict[str, Tensor] | None
             remedy="keep agent.model as it was when the checkpoint was written, or start a new run",
         )
     for name, weight in wanted.items():
-        weight.copy_(like(saved[name], weight))
+        weight.copy_(shard_like(saved[name], weight))

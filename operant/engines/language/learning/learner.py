@@ -1,4 +1,4 @@
-"""The learner: credited completions become gradients and steps.
+"""The learner: completions with their advantages become gradients and steps.
 
 Where ratios compare with the trainer's own log-probabilities the ratio of a first step is exactly 1: they are computed
 in the same micro-batches, and those of the generator serve to watch, and where asked to correct, the difference. What
@@ -20,14 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from operant.engines.language.distributed.fsdp import Scorer, frozen_copy, spread, whole
-from operant.engines.language.distributed.ranks import Ranks, together
-from operant.engines.language.generation.activation_cache import Recall
-from operant.engines.language.learning import checkpoint as codec
-from operant.engines.language.learning.loss_settings import loss_settings
-from operant.engines.language.learning.losses import LossSettings, Normaliser, Tokens, policy_loss
-from operant.engines.language.learning.optimizer import Optimiser
-from operant.engines.language.learning.samples import Lesson, lessons_of, minibatches
+from operant.engines.language.distributed.fsdp import Scorer, frozen_copy, full_tensor, shard_model
+from operant.engines.language.distributed.ranks import Ranks, on_all_ranks
+from operant.engines.language.generation.activation_cache import ActivationCache
+from operant.engines.language.learning import checkpoint as checkpoint_files
+from operant.engines.language.learning.losses import LossSettings, Normalizer, Tokens, loss_settings, policy_loss
+from operant.engines.language.learning.optimizer import Optimizer
+from operant.engines.language.learning.samples import TrainingSample, minibatches, training_samples
 from operant.engines.language.policy.batching import Batch, Sample, micro_batches
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.single_turn import Group
@@ -48,10 +47,10 @@ MEANS = {
 
 
 @dataclass
-class Piece:
+class MicroBatch:
     """One micro-batch, and for each of its completion tokens what the loss needs to know.
 
-    `weight` is 0 for one that is only computed to keep other processes company.
+    `weight` is 0 for one that is only computed because all ranks make the same number of passes.
     """
 
     batch: Batch
@@ -64,11 +63,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Step:
+class Minibatch:
     """A minibatch: this process's micro-batches, and what sums over all of them are divided by."""
 
-    pieces: list[Piece]
-    whole: Normaliser
+    pieces: list[MicroBatch]
+    whole: Normalizer
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,9 @@ class Report:
 class Learner:
     """Trains a policy's weights by one of the family's losses (final); `beat` is called with every pass.
 
-    Among several processes each trains its slice of `policy`; after every change `written` has the whole weights, with
-    which completions are written. Alone, the two are one. A `recall` has what the generator computed. Completions whose
-    gradient is zero are counted but not computed, unless it `computes_all`.
+    Among several processes each trains its shard of `policy`; after every change `full_policy` has the whole weights,
+    with which completions are written. In one process the two are the same. An `activation_cache` has what the
+    generator computed. Completions whose gradient is zero are counted but not computed, unless it `computes_all`.
     """
 
     def __init__(
@@ -94,65 +93,65 @@ class Learner:
         model: ModelSpec,
         seeds: Seeds,
         ranks: Ranks | None = None,
-        written: Policy | None = None,
+        full_policy: Policy | None = None,
     ) -> None:
         self.policy = policy
         self.settings = settings
         self.seeds = seeds
         self.ranks = ranks or Ranks()
-        self.written = written or policy
-        self.scorer = spread(Scorer(policy.model), self.ranks)
-        self.optimiser = Optimiser(policy.model, model.optimizer)
-        self.device = self.optimiser.weights[0].device
+        self.full_policy = full_policy or policy
+        self.scorer = shard_model(Scorer(policy.model), self.ranks)
+        self.optimizer = Optimizer(policy.model, model.optimizer)
+        self.device = self.optimizer.weights[0].device
         self.reference: Scorer | None = None
         self.teacher: Scorer | None = None
-        self.recall: Recall | None = None
+        self.activation_cache: ActivationCache | None = None
         self.computes_all = False
         self.beat: Callable[[], object] = lambda: None
-        self.rehearsed: Callable[[int, int], object] = lambda done, total: None
+        self.on_supervised_step: Callable[[int, int], object] = lambda done, total: None
 
-    @together
-    def remember_reference(self) -> None:
+    @on_all_ranks
+    def snapshot_reference(self) -> None:
         """Keep the policy as it is now to measure the divergence from, where the spec asks for that."""
         if self.settings.kl != "none":
             self.reference = frozen_copy(self.scorer, self.ranks)
 
-    @together
-    def rehearse(self, batches: Sequence[Sequence[Sample]], lr: float) -> list[float]:
+    @on_all_ranks
+    def supervised_steps(self, batches: Sequence[Sequence[Sample]], lr: float) -> list[float]:
         """Imitate one batch of given completions after the other; returns the loss of each step."""
-        optimiser = Optimiser(self.policy.model, LmOptimizerSpec(lr=lr, lr_end_fraction=0.1))
+        optimizer = Optimizer(self.policy.model, LmOptimizerSpec(lr=lr, lr_end_fraction=0.1))
         losses = []
         for update, samples in enumerate(batches):
-            losses.append(self.ranks.total({"sft": self._imitate(samples)})["sft"])
-            optimiser.step(update, update / len(batches))
-            self.rehearsed(update + 1, len(batches))
-        self.optimiser.adopt()
+            losses.append(self.ranks.total({"sft": self._supervised_gradients(samples)})["sft"])
+            optimizer.step(update, update / len(batches))
+            self.on_supervised_step(update + 1, len(batches))
+        self.optimizer.adopt()
         self._publish()
         return losses
 
-    @together
+    @on_all_ranks
     def write(self, folder: Path, facts: dict[str, Any]) -> None:
         """Save a checkpoint; the other processes only hand over their part of it."""
         if self.ranks.rank == 0:
-            codec.write(folder, self.written, self.optimiser, facts)
+            checkpoint_files.write(folder, self.full_policy, self.optimizer, facts)
         else:
-            for part in self.optimiser.parts().values():
-                whole(part)
+            for part in self.optimizer.parts().values():
+                full_tensor(part)
 
-    @together
+    @on_all_ranks
     def read(self, folder: Path) -> dict[str, Any]:
         """Take up a checkpoint; returns the facts that were saved with it."""
-        facts = codec.read(folder, self.policy, self.optimiser)
+        facts = checkpoint_files.read(folder, self.policy, self.optimizer)
         self._publish()
         return facts
 
-    @together
+    @on_all_ranks
     def learn(self, groups: Sequence[Group], at: Progress, budget: int, gold: Sequence[Sample] = ()) -> Report:
         """Take a round's gradient steps, from where a run of `budget` frames now is; `gold` is imitated beside it."""
         settings, update, share = self.settings, at.updates, at.frames / budget
-        answers = lessons_of(groups, settings)
+        answers = training_samples(groups, settings)
         if not answers:
-            self._outdate()
+            self._clear_activations()
             return Report()
         loss = loss_settings(settings, at.frames)
         steps = self._steps(minibatches(answers, settings.step_size), loss)
@@ -163,28 +162,28 @@ class Learner:
             for index in self.seeds.rng("minibatches", update, epoch).permutation(len(steps)):
                 self._gradients(steps[index], loss, update, sums)
                 if gold:
-                    sums["sft"] += self._imitate(gold, settings.sft_coef)
-                norms.append(self.optimiser.step(update + len(norms), share))
-                self._outdate()
+                    sums["sft"] += self._supervised_gradients(gold, settings.sft_coef)
+                norms.append(self.optimizer.step(update + len(norms), share))
+                self._clear_activations()
         self._publish()
         return Report(len(norms), self._means(self.ranks.total(sums), norms))
 
     @torch.no_grad()
     def _publish(self) -> None:
         """Bring the weights to whoever writes completions with them."""
-        self._outdate()
-        if self.written is self.policy:
+        self._clear_activations()
+        if self.full_policy is self.policy:
             return
-        own = dict(self.written.model.named_parameters())
-        for name, weight in self.optimiser.named.items():
-            own[name].copy_(whole(weight))
+        own = dict(self.full_policy.model.named_parameters())
+        for name, weight in self.optimizer.named.items():
+            own[name].copy_(full_tensor(weight))
 
-    def _outdate(self) -> None:
+    def _clear_activations(self) -> None:
         """Let go of what was computed for a round that is over, or with weights that have changed."""
-        if self.recall is not None:
-            self.recall.forget()
+        if self.activation_cache is not None:
+            self.activation_cache.clear()
 
-    def _imitate(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
+    def _supervised_gradients(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
         """Add the gradients of the mean negative log-probability of given completions; returns this process's share."""
         total = sum(len(sample.places) for sample in samples)
         summed = 0.0
@@ -194,7 +193,7 @@ class Learner:
             summed += float(loss.detach())
         return summed
 
-    def _gradients(self, step: Step, loss: LossSettings, update: int, sums: defaultdict[str, float]) -> None:
+    def _gradients(self, step: Minibatch, loss: LossSettings, update: int, sums: defaultdict[str, float]) -> None:
         """Add the gradients of all micro-batches of a minibatch."""
         found: list[dict[str, Tensor]] = []
         for piece in step.pieces:
@@ -220,14 +219,14 @@ class Learner:
 
     def _scored(self, batch: Batch, update: int, entropy: bool = False) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The policy's log-probabilities and entropies, and which of the tokens were computed anew (None: all)."""
-        found = None if self.recall is None else self.recall.find(batch, update)
-        if self.recall is None or found is None:
+        found = None if self.activation_cache is None else self.activation_cache.find(batch, update)
+        if self.activation_cache is None or found is None:
             return *self.scorer(batch, self.settings.temperature, entropy), None
-        with self.recall.serving(found):
+        with self.activation_cache.reused(found):
             return *self.scorer(batch, self.settings.temperature, entropy), torch.isin(batch.owner, found.watched)
 
     @torch.no_grad()
-    def _prepare(self, pieces: Sequence[Piece], steps: int, update: int) -> None:
+    def _prepare(self, pieces: Sequence[MicroBatch], steps: int, update: int) -> None:
         """Log-probabilities before the first step: what ratios compare with, and those of fixed models.
 
         The only step of a round compares with itself, so the policy's are computed where more follow.
@@ -244,27 +243,27 @@ class Learner:
             if self.teacher is not None:
                 piece.teacher = self.teacher(piece.batch, temperature)[0]
 
-    def _steps(self, dealt: Sequence[Sequence[Lesson]], loss: LossSettings) -> list[Step]:
+    def _steps(self, dealt: Sequence[Sequence[TrainingSample]], loss: LossSettings) -> list[Minibatch]:
         """The minibatches of a round, each of which divides by the same share of the whole round."""
-        every = [lesson for lessons in dealt for lesson in lessons]
-        tokens = sum(len(lesson.sample.places) for lesson in every)
-        whole = Normaliser(tokens / len(dealt), len(every) / len(dealt))
-        return [Step(self._pieces(self._computed(lessons, loss)), whole) for lessons in dealt]
+        every = [sample for samples in dealt for sample in samples]
+        tokens = sum(len(sample.tokens.places) for sample in every)
+        whole = Normalizer(tokens / len(dealt), len(every) / len(dealt))
+        return [Minibatch(self._pieces(self._computed(samples, loss)), whole) for samples in dealt]
 
-    def _computed(self, lessons: Sequence[Lesson], loss: LossSettings) -> Sequence[Lesson]:
-        """The lessons that have a gradient, or one of them if none has: a step is taken all the same."""
+    def _computed(self, samples: Sequence[TrainingSample], loss: LossSettings) -> Sequence[TrainingSample]:
+        """The samples that have a gradient, or one of them if none has: a step is taken all the same."""
         if self.computes_all or loss.has_beside:
-            return lessons
-        return [lesson for lesson in lessons if lesson.advantage] or lessons[:1]
+            return samples
+        return [sample for sample in samples if sample.advantage] or samples[:1]
 
-    def _pieces(self, lessons: Sequence[Lesson]) -> list[Piece]:
+    def _pieces(self, samples: Sequence[TrainingSample]) -> list[MicroBatch]:
         """Micro-batches, with each token's advantage and the generator's log-probability."""
-        advantages = torch.tensor([lesson.advantage for lesson in lessons], device=self.device)
+        advantages = torch.tensor([sample.advantage for sample in samples], device=self.device)
         pieces = []
-        for batch, weight in self._batches([lesson.sample for lesson in lessons]):
-            drawn = [value for index in batch.samples for value in lessons[index].logprobs]
+        for batch, weight in self._batches([sample.tokens for sample in samples]):
+            drawn = [value for index in batch.samples for value in samples[index].logprobs]
             generator = torch.from_numpy(np.array(drawn, dtype=np.float32)).to(self.device)
-            pieces.append(Piece(batch, weight, advantages[batch.owner], generator))
+            pieces.append(MicroBatch(batch, weight, advantages[batch.owner], generator))
         return pieces
 
     def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:
@@ -284,5 +283,5 @@ class Learner:
             **({"loss/sft": sums["sft"] / len(norms)} if "sft" in sums else {}),
             "mismatch/kl": sums["mismatch_kl"] / tokens,
             "optim/grad_norm": sum(norms) / len(norms),
-            "optim/lr": self.optimiser.rate,
+            "optim/lr": self.optimizer.rate,
         }

@@ -1,6 +1,6 @@
 """Losses on the tokens of completions: a term for each token, then a sum over a denominator of the whole batch.
 
-A micro-batch never knows how large its batch is, so what a sum is divided by is always passed in (`Normaliser`,
+A micro-batch never knows how large its batch is, so what a sum is divided by is always passed in (`Normalizer`,
 from all completions of the step, on all ranks). Sums of micro-batches then add up to the loss of the batch exactly.
 Notation: pi the model in training, mu the generator that wrote the tokens, old what ratios compare with (the model at
 the beginning of the update, or mu), ref a fixed model; r = pi/old; A the advantage.
@@ -13,6 +13,9 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+
+from operant.spec.fields import value_at
+from operant.spec.rlvr import VerifiedAlgorithm
 
 Surrogate = Literal["clip", "cispo", "reinforce"]
 Level = Literal["token", "sequence"]
@@ -80,7 +83,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Normaliser:
+class Normalizer:
     """The size of the whole batch of a step, over all micro-batches and ranks."""
 
     tokens: float
@@ -95,7 +98,7 @@ class Loss:
     sums: dict[str, Tensor]
 
 
-def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normaliser) -> Loss:
+def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normalizer) -> Loss:
     """The loss of a micro-batch under the settings."""
     number, count = _sequences(tokens.owner)
     log_ratio = tokens.logprobs - tokens.old
@@ -186,7 +189,7 @@ def correction(log_weight: Tensor, owner: Tensor, count: int, settings: LossSett
         return log_weight.exp().clamp(max=settings.correction_cap)
 
 
-def aggregate(terms: Tensor, owner: Tensor, count: int, settings: LossSettings, whole: Normaliser) -> Tensor:
+def aggregate(terms: Tensor, owner: Tensor, count: int, settings: LossSettings, whole: Normalizer) -> Tensor:
     """The sum of a micro-batch's terms over the denominator of the whole batch."""
     if settings.mean == "sequence":
         return sequence_mean(terms, owner, count).sum() / whole.sequences
@@ -247,3 +250,32 @@ def _surrogate(log_ratio: Tensor, tokens: Tokens, settings: LossSettings) -> tup
         return reinforce_terms(log_ratio, tokens.advantages), torch.zeros_like(over)
     held = (over & rising) | (under & (tokens.advantages < 0))
     return clip_terms(log_ratio, tokens.advantages, settings.clip_low, settings.clip_high, settings.cap), held
+
+
+MEANS = {"sequence_mean": "sequence", "sequence_sum": "sum", "token_mean": "token", "constant": "constant"}
+CORRECTIONS = {"truncate": "token", "truncate_sequence": "sequence"}
+
+
+def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
+    """The loss of an algorithm after so many frames."""
+    masked = settings.importance if settings.importance in ("icepop", "dppo") else "none"
+    return LossSettings(
+        surrogate="clip" if settings.loss == "gspo" else settings.loss,
+        level="sequence" if settings.loss == "gspo" else "token",
+        mean=MEANS[settings.aggregate],  # pyright: ignore[reportArgumentType]
+        clip_low=settings.clip_low,
+        clip_high=settings.clip_high,
+        length=settings.constant_length,
+        mask=masked,
+        mask_low=settings.importance_low,
+        mask_high=settings.importance_high,
+        mask_difference=settings.importance_difference,
+        correction=CORRECTIONS.get(settings.importance, "none"),  # pyright: ignore[reportArgumentType]
+        correction_cap=settings.importance_high,
+        kl="k3" if settings.kl == "none" else settings.kl,
+        kl_coef=settings.kl_coef,
+        teacher_kl=settings.teacher_kl,
+        teacher_coef=0.0 if settings.teacher is None else settings.teacher_coef,
+        square_coef=settings.mismatch_coef,
+        entropy_coef=value_at(settings.entropy_coef, frames),
+    )

@@ -1,7 +1,7 @@
-"""From gradients to steps: torch's optimisers on float32 copies of the weights.
+"""From gradients to steps: torch's optimizers on float32 copies of the weights.
 
 A step of a language model is often smaller than bfloat16 can tell from nothing, so weights in half
-precision are only the rounded image of what the optimiser keeps.
+precision are only the rounded image of what the optimizer keeps.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from operant.engines.language.distributed.fsdp import like, whole
 from operant.spec.settings.language import LmOptimizerSpec
+from operant.engines.language.distributed.fsdp import full_tensor
+from operant.engines.language.distributed.fsdp import shard_like
 
 
-class Optimiser:
+class Optimizer:
     """Steps the trainable weights of a model; `rate` is the learning rate of the last step."""
 
     def __init__(self, model: nn.Module, settings: LmOptimizerSpec) -> None:
@@ -31,7 +32,7 @@ class Optimiser:
         for weight, master in zip(self.weights, self.masters, strict=True):
             if weight is not master:
                 master.grad = None if weight.grad is None else weight.grad.float()
-        norm = whole(nn.utils.clip_grad_norm_(self.masters, self.settings.clip_grad_norm or float("inf")))
+        norm = full_tensor(nn.utils.clip_grad_norm_(self.masters, self.settings.clip_grad_norm or float("inf")))
         if not torch.isfinite(norm):
             self.clear()
             return float(norm)
@@ -63,7 +64,7 @@ class Optimiser:
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a resumed run needs, by name, each in one piece."""
-        return {name: whole(tensor) for name, tensor in self.parts().items()}
+        return {name: full_tensor(tensor) for name, tensor in self.parts().items()}
 
     def parts(self) -> dict[str, Tensor]:
         """The same as this process holds it."""
@@ -80,12 +81,12 @@ class Optimiser:
         """Take over what `state` gave."""
         for name, weight, master in zip(self.named, self.weights, self.masters, strict=True):
             if weight is not master:
-                master.copy_(like(tensors[f"master/{name}"], master))
+                master.copy_(shard_like(tensors[f"master/{name}"], master))
             kept = {key: tensors[f"{key}/{name}"] for key in _KEPT if f"{key}/{name}" in tensors}
             if kept:
                 # Counts of steps stay on the host, as torch has them; moments lie beside the weights.
                 self.torch.state[master] = {
-                    key: value.clone() if value.ndim == 0 else like(value, master) for key, value in kept.items()
+                    key: value.clone() if value.ndim == 0 else shard_like(value, master) for key, value in kept.items()
                 }
 
 

@@ -8,23 +8,25 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from operant.engines.language.learning.advantages import credit
+from operant.engines.language.generation.generator import Step
+from operant.engines.language.learning.advantages import compute_advantages
 from operant.engines.language.policy.batching import Sample
-from operant.engines.language.rollouts.single_turn import Answer, Group, Step
+from operant.engines.language.rollouts.single_turn import Answer
+from operant.engines.language.rollouts.single_turn import Group
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """A completion to learn from; `logprobs` are the generator's, one for each token of the completion."""
+class TrainingSample:
+    """A completion to train on; `logprobs` are the generator's, one for each token of the completion."""
 
-    sample: Sample
+    tokens: Sample
     logprobs: tuple[float, ...]
     advantage: float
 
 
-def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[list[Lesson]]:
-    """The lessons of a round, by answers: groups that teach, credited; what was cut off only if the spec says so."""
+def training_samples(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[list[TrainingSample]]:
+    """The samples of a round, answer by answer, with their advantages; answers cut off only if the spec says so."""
     chosen = chosen_groups(groups, settings)
     answers = [answer for group in chosen for answer in group.answers]
     if not answers:
@@ -32,16 +34,16 @@ def lessons_of(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[lis
     rewards = np.array([answer.reward for answer in answers])
     numbers = np.repeat(np.arange(len(chosen)), [len(group.answers) for group in chosen])
     lengths = np.array([answer.length for answer in answers])
-    advantages = credit(settings.credit, rewards, numbers, settings.scale, lengths)
+    advantages = compute_advantages(settings.credit, rewards, numbers, settings.scale, lengths)
     return [
-        [Lesson(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
+        [TrainingSample(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
         for answer, advantage in zip(answers, advantages, strict=True)
         if _is_learnt(answer, settings)
     ]
 
 
-def minibatches(answers: Sequence[list[Lesson]], size: int) -> list[list[Lesson]]:
-    """The lessons of a round's gradient steps: as many steps as bring them closest to `size` answers, all alike.
+def minibatches(answers: Sequence[list[TrainingSample]], size: int) -> list[list[TrainingSample]]:
+    """The samples of a round's gradient steps: as many steps as bring them closest to `size` answers, all alike.
 
     Two of them differ by one answer at most.
     """
@@ -83,7 +85,7 @@ def chosen_groups(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[
     answered = [group for group in groups if group.answers]
     if settings.zero_variance == "keep":
         return answered
-    return [group for group in answered if group.teaches][: settings.batch_size // settings.group_size]
+    return [group for group in answered if group.has_signal][: settings.batch_size // settings.group_size]
 
 
 def _is_learnt(answer: Answer, settings: VerifiedAlgorithm) -> bool:

@@ -34,7 +34,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """A part of a line: a prompt, or where `completion` is not None, what is read of one that goes on from it."""
 
     prompt: tuple[int, ...]
@@ -63,7 +63,7 @@ class Batch:
     at: Tensor
     targets: Tensor
     owner: Tensor
-    line: tuple[Stretch, ...] = ()
+    line: tuple[Segment, ...] = ()
 
     @property
     def padded_tokens(self) -> int:
@@ -77,7 +77,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class _Family:
+class _PromptGroup:
     """A prompt and the samples that share it; `length` is that of its longest sample, `tokens` of all together."""
 
     prompt: tuple[int, ...]
@@ -94,26 +94,26 @@ def micro_batches(
     The same samples always give the same batches. What is longer by itself has a batch of its own. Where the model
     follows branches, completions share their prompt if that saves at least the part `share_from` of their tokens.
     """
-    found = _families(samples, share_from, max_tokens)
-    families = sorted(found, key=lambda family: (-family.length, family.samples))
-    together = [family for family in families if len(family.samples) > 1]
-    alone = [family for family in families if len(family.samples) == 1]
+    found = _prompt_groups(samples, share_from, max_tokens)
+    groups = sorted(found, key=lambda group: (-group.length, group.samples))
+    together = [group for group in groups if len(group.samples) > 1]
+    alone = [group for group in groups if len(group.samples) == 1]
     lines = [_line(some, samples) for some in _bins(together, max_tokens, padded=False)]
     return lines + [_rows(some, samples, pad_id) for some in _bins(alone, max_tokens, padded=True)]
 
 
-def _families(samples: Sequence[Sample], share_from: float | None, max_tokens: int) -> list[_Family]:
+def _prompt_groups(samples: Sequence[Sample], share_from: float | None, max_tokens: int) -> list[_PromptGroup]:
     """Samples of one prompt belong together where that pays, as far as a pass has room for them."""
     by_prompt: dict[tuple[int, ...], list[int]] = {}
     for number, sample in enumerate(samples):
         by_prompt.setdefault(sample.prompt, []).append(number)
-    families = []
+    groups = []
     for prompt, numbers in by_prompt.items():
         fed = [_fed(samples[number]) for number in numbers]
         share = share_from is not None and _saving(len(prompt), fed) >= share_from
         parts = _divided(numbers, fed, max_tokens - len(prompt)) if share else [[number] for number in numbers]
-        families += [_family(prompt, some, samples) for some in parts]
-    return families
+        groups += [_prompt_group(prompt, some, samples) for some in parts]
+    return groups
 
 
 def _divided(numbers: Sequence[int], fed: Sequence[int], room: int) -> list[list[int]]:
@@ -130,9 +130,9 @@ def _divided(numbers: Sequence[int], fed: Sequence[int], room: int) -> list[list
     return parts
 
 
-def _family(prompt: tuple[int, ...], numbers: Sequence[int], samples: Sequence[Sample]) -> _Family:
+def _prompt_group(prompt: tuple[int, ...], numbers: Sequence[int], samples: Sequence[Sample]) -> _PromptGroup:
     fed = [_fed(samples[number]) for number in numbers]
-    return _Family(prompt, tuple(numbers), len(prompt) + max(fed), len(prompt) + sum(fed))
+    return _PromptGroup(prompt, tuple(numbers), len(prompt) + max(fed), len(prompt) + sum(fed))
 
 
 def _saving(prompt: int, fed: Sequence[int]) -> float:
@@ -140,18 +140,18 @@ def _saving(prompt: int, fed: Sequence[int]) -> float:
     return prompt * (len(fed) - 1) / (prompt * len(fed) + sum(fed))
 
 
-def _bins(families: list[_Family], max_tokens: int, padded: bool) -> list[list[_Family]]:
+def _bins(groups: list[_PromptGroup], max_tokens: int, padded: bool) -> list[list[_PromptGroup]]:
     """Families for one pass each; they are given by falling length, to which rows side by side are padded."""
-    bins: list[list[_Family]] = []
+    bins: list[list[_PromptGroup]] = []
     cost = 0
-    for family in families:
-        own = bins[-1][0].length if padded and bins else family.tokens
+    for group in groups:
+        own = bins[-1][0].length if padded and bins else group.tokens
         if bins and cost + own <= max_tokens:
-            bins[-1].append(family)
+            bins[-1].append(group)
             cost += own
         else:
-            bins.append([family])
-            cost = family.tokens
+            bins.append([group])
+            cost = group.tokens
     return bins
 
 
@@ -160,13 +160,13 @@ def _fed(sample: Sample) -> int:
     return len(sample.completion) - 1
 
 
-def _line(families: list[_Family], samples: Sequence[Sample]) -> Batch:
+def _line(groups: list[_PromptGroup], samples: Sequence[Sample]) -> Batch:
     """All prompts, then all completions, in one row."""
-    numbers = [number for family in families for number in family.samples]
-    parents = [parent for parent, family in enumerate(families) for _ in family.samples]
-    prompts = [len(family.prompt) for family in families]
+    numbers = [number for group in groups for number in group.samples]
+    parents = [parent for parent, group in enumerate(groups) for _ in group.samples]
+    prompts = [len(group.prompt) for group in groups]
     fed = [_fed(samples[number]) for number in numbers]
-    tokens = [token for family in families for token in family.prompt]
+    tokens = [token for group in groups for token in group.prompt]
     positions = [place for length in prompts for place in range(length)]
     ends = torch.tensor(prompts).cumsum(0).sub(1).tolist()
     predictors = []
@@ -183,21 +183,21 @@ def _line(families: list[_Family], samples: Sequence[Sample]) -> Batch:
         _integers([positions]),
         lay_out(prompts, fed, parents),
     )
-    return replace(whole, line=_stretches(families, samples))
+    return replace(whole, line=_segments(groups, samples))
 
 
-def _stretches(families: list[_Family], samples: Sequence[Sample]) -> tuple[Stretch, ...]:
-    written = [(family.prompt, number) for family in families for number in family.samples]
+def _segments(groups: list[_PromptGroup], samples: Sequence[Sample]) -> tuple[Segment, ...]:
+    written = [(group.prompt, number) for group in groups for number in group.samples]
     return (
-        *(Stretch(family.prompt) for family in families),
-        *(Stretch(prompt, samples[number].completion) for prompt, number in written),
+        *(Segment(group.prompt) for group in groups),
+        *(Segment(prompt, samples[number].completion) for prompt, number in written),
     )
 
 
-def _rows(families: list[_Family], samples: Sequence[Sample], pad_id: int) -> Batch:
+def _rows(groups: list[_PromptGroup], samples: Sequence[Sample], pad_id: int) -> Batch:
     """Samples side by side, padded to the longest."""
-    numbers = [number for family in families for number in family.samples]
-    length = families[0].length
+    numbers = [number for group in groups for number in group.samples]
+    length = groups[0].length
     rows = [[*samples[number].prompt, *samples[number].completion[:-1]] for number in numbers]
     predictors = []
     for row, number in enumerate(numbers):

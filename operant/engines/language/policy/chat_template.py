@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from operant.engines.language.generation.generator import Prompt
 from operant.envs.text.well_formed import well_formed
 from operant.errors import UsageError
 
@@ -21,34 +20,28 @@ if TYPE_CHECKING:
 Template = Literal["auto", "chat", "raw"]
 
 
-def render(problem: Problem, policy: Policy, template: Template = "auto") -> Prompt:
-    """The prompt of a problem for a policy: `auto` uses a chat template iff the model has one."""
-    tokens = encode(as_text(problem, policy, template), policy)
-    return Prompt(tokens=tokens, max_tokens=problem.max_tokens, stop=problem.stop)
-
-
 def as_text(problem: Problem, policy: Policy, template: Template = "auto") -> str:
     """The text whose tokens are the prompt of a problem, up to the answer's beginning."""
-    return _chat_text(problem, policy) if speaks_chat(policy, template) else _raw_text(problem)
+    return _chat_text(problem, policy) if uses_chat_template(policy, template) else _raw_text(problem)
 
 
-def speaks_chat(policy: Policy, template: Template) -> bool:
+def uses_chat_template(policy: Policy, template: Template) -> bool:
     """Whether prompts are wrapped in the model's chat template."""
     if template == "chat" and not policy.has_chat_template:
         raise UsageError(
-            f"model {policy.name} has no chat template, so it would be shown marks that it has never seen",
+            f"model {policy.name} has no chat template, so it would be shown marks that it was not trained on",
             remedy="set the prompt template to auto or raw",
         )
     return policy.has_chat_template if template == "auto" else template == "chat"
 
 
-def conversation(turns: Sequence[Mapping[str, Any]], policy: Policy, tools: Sequence[Mapping[str, Any]] = ()) -> str:
+def apply_template(turns: Sequence[Mapping[str, Any]], policy: Policy, tools: Sequence[Mapping[str, Any]] = ()) -> str:
     """Turns of a conversation by the model's chat template, the mark of the answer's beginning at the end."""
     wishes: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True, "tools": list(tools) or None}
     return str(policy.tokenizer.apply_chat_template(list(turns), **wishes))  # pyright: ignore[reportArgumentType]
 
 
-def spoken(
+def render_turns(
     turns: Sequence[Mapping[str, Any]],
     policy: Policy,
     template: Template = "auto",
@@ -59,8 +52,8 @@ def spoken(
     Plain words are those of a problem with the same system text and prompt; what the policy said ends as it would
     have ended it.
     """
-    if speaks_chat(policy, template):
-        return conversation(turns, policy, tools)
+    if uses_chat_template(policy, template):
+        return apply_template(turns, policy, tools)
     after = {"system": "\n\n", "assistant": str(policy.tokenizer.eos_token or "")}
     return "".join(turn["content"] + after.get(turn["role"], "") for turn in turns)
 
@@ -81,7 +74,7 @@ def _chat_text(problem: Problem, policy: Policy) -> str:
     turns = [{"role": "user", "content": problem.prompt}]
     if problem.system:
         turns.insert(0, {"role": "system", "content": problem.system})
-    return conversation(turns, policy) + problem.prefix
+    return apply_template(turns, policy) + problem.prefix
 
 
 def _raw_text(problem: Problem) -> str:

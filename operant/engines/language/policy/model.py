@@ -167,7 +167,7 @@ def _pretrained(source: str, kind: torch.dtype) -> tuple[PreTrainedModel, PreTra
     model, report = loaded
     _refuse_gaps(source, model, report)
     if "gguf_file" in arguments:
-        _forget_quantisation(model)
+        _forget_quantization(model)
     return model, tokenizer
 
 
@@ -266,11 +266,11 @@ def _begin_id(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int
     return int(begin) if said or str(model.config.model_type).startswith("gemma") else None
 
 
-def _forget_quantisation(model: PreTrainedModel) -> None:
+def _forget_quantization(model: PreTrainedModel) -> None:
     """Weights from a GGUF file are plain once they are loaded, and are to be trained and written as such."""
-    quantiser = getattr(model, "hf_quantizer", None)
-    if quantiser is not None:
-        quantiser.remove_quantization_config(model)
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is not None:
+        quantizer.remove_quantization_config(model)
 
 
 def _choose_pad(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, eos_ids: tuple[int, ...]) -> None:

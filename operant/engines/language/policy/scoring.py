@@ -23,7 +23,7 @@ Best = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
-class Scored:
+class TextScores:
     """For each token of a text its log-probability after those before it, and the likeliest tokens in its place.
 
     Nothing comes before the first token, which therefore has neither: None, and no likeliest ones.
@@ -36,7 +36,7 @@ class Scored:
 @torch.inference_mode()
 def score_texts(
     policy: Policy, texts: Sequence[Sequence[int]], temperature: float = 1.0, top: int = 0, chunk: int = CHUNK
-) -> list[Scored]:
+) -> list[TextScores]:
     """How likely the policy finds texts in tokens, with the `top` likeliest tokens at every place, likeliest first.
 
     As everywhere, the logits are divided by the temperature (1 where it is 0).
@@ -56,7 +56,7 @@ def score_texts(
                 best[several[owner]].append(tokens)
     finally:
         policy.model.train(training)
-    return [Scored(tuple(values), tuple(tokens)) for values, tokens in zip(logprobs, best, strict=True)]
+    return [TextScores(tuple(values), tuple(tokens)) for values, tokens in zip(logprobs, best, strict=True)]
 
 
 def _check(policy: Policy, texts: Sequence[Sequence[int]]) -> None:

@@ -3,7 +3,7 @@
 All tokens of a pass stand in one line without padding, which is all that the linear layers of a model see. Only
 attention knows who belongs to whom: it lays the prompts out as rows of a rectangle and the completions as rows of
 another, lets prompts look at themselves and completions at their prompt and themselves, and puts the line together
-again. A model learns this way of looking once (`follow_branches`), and each pass brings its own `Branches`.
+again. A model learns this way of looking once (`enable_shared_prompts`), and each pass brings its own `Branches`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def lay_out(prompts: Sequence[int], completions: Sequence[int], parents: Sequenc
     empty = places < 0
     of_prompt = torch.arange(prompt_width) < torch.tensor(prompts)[torch.tensor(parents), None]
     own = torch.ones(width, width, dtype=torch.bool).tril()
-    seen = torch.cat(
+    visible = torch.cat(
         [of_prompt[:, None].expand(-1, width, -1), own.expand(len(completions), -1, -1)],
         -1,
     )
@@ -69,7 +69,7 @@ def lay_out(prompts: Sequence[int], completions: Sequence[int], parents: Sequenc
         empty=empty,
         back=torch.nonzero(~empty)[:, 0],
         parents=torch.tensor(parents),
-        mask=torch.zeros(seen.shape).masked_fill_(~seen, float("-inf"))[:, None],
+        mask=torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))[:, None],
     )
 
 
@@ -82,7 +82,7 @@ def _rectangle(lengths: Sequence[int], start: int) -> tuple[Tensor, int]:
     return torch.where(column < sizes[:, None], first[:, None] + column, -1).flatten(), width
 
 
-def follow_branches(model: nn.Module) -> float | None:
+def enable_shared_prompts(model: nn.Module) -> float | None:
     """Teach a model to look along branches where a pass brings them, and say from which saving on they should be.
 
     None if the model is of a kind that cannot.

@@ -1,4 +1,4 @@
-"""Threads for worlds: each rollout lives in one thread from its beginning to its end, as a sandbox demands."""
+"""Threads for environments: each rollout lives in one thread from its beginning to its end, as a sandbox demands."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ LONGEST_NOTE = 600  # characters
 
 
 @dataclass
-class Seat:
+class EnvThread:
     """A thread and the dialogue that it holds, if any."""
 
-    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="world"))
+    executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="env"))
     dialogue: Dialogue | None = None
 
     def begin(
         self, task: DialogueTask, problem: Problem, seed: int, snapshot: bytes | None = None
     ) -> Future[tuple[Message, ...]]:
-        """Open a world, fresh or as a snapshot holds it; the future has its first words."""
+        """Open an environment, fresh or from a snapshot; the future has its first messages."""
 
         def opened() -> tuple[Message, ...]:
             if snapshot is not None:
@@ -34,72 +34,72 @@ class Seat:
             self.dialogue = task.begin(problem, seed)
             return self.dialogue.opening()
 
-        return self.thread.submit(opened)
+        return self.executor.submit(opened)
 
-    def hear(self, text: str, cut: bool) -> Future[Response]:
-        """Let the world hear what the policy said."""
-        return self.thread.submit(self._held.hear, text, cut)
+    def step(self, text: str, cut: bool) -> Future[Response]:
+        """Step the environment with what the policy wrote."""
+        return self.executor.submit(self._open_dialogue.hear, text, cut)
 
-    def keep(self) -> Future[bytes]:
-        """A snapshot of the world."""
-        return self.thread.submit(self._held.snapshot)
+    def snapshot(self) -> Future[bytes]:
+        """A snapshot of the environment."""
+        return self.executor.submit(self._open_dialogue.snapshot)
 
-    def judge(self) -> Future[Verdict]:
-        """The verdict on the rollout, whose world is then closed."""
+    def score(self) -> Future[Verdict]:
+        """The verdict on the rollout, whose environment is then closed."""
 
-        def judged() -> Verdict:
+        def scored() -> Verdict:
             try:
-                return self._held.verdict()
+                return self._open_dialogue.verdict()
             finally:
-                self._let_go()
+                self._close()
 
-        return self.thread.submit(judged)
+        return self.executor.submit(scored)
 
-    def give_up(self) -> Future[None]:
-        """Close the world without a verdict."""
-        return self.thread.submit(self._let_go)
+    def close(self) -> Future[None]:
+        """Close the environment without a verdict."""
+        return self.executor.submit(self._close)
 
     @property
-    def _held(self) -> Dialogue:
-        assert self.dialogue is not None, "a seat speaks only while it holds a dialogue"
+    def _open_dialogue(self) -> Dialogue:
+        assert self.dialogue is not None, "a thread steps only while it holds a dialogue"
         return self.dialogue
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         dialogue, self.dialogue = self.dialogue, None
         if dialogue is not None:
             dialogue.close()
 
 
-class Seats:
-    """So many seats, free or taken; leaving closes every world (final)."""
+class EnvThreadPool:
+    """So many threads, free or taken; the end of the block closes every environment (final)."""
 
     def __init__(self, count: int) -> None:
-        self._all = [Seat() for _ in range(count)]
+        self._all = [EnvThread() for _ in range(count)]
         self._free = list(reversed(self._all))
 
     @property
     def free(self) -> int:
-        """How many seats are free."""
+        """How many threads are free."""
         return len(self._free)
 
-    def take(self) -> Seat:
-        """A free seat."""
+    def acquire(self) -> EnvThread:
+        """A free thread."""
         return self._free.pop()
 
-    def leave(self, seat: Seat) -> None:
-        """Give a seat back."""
-        self._free.append(seat)
+    def release(self, thread: EnvThread) -> None:
+        """Give a thread back."""
+        self._free.append(thread)
 
-    def __enter__(self) -> Seats:
+    def __enter__(self) -> EnvThreadPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        closing = [seat.give_up() for seat in self._all]
+        closing = [thread.close() for thread in self._all]
         for each in closing:
             with suppress(Exception):
                 each.result()
-        for seat in self._all:
-            seat.thread.shutdown()
+        for thread in self._all:
+            thread.executor.shutdown()
 
 
 def outcomes(futures: Sequence[Future[Any]], beat: Callable[[], object]) -> list[Any]:
@@ -112,7 +112,9 @@ def outcomes(futures: Sequence[Future[Any]], beat: Callable[[], object]) -> list
             raise
         except OperantError as problem:
             found.append(failed(problem.cause))
-        except Exception as problem:  # a world of others may fail in any way, and its rollout is lost, not the run
+        except (
+            Exception
+        ) as problem:  # an environment of others may fail in any way, and its rollout is lost, not the run
             found.append(failed(f"{type(problem).__name__}: {problem}"[:LONGEST_NOTE]))
         beat()
     return found

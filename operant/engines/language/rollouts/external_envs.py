@@ -1,7 +1,7 @@
-"""Rounds with guests: environments that drive their rollouts themselves and ask the policy at an address.
+"""External environments: they drive their rollouts themselves and call the policy at an endpoint.
 
-The thread that plays a round is the one that has the generator: while rollouts run in the guests' processes, it
-answers what they ask, all that came together at once.
+The thread that runs a round is the one that has the generator: while rollouts run in the environments' processes, it
+answers their calls, all that came together in one batch.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from operant.engines.language.generation.generator import Prompt, Sampling
+from operant.engines.language.generation.generator import Prompt, Sampling, Step
 from operant.engines.language.policy.chat_template import encode
-from operant.engines.language.rollouts.single_turn import Answer, Group, Rounds, Step
+from operant.engines.language.rollouts.single_turn import Answer, Group, RolloutWorker
 from operant.engines.language.serving.policy_endpoint import MODEL, Call, GroupCalls, PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, Rollout, VerifiersTask
@@ -24,7 +24,7 @@ from operant.spec.settings.language import DialogueSpec
 
 
 @dataclass(frozen=True)
-class Visit:
+class RunningGroup:
     """One group under way: the `place`-th of its round."""
 
     place: int
@@ -34,58 +34,58 @@ class Visit:
     since: float = field(default_factory=time.monotonic)
 
 
-class Guests:
-    """Plays problems of verifiers environments with the generator of `rounds` (final).
+class ExternalEnvRollouts:
+    """Rolls out problems of verifiers environments with the generator of `worker` (final).
 
-    What is learnt from is drawn as the round says, whatever a guest asks for: another temperature would make its
+    What is learnt from is drawn as the round says, whatever an environment asks for: another temperature would make its
     log-probabilities those of another policy.
     """
 
-    def __init__(self, rounds: Rounds, tasks: Mapping[str, VerifiersTask], settings: DialogueSpec) -> None:
-        self.rounds = rounds
+    def __init__(self, worker: RolloutWorker, tasks: Mapping[str, VerifiersTask], settings: DialogueSpec) -> None:
+        self.worker = worker
         self.tasks = tasks
         self.settings = settings
-        self.policy = replace(rounds.policy, tokenizer=copy.deepcopy(rounds.policy.tokenizer))
+        self.policy = replace(worker.policy, tokenizer=copy.deepcopy(worker.policy.tokenizer))
 
-    def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
-        """A group of `sampling.n` rollouts of each problem, played and judged by their environments."""
-        waiting, visits, groups = deque(enumerate(problems)), dict[int, Visit](), dict[int, Group]()
-        rounds, words = self.rounds, f"playing {len(problems)} problems with guests"
+    def rollout(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
+        """A group of `sampling.n` rollouts of each problem, run and scored by their environments."""
+        waiting, running, groups = deque(enumerate(problems)), dict[int, RunningGroup](), dict[int, Group]()
+        worker, words = self.worker, f"rolling out {len(problems)} problems in external environments"
         with (
-            rounds.pulse.busy(words),
-            rounds.span("guests", problems=len(problems)),
-            PolicyEndpoint(self.policy, rounds.template) as endpoint,
+            worker.heartbeat.busy(words),
+            worker.span("external environments", problems=len(problems)),
+            PolicyEndpoint(self.policy, worker.template) as endpoint,
         ):
             try:
-                while waiting or visits:
-                    while waiting and (not visits or (len(visits) + 1) * sampling.n <= self.settings.concurrency):
-                        visit = self._receive(*waiting.popleft(), sampling, endpoint)
-                        visits[visit.place] = visit
-                    self._answer(endpoint.calls(len(visits) * sampling.n), sampling)
-                    rounds.pulse.beat()
-                    for visit in [visit for visit in visits.values() if _is_over(visit, sampling)]:
-                        groups[visit.place] = self._group(visits.pop(visit.place), sampling)
+                while waiting or running:
+                    while waiting and (not running or (len(running) + 1) * sampling.n <= self.settings.concurrency):
+                        group = self._start_group(*waiting.popleft(), sampling, endpoint)
+                        running[group.place] = group
+                    self._answer(endpoint.calls(len(running) * sampling.n), sampling)
+                    worker.heartbeat.beat()
+                    for group in [group for group in running.values() if _is_over(group, sampling)]:
+                        groups[group.place] = self._group(running.pop(group.place), sampling)
             finally:
-                for visit in visits.values():
-                    visit.begun.drop()
+                for group in running.values():
+                    group.begun.drop()
         return [groups[place] for place in range(len(problems))]
 
-    def _receive(self, place: int, problem: Problem, sampling: Sampling, endpoint: PolicyEndpoint) -> Visit:
+    def _start_group(self, place: int, problem: Problem, sampling: Sampling, endpoint: PolicyEndpoint) -> RunningGroup:
         """Begin a group at an address of its own."""
-        most = self.rounds.max_tokens or problem.max_tokens
+        most = self.worker.max_tokens or problem.max_tokens
         wishes = {"temperature": sampling.temperature, "top_p": sampling.top_p, "max_tokens": most}
         url = endpoint.open_group(place, place * sampling.n, most)
         begun = self.tasks[problem.task].begin(problem, sampling.n, url, MODEL, wishes)
-        return Visit(place, problem, begun, endpoint.groups[place])
+        return RunningGroup(place, problem, begun, endpoint.groups[place])
 
     def _answer(self, calls: Sequence[Call], sampling: Sampling) -> None:
         """Write the completions of all calls that wait."""
         if not calls:
             return
-        rounds, begun = self.rounds, time.perf_counter()
+        worker, begun = self.worker, time.perf_counter()
         try:
-            with rounds.span("generate", turns=len(calls)):
-                written = rounds.generator.generate(
+            with worker.span("generate", turns=len(calls)):
+                written = worker.generator.generate(
                     [call.prompt for call in calls], replace(sampling, n=1, seconds=None)
                 )
         except BaseException as fault:
@@ -95,25 +95,25 @@ class Guests:
             raise
         for call, row in zip(calls, written, strict=True):
             call.answer.set_result(row[0])
-        rounds.timing.seconds["generate"] += time.perf_counter() - begun
-        rounds.timing.tokens += sum(len(row[0].tokens) for row in written)
+        worker.timing.seconds["generate"] += time.perf_counter() - begun
+        worker.timing.tokens += sum(len(row[0].tokens) for row in written)
 
-    def _group(self, visit: Visit, sampling: Sampling) -> Group:
+    def _group(self, group: RunningGroup, sampling: Sampling) -> Group:
         """What a group came to; rollouts that ended in an error are left out, and counted."""
-        rollouts = sorted(_rollouts(visit, sampling), key=lambda each: visit.calls.number(each.session))
-        pairs = [(each, visit.calls.steps(each.session)) for each in rollouts]
+        rollouts = sorted(_rollouts(group, sampling), key=lambda each: group.calls.number(each.session))
+        pairs = [(each, group.calls.steps(each.session)) for each in rollouts]
         first = next((step.prompt for _, steps in pairs for step in steps), ())
-        prompt = Prompt(first or encode(visit.problem.prompt, self.policy), visit.calls.max_tokens)
+        prompt = Prompt(first or encode(group.problem.prompt, self.policy), group.calls.max_tokens)
         answers = tuple(
-            self._as_answer(each, steps, time.monotonic() - visit.since)
+            self._as_answer(each, steps, time.monotonic() - group.since)
             for each, steps in pairs
             if each.verdict.score is not None and steps
         )
-        return Group(visit.problem, prompt, answers, tuple(note for pair in pairs if (note := _trouble(*pair))))
+        return Group(group.problem, prompt, answers, tuple(note for pair in pairs if (note := _trouble(*pair))))
 
     def _as_answer(self, rollout: Rollout, steps: tuple[Step, ...], took: float) -> Answer:
         score = rollout.verdict.score or 0.0
-        too_long = self.rounds.overlong == "zero" and steps[-1].completion.finish == "length"
+        too_long = self.worker.overlong == "zero" and steps[-1].completion.finish == "length"
         return Answer(
             steps=steps,
             verdict=rollout.verdict,
@@ -125,19 +125,19 @@ class Guests:
         )
 
 
-def _is_over(visit: Visit, sampling: Sampling) -> bool:
+def _is_over(group: RunningGroup, sampling: Sampling) -> bool:
     """Whether a group has ended, or has had its time."""
-    late = sampling.seconds is not None and time.monotonic() - visit.since > sampling.seconds
-    return visit.begun.done or late
+    late = sampling.seconds is not None and time.monotonic() - group.since > sampling.seconds
+    return group.begun.done or late
 
 
-def _rollouts(visit: Visit, sampling: Sampling) -> list[Rollout]:
+def _rollouts(group: RunningGroup, sampling: Sampling) -> list[Rollout]:
     """What the environment tells of a group; where it does not, as many errors."""
-    if not visit.begun.done:
-        visit.begun.drop()
+    if not group.begun.done:
+        group.begun.drop()
         return [Rollout("", None, error=f"no rollout within {sampling.seconds or 0:g} s")] * sampling.n
     try:
-        return visit.begun.rollouts()
+        return group.begun.rollouts()
     except OperantError as fault:
         return [Rollout("", None, error=fault.cause)] * sampling.n
 

@@ -1,4 +1,4 @@
-"""Rounds of generation: prompts are rendered, answered in groups, and judged."""
+"""Single-turn rollouts: prompts are rendered, answered in groups, and scored by verifiers."""
 
 from __future__ import annotations
 
@@ -9,26 +9,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from operant.engines.language.generation.generator import Completion, Generator, Prompt, Sampling
-from operant.engines.language.policy.chat_template import Template, render
+from operant.engines.language.generation.generator import Completion, Generator, Prompt, Sampling, Step
+from operant.engines.language.policy.chat_template import Template, as_text, encode
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.telemetry.prompt_accounting import Witness
+from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.task import Problem, Verdict, failed
 from operant.run.episode import Episode, Turn
 from operant.run.progress import Progress
 
 
 @dataclass(frozen=True)
-class Step:
-    """One call of the policy: the tokens that it was asked with, and what it wrote."""
-
-    prompt: tuple[int, ...]
-    completion: Completion
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What a policy wrote, in one step or in many, and what that was judged to be worth; `reward` is learnt from.
+    """What a policy wrote, in one step or in many, and its verdict; `reward` is learnt from.
 
     `turns` are the words of a dialogue, which is learnt from as one sample if it is `interleaved`, and which was `cut`
     if it did not come to its own end. It `took` so many seconds.
@@ -58,8 +50,8 @@ class Answer:
         return min(step.completion.version for step in self.steps)
 
 
-class Judges(Protocol):
-    """Give verdicts: `Verifiers` in processes here, or others elsewhere."""
+class VerifierPool(Protocol):
+    """Score answers: `Verifiers` in processes here, or others elsewhere."""
 
     def verify_all(
         self,
@@ -77,9 +69,9 @@ class Judges(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """The answers to one problem; those that came late or whose judging failed are left out, and counted.
+    """The answers to one problem; those that came late or whose scoring failed are left out, and counted.
 
-    `place` is the prompt's place in the course, by which it is accounted for; problems of examinations have none.
+    `place` is the prompt's position in the problem sampler, by which it is accounted for; evaluation has none.
     """
 
     problem: Problem
@@ -99,7 +91,7 @@ class Group:
         return [answer.reward for answer in self.answers]
 
     @property
-    def teaches(self) -> bool:
+    def has_signal(self) -> bool:
         """Whether some answers are better than others."""
         return len(set(self.rewards)) > 1
 
@@ -112,18 +104,18 @@ class Timing:
     tokens: int = 0
 
 
-class Player(Protocol):
-    """Plays problems that one answer does not settle."""
+class RolloutDriver(Protocol):
+    """Rolls out problems that take more than one turn."""
 
-    def play(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
+    def rollout(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
         """A group of `sampling.n` rollouts of each problem, in the order of the problems."""
         ...
 
 
-class Rounds:
-    """Answers problems with a generator and judges the answers; tasks named in `players` are played by others.
+class RolloutWorker:
+    """Answers problems with a generator and scores the answers; tasks named in `drivers` are rolled out by those.
 
-    `overlong` is what becomes of completions that were cut off by their length: judged as they are
+    `overlong` is what becomes of completions that were cut off by their length: scored as they are
     ("keep", and "mask", which the learner attends to), or worth nothing ("zero").
     """
 
@@ -131,11 +123,11 @@ class Rounds:
         self,
         policy: Policy,
         generator: Generator,
-        verifiers: Judges,
+        verifiers: VerifierPool,
         template: Template,
         max_tokens: int | None,
         overlong: str,
-        witness: Witness | None = None,
+        telemetry: Telemetry | None = None,
         lane: str = "generator",
     ) -> None:
         self.policy = policy
@@ -145,42 +137,42 @@ class Rounds:
         self.max_tokens = max_tokens
         self.overlong = overlong
         self.timing = Timing()
-        self.witness = witness or Witness()
+        self.telemetry = telemetry or Telemetry()
         self.lane = lane
-        self.judges = "verifiers" if lane == "generator" else f"verifiers of {lane}"
-        self.pulse = self.witness.watch.pulse(lane)
-        self.judging = self.witness.watch.pulse(self.judges)
-        self.players: dict[str, Player] = {}
+        self.verifier_lane = "verifiers" if lane == "generator" else f"verifiers of {lane}"
+        self.heartbeat = self.telemetry.watchdog.heartbeat(lane)
+        self.verifier_heartbeat = self.telemetry.watchdog.heartbeat(self.verifier_lane)
+        self.drivers: dict[str, RolloutDriver] = {}
 
-    def play(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
-        """A group of `sampling.n` judged answers to each problem; `places` are the prompts' in the course."""
-        guests = [index for index, problem in enumerate(problems) if problem.task in self.players]
-        if guests:
-            return self._placed(self._by_players(problems, sampling, places, guests), places)
-        return self._placed(self._answered(problems, sampling, places), places)
+    def rollout(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
+        """A group of `sampling.n` scored answers to each problem; `places` are their positions in the sampler."""
+        driven = [index for index, problem in enumerate(problems) if problem.task in self.drivers]
+        if driven:
+            return self._with_places(self._by_drivers(problems, sampling, places, driven), places)
+        return self._with_places(self._answered(problems, sampling, places), places)
 
-    def _by_players(
-        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int], guests: Sequence[int]
+    def _by_drivers(
+        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int], driven: Sequence[int]
     ) -> list[Group]:
-        """Groups of problems some of which have players of their own, in the order of the problems."""
-        here = [index for index in range(len(problems)) if index not in set(guests)]
+        """Groups of problems some of which have drivers of their own, in the order of the problems."""
+        here = [index for index in range(len(problems)) if index not in set(driven)]
         found: dict[int, Group] = {}
         if here:
             own = self._answered(
                 [problems[index] for index in here], sampling, [places[index] for index in here if places]
             )
             found |= dict(zip(here, own, strict=True))
-        for player in dict.fromkeys(self.players[problems[index].task] for index in guests):
-            theirs = [index for index in guests if self.players[problems[index].task] is player]
-            found |= dict(zip(theirs, player.play([problems[index] for index in theirs], sampling), strict=True))
-        for index in guests if places else ():
+        for driver in dict.fromkeys(self.drivers[problems[index].task] for index in driven):
+            theirs = [index for index in driven if self.drivers[problems[index].task] is driver]
+            found |= dict(zip(theirs, driver.rollout([problems[index] for index in theirs], sampling), strict=True))
+        for index in driven if places else ():
             group = found[index]
             tokens = sum(answer.length for answer in group.answers)
-            self.witness.ledger.note(places[index], "generated", tokens=tokens, by=self.lane)
+            self.telemetry.accounting.note(places[index], "generated", tokens=tokens, by=self.lane)
         return [found[index] for index in range(len(problems))]
 
     def _answered(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int]) -> list[Group]:
-        """Groups of problems that are answered at once and judged by verifiers."""
+        """Groups of problems that are answered in one turn and scored by verifiers."""
         begun = time.perf_counter()
         prompts = [self.prompt(problem) for problem in problems]
         written = self._written(problems, prompts, sampling, places)
@@ -197,7 +189,7 @@ class Rounds:
 
     def span(self, name: str, **facts: object) -> AbstractContextManager[object]:
         """A span of the trace in this lane."""
-        return self.witness.trace.span(name, self.lane, **facts)
+        return self.telemetry.trace.span(name, self.lane, **facts)
 
     def _written(
         self, problems: Sequence[Problem], prompts: Sequence[Prompt], sampling: Sampling, places: Sequence[int]
@@ -205,38 +197,38 @@ class Rounds:
         """Completions of every prompt."""
         words = f"writing {len(prompts)} prompts from {problems[0].id} on" if problems else "writing nothing"
         with (
-            self.pulse.busy(words),
-            self.witness.trace.span("generate", self.lane, prompts=len(prompts), completions=sampling.n),
+            self.heartbeat.busy(words),
+            self.telemetry.trace.span("generate", self.lane, prompts=len(prompts), completions=sampling.n),
         ):
             written = self.generator.generate(prompts, sampling)
         for index in getattr(self.generator, "redone", ()) if places else ():
-            self.witness.ledger.note(places[index], "redone", by=self.lane)
+            self.telemetry.accounting.note(places[index], "redone", by=self.lane)
         for place, row in zip(places, written, strict=False):
             tokens = sum(len(each.tokens) for each in row)
-            self.witness.ledger.note(place, "generated", tokens=tokens, version=row[0].version, by=self.lane)
+            self.telemetry.accounting.note(place, "generated", tokens=tokens, version=row[0].version, by=self.lane)
         return written
 
     def _verdicts(
         self, problems: Sequence[Problem], written: Sequence[Sequence[Completion]], within: float | None
     ) -> list[Verdict]:
-        """A verdict on every completion, in order; one that was given up is not judged."""
+        """A verdict on every completion, in order; one that was given up is not scored."""
         asked = [(problem, each) for problem, row in zip(problems, written, strict=True) for each in row]
         texts = [(problem, problem.prefix + each.text) for problem, each in asked if each.finish != "abort"]
         with (
-            self.pulse.busy(f"waiting for {len(texts)} verdicts", self.judges),
-            self.judging.busy(f"judging {len(texts)} answers"),
-            self.witness.trace.span("verify", self.judges, answers=len(texts)),
+            self.heartbeat.busy(f"waiting for {len(texts)} verdicts", self.verifier_lane),
+            self.verifier_heartbeat.busy(f"scoring {len(texts)} answers"),
+            self.telemetry.trace.span("verify", self.verifier_lane, answers=len(texts)),
         ):
-            judged = iter(self.verifiers.verify_all(texts, within, self.judging.beat))
+            verdicts = iter(self.verifiers.verify_all(texts, within, self.verifier_heartbeat.beat))
         late = failed(f"no completion within {within or 0:g} s")
-        return [late if each.finish == "abort" else next(judged) for _, each in asked]
+        return [late if each.finish == "abort" else next(verdicts) for _, each in asked]
 
-    def _placed(self, groups: list[Group], places: Sequence[int]) -> list[Group]:
-        """The groups with the places of their prompts, whose judging is noted."""
+    def _with_places(self, groups: list[Group], places: Sequence[int]) -> list[Group]:
+        """The groups with the places of their prompts, whose scoring is noted."""
         if not places:
             return groups
         for place, group in zip(places, groups, strict=True):
-            self.witness.ledger.note(place, "judged", rewards=group.rewards, errors=len(group.errors))
+            self.telemetry.accounting.note(place, "judged", rewards=group.rewards, errors=len(group.errors))
         return [replace(group, place=place) for place, group in zip(places, groups, strict=True)]
 
     def prompt(self, problem: Problem) -> Prompt:
@@ -260,8 +252,14 @@ class Rounds:
         return 0.0 if cut_off or verdict.score is None else verdict.score
 
 
+def render(problem: Problem, policy: Policy, template: Template = "auto") -> Prompt:
+    """The prompt of a problem for a policy: `auto` uses a chat template iff the model has one."""
+    tokens = encode(as_text(problem, policy, template), policy)
+    return Prompt(tokens=tokens, max_tokens=problem.max_tokens, stop=problem.stop)
+
+
 def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words: bool = True) -> list[Episode]:
-    """The records of a group's answers, with prompt and completion if `words`; failed judging has no score.
+    """The records of a group's answers, with prompt and completion if `words`; failed scoring has no score.
 
     Dialogues keep their words always: they are few, dear and long to come by.
     """

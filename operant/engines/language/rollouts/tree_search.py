@@ -1,4 +1,4 @@
-"""Searching a tree of rollouts: each node goes on from the world and the words of its parent until it is validated.
+"""Tree search over rollouts: each node goes on from its parent's environment and transcript until it is validated.
 
 A node is valued by what its turns were shown to earn, never by the hidden score; the search answers with the node of
 the highest value, and only then is that node's hidden score its score. Best-of-n starts every node from the
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.rollouts.multi_turn import Origin, Rollout, Stage
+from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts, Origin, Rollout
 from operant.envs.text.dialogue import DialogueTask
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
@@ -68,7 +68,7 @@ def parse_search(text: str) -> Search:
 
 @dataclass
 class Node:
-    """A rollout and what has become of it; the root, which nobody played, has none."""
+    """A rollout and what has become of it; the root has none."""
 
     id: str
     parent: Node | None = None
@@ -112,8 +112,8 @@ class Node:
 class Tree:
     """The search for a good answer to one problem (final)."""
 
-    def __init__(self, stage: Stage, problem: Problem, search: Search, sampling: Sampling) -> None:
-        self.stage = stage
+    def __init__(self, multi_turn: MultiTurnRollouts, problem: Problem, search: Search, sampling: Sampling) -> None:
+        self.multi_turn = multi_turn
         self.problem = problem
         self.search = search
         self.sampling = sampling
@@ -121,7 +121,7 @@ class Tree:
         self.nodes: list[Node] = []
 
     def grow(self) -> Node:
-        """Play until the nodes are spent; returns the best one."""
+        """Roll out until the nodes are spent; returns the best one."""
         choose = CHOICES[self.search.policy]
         while len(self.nodes) < self.search.nodes:
             parents = choose(self)[: self.search.nodes - len(self.nodes)]
@@ -132,7 +132,7 @@ class Tree:
 
     def _expand(self, parents: Sequence[Node]) -> None:
         """Give each of the parents one more child."""
-        task = self.stage.tasks[self.problem.task]
+        task = self.multi_turn.tasks[self.problem.task]
         fresh = []
         for parent in parents:
             node = Node(f"{parent.id}.{len(parent.children)}", parent)
@@ -140,13 +140,13 @@ class Tree:
             node.rollout = self._rollout(task, node)
             self.nodes.append(node)
             fresh.append(node)
-        self.stage.run([node.rollout for node in fresh if node.rollout is not None], self.sampling)
+        self.multi_turn.run([node.rollout for node in fresh if node.rollout is not None], self.sampling)
         for node in fresh:
             _learn(node)
 
     def _rollout(self, task: DialogueTask, node: Node) -> Rollout:
         number = len(self.nodes)
-        most = self.search.turns or self.stage.settings.turns or task.turns
+        most = self.search.turns or self.multi_turn.settings.turns or task.turns
         whole = self.search.policy == "best_of_n"
         origin = node.parent.origin if node.parent else None
         return Rollout(self.problem, task, 0, number, number, most, origin, pauses=not whole)
@@ -210,7 +210,7 @@ def records(tree: Tree, best: Node, seed: int, at: Progress) -> list[Episode]:
 
 def _record(tree: Tree, node: Node, turns: Sequence[Turn], seed: int, at: Progress, name: str) -> Episode:
     rollout = node.rollout
-    assert rollout is not None, "only the root was not played"
+    assert rollout is not None, "only the root has no rollout"
     assert rollout.verdict is not None, "every rollout comes to a verdict"
     verdict, parent = rollout.verdict, node.parent
     failed = verdict.score is None

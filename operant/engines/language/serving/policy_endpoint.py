@@ -19,11 +19,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from operant.engines.language.generation.generator import Completion, Prompt
-from operant.engines.language.generation.transcript import gone_on
+from operant.engines.language.generation.generator import Completion, Prompt, Step
+from operant.engines.language.generation.transcript import continued_tokens
 from operant.engines.language.policy.chat_template import Template, encode
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.rollouts.single_turn import Step
 from operant.engines.language.serving.api import guarded, reply
 from operant.engines.language.serving.requests import CONTEXT, ChatFields, chat_text, read_fields, read_json
 from operant.engines.language.serving.responses import ResponseEncoder, message
@@ -191,7 +190,7 @@ class PolicyEndpoint:
         said = conversation.asked + last.completion.text
         if not asked.startswith(said):
             return fresh
-        return gone_on(self.policy, last.prompt, last.completion, asked[len(said) :])
+        return continued_tokens(self.policy, last.prompt, last.completion, asked[len(said) :])
 
     def _reply(self, prompt: tuple[int, ...], completion: Completion, tools: bool) -> dict[str, Any]:
         """A chat reply of one whole completion; its tokens are kept here."""

@@ -17,7 +17,13 @@ from pydantic_core import from_json
 from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.generation.sampling import SMALLEST
 from operant.engines.language.generation.torch_generator import check_room
-from operant.engines.language.policy.chat_template import Template, bare_tokens, encode, speaks_chat, spoken
+from operant.engines.language.policy.chat_template import (
+    Template,
+    bare_tokens,
+    encode,
+    render_turns,
+    uses_chat_template,
+)
 from operant.engines.language.policy.tool_calls import calls_for_template
 from operant.errors import UsageError
 from operant.web.access import RequestError
@@ -186,11 +192,11 @@ def _chat(fields: ChatFields, policy: Policy, template: Template) -> GenerationR
 
 def chat_text(fields: ChatFields, policy: Policy, template: Template) -> str:
     """The conversation of a request as the policy reads it, with the tools that it is offered."""
-    if fields.offered and not speaks_chat(policy, template):
+    if fields.offered and not uses_chat_template(policy, template):
         raise RequestError(f"tools: {policy.name} has no chat template that could tell it of them", "tools")
     turns = [turn_of(turn) for turn in fields.messages]
     try:
-        text = spoken(turns, policy, template, fields.offered)
+        text = render_turns(turns, policy, template, fields.offered)
     except (
         TemplateError,
         ArithmeticError,

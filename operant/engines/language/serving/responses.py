@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from operant.engines.language.generation.generator import Completion
-from operant.engines.language.generation.stop_strings import Stops
-from operant.engines.language.policy.scoring import Best, Scored
+from operant.engines.language.generation.stop_strings import StopStrings
+from operant.engines.language.policy.scoring import Best, TextScores
 from operant.engines.language.policy.tool_calls import message_of
 from operant.engines.language.serving.batcher import Piece
 from operant.engines.language.serving.requests import GenerationRequest
@@ -29,7 +29,7 @@ class Choice:
 
     prompt: Sequence[int]
     completion: Completion | None
-    scored: Scored | None = None
+    scored: TextScores | None = None
 
 
 class ResponseEncoder:
@@ -38,7 +38,7 @@ class ResponseEncoder:
     def __init__(self, policy: Policy, name: str) -> None:
         self.policy = policy
         self.name = name
-        self.stops = Stops(policy.tokenizer)
+        self.stops = StopStrings(policy.tokenizer)
         self._token_texts: dict[int, str] = {}
 
     def head(self, chat: bool, chunk: bool = False) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class GrowingText:
     Bytes that may become a character, and letters that may become a stop string, are held back.
     """
 
-    def __init__(self, stops: Stops, stop: tuple[str, ...]) -> None:
+    def __init__(self, stops: StopStrings, stop: tuple[str, ...]) -> None:
         self.stops = stops
         self.stop = stop
         self.tokens = 0

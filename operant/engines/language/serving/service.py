@@ -21,7 +21,7 @@ from operant.engines.language.generation.generator import Completion
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.chat_template import Template
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.policy.scoring import PASS_TOKENS, Scored, score_texts
+from operant.engines.language.policy.scoring import PASS_TOKENS, TextScores, score_texts
 from operant.engines.language.policy.weights import base_model
 from operant.engines.language.serving.batcher import BatchRequest, Piece, RequestBatcher
 from operant.engines.language.serving.requests import GenerationRequest, read_json, read_request
@@ -95,10 +95,10 @@ class ModelService:
             choices = [replace(each, scored=score) for each, score in zip(choices, scores, strict=True)]
         return await self._in_text_thread(partial(self._encoder.reply, request, choices))
 
-    async def _score(self, choices: Sequence[Choice], temperature: float, top: int) -> list[Scored]:
+    async def _score(self, choices: Sequence[Choice], temperature: float, top: int) -> list[TextScores]:
         """How likely texts are, a bounded number of tokens at a time so that others are not kept waiting."""
         texts = [(*each.prompt, *(each.completion.tokens if each.completion else ())) for each in choices]
-        found: list[Scored] = []
+        found: list[TextScores] = []
         while len(found) < len(texts):
             part, tokens = list[tuple[int, ...]](), 0
             for text in texts[len(found) :]:

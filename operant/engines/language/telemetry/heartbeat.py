@@ -1,4 +1,4 @@
-"""Heartbeats: every component says what it does or whom it waits for, and a watcher says aloud who holds up whom.
+"""Heartbeats: every component says what it does or whom it waits for, and a watchdog reports who holds up whom.
 
 A component that computes is stalled when it gives no sign for longer than the patience; one that waits is stalled
 when it has waited that long and the one it waits for gives no sign either. A stall is told once. When the trainer
@@ -20,7 +20,7 @@ TRAINER = "trainer"
 
 
 @dataclass
-class Pulse:
+class Heartbeat:
     """The heartbeat of one component: what it does since when, for whom it waits, and its last sign of life."""
 
     name: str
@@ -46,21 +46,21 @@ class Pulse:
             self.beat()
 
 
-class Watch:
-    """Watches the pulses of a session from a thread of its own (final). Close it."""
+class Watchdog:
+    """Watches the heartbeats of a session from a thread of its own (final). Close it."""
 
     def __init__(self, tell: Callable[[str, str], None], patience: float) -> None:
         self.patience = patience
-        self.pulses: dict[str, Pulse] = {}
+        self.heartbeats: dict[str, Heartbeat] = {}
         self._tell = tell
         self._told: set[tuple[str, float]] = set()
         self._failure: RunError | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
 
-    def pulse(self, name: str) -> Pulse:
+    def heartbeat(self, name: str) -> Heartbeat:
         """The heartbeat of a component."""
-        return self.pulses.setdefault(name, Pulse(name))
+        return self.heartbeats.setdefault(name, Heartbeat(name))
 
     def start(self) -> None:
         """Begin to watch."""
@@ -79,39 +79,42 @@ class Watch:
 
     def look(self, now: float) -> None:
         """Tell of new stalls, and give up on a trainer that has waited too long."""
-        for pulse in list(self.pulses.values()):
-            age = self._stalled(pulse, now)
-            if age > self.patience and (pulse.name, pulse.since) not in self._told:
-                self._told.add((pulse.name, pulse.since))
-                self._tell("stall", self._words(pulse, now))
-            if pulse.name == TRAINER and pulse.waits_for and age > STOP_FACTOR * self.patience:
+        for heartbeat in list(self.heartbeats.values()):
+            age = self._stalled(heartbeat, now)
+            if age > self.patience and (heartbeat.name, heartbeat.since) not in self._told:
+                self._told.add((heartbeat.name, heartbeat.since))
+                self._tell("stall", self._words(heartbeat, now))
+            if heartbeat.name == TRAINER and heartbeat.waits_for and age > STOP_FACTOR * self.patience:
                 self._failure = RunError(
-                    self._words(pulse, now), remedy="operant resume RUN    (the last checkpoint is good)"
+                    self._words(heartbeat, now), remedy="operant resume RUN    (the last checkpoint is good)"
                 )
 
     def _watch(self) -> None:
         while not self._over.wait(min(1.0, self.patience / 4)):
             self.look(time.monotonic())
 
-    def _stalled(self, pulse: Pulse, now: float) -> float:
+    def _stalled(self, heartbeat: Heartbeat, now: float) -> float:
         """Seconds for which a component has been held up; 0 for one that does nothing."""
-        if pulse.doing is None:
+        if heartbeat.doing is None:
             return 0.0
-        if pulse.waits_for is None:
-            return now - max(pulse.last, pulse.since)
-        other = self.pulses.get(pulse.waits_for)
-        alive = other.last if other is not None and other.doing is not None else pulse.since
-        return now - max(pulse.since, alive)
+        if heartbeat.waits_for is None:
+            return now - max(heartbeat.last, heartbeat.since)
+        other = self.heartbeats.get(heartbeat.waits_for)
+        alive = other.last if other is not None and other.doing is not None else heartbeat.since
+        return now - max(heartbeat.since, alive)
 
-    def _words(self, pulse: Pulse, now: float) -> str:
+    def _words(self, heartbeat: Heartbeat, now: float) -> str:
         """Who waits for whom, and what that one does."""
-        age = f"{now - pulse.since:.0f} s"
-        if pulse.waits_for is None:
-            silent = f"{now - pulse.last:.0f} s"
-            return f"the {pulse.name} has been {pulse.doing} for {age}, without a sign of life for {silent}"
-        other = self.pulses.get(pulse.waits_for)
+        age = f"{now - heartbeat.since:.0f} s"
+        if heartbeat.waits_for is None:
+            silent = f"{now - heartbeat.last:.0f} s"
+            return f"the {heartbeat.name} has been {heartbeat.doing} for {age}, without a sign of life for {silent}"
+        other = self.heartbeats.get(heartbeat.waits_for)
         if other is None or other.doing is None:
-            return f"the {pulse.name} has waited {age} for the {pulse.waits_for}, which does nothing ({pulse.doing})"
+            idle = f"the {heartbeat.waits_for}, which does nothing ({heartbeat.doing})"
+            return f"the {heartbeat.name} has waited {age} for {idle}"
         does = f"waits for the {other.waits_for}" if other.waits_for else f"has been {other.doing}"
         spent = f"{now - other.since:.0f} s"
-        return f"the {pulse.name} has waited {age} for the {other.name}, which {does} for {spent} ({pulse.doing})"
+        return (
+            f"the {heartbeat.name} has waited {age} for the {other.name}, which {does} for {spent} ({heartbeat.doing})"
+        )

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Literal
 
-from operant.engines.language.telemetry.heartbeat import Watch
 from operant.engines.language.telemetry.trace import Trace
 
-Step = Literal["generated", "judged", "stale", "redone"]
-Fate = Literal["learnt", "dropped", "failed", "left"]
-NEVER = 1e9
+PromptEvent = Literal["generated", "judged", "stale", "redone"]
+PromptOutcome = Literal["learnt", "dropped", "failed", "left"]
 
 
-class Ledger:
-    """Counts of steps and fates, and the open prompts by their place in the course (final). Any thread may use it."""
+class PromptAccounting:
+    """Counts of events and outcomes, and the open prompts by their position (final). Any thread may use it."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -54,13 +51,13 @@ class Ledger:
             self._open[place] = problem
         self.trace.prompt("b", place, "taken", problem=problem)
 
-    def note(self, place: int, step: Step, **facts: object) -> None:
+    def note(self, place: int, step: PromptEvent, **facts: object) -> None:
         """Something happens to an open prompt."""
         with self._lock:
             self.counts[step] += 1
         self.trace.prompt("n", place, step, **facts)
 
-    def end(self, place: int, fate: Fate, **facts: object) -> None:
+    def end(self, place: int, fate: PromptOutcome, **facts: object) -> None:
         """A prompt has met its fate."""
         with self._lock:
             self.counts[fate] += 1
@@ -71,41 +68,3 @@ class Ledger:
         """End the account: what is still open is left for a resumed run to redo."""
         for place in self.open:
             self.end(place, "left")
-
-    def in_words(self) -> str:
-        """The account in one line."""
-        parts = [f"{self.counts[key]} {key}" for key in ("learnt", "dropped", "failed", "left") if self.counts[key]]
-        asides = [f"{self.counts[key]} {key}" for key in ("stale", "redone") if self.counts[key]]
-        return f"{self.counts['taken']} prompts taken: {', '.join(parts + asides)}"
-
-
-def _nobody(kind: str, message: str) -> None:
-    del kind, message
-
-
-@dataclass
-class Witness:
-    """Who looks on while a session works: the trace, the account of prompts, the watcher, and `tell` for people.
-
-    The default sees nothing, for sessions that leave no record.
-    """
-
-    tell: Callable[[str, str], None] = _nobody
-    trace: Trace = field(default_factory=Trace)
-    patience: float = NEVER
-    ledger: Ledger = field(init=False)
-    watch: Watch = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.ledger = Ledger(self.trace)
-        self.watch = Watch(self.tell, self.patience)
-
-    def __enter__(self) -> Witness:
-        if self.patience != NEVER:
-            self.watch.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.watch.close()
-        self.ledger.leave()
-        self.trace.flush()

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.build import Lab, build_lab
+from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.rollouts.single_turn import Group
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -36,7 +36,7 @@ def graded(groups: list[Group]) -> list[Group]:
 
 
 @pytest.fixture
-def lab() -> Iterator[Lab]:
+def context() -> Iterator[TrainingContext]:
     """Everything that a session works with."""
-    with build_lab(spec_of(), Seeds(3)) as made:
+    with build_context(spec_of(), Seeds(3)) as made:
         yield made

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from operant.engines.language.alerts import SILENT_ROUNDS, Health
-from operant.engines.language.build import Lab
+from operant.engines.language.alerts import SILENT_ROUNDS, Alerts
+from operant.engines.language.build import TrainingContext
 from operant.engines.language.rollouts.single_turn import Answer, Group
 from operant.envs.text.task import UNPARSED
 from operant.errors import RunError
@@ -24,38 +24,38 @@ def cut_off(answer: Answer) -> Answer:
     return replace(answer, steps=(replace(step, completion=replace(step.completion, finish="length")),))
 
 
-def told(lab: Lab, groups: list[Group]) -> dict[str, str]:
+def told(context: TrainingContext, groups: list[Group]) -> dict[str, str]:
     events: dict[str, str] = {}
-    Health(lab, events.__setitem__).look(groups)
+    Alerts(context, events.__setitem__).check_round(groups)
     return events
 
 
-def test_answers_that_nobody_can_read(lab: Lab):
-    events = told(lab, changed(lab.gather(), verdict=UNPARSED, reward=0.0))
+def test_answers_that_nobody_can_read(context: TrainingContext):
+    events = told(context, changed(context.gather(), verdict=UNPARSED, reward=0.0))
     assert "no answer was found in 100% of the completions; one of them: " in events["unparsed"]
 
 
-def test_answers_that_were_cut_off_name_the_limit(lab: Lab):
-    cut = [replace(group, answers=tuple(map(cut_off, group.answers))) for group in lab.gather()]
-    assert "cut off at 4 tokens (env.text.max_tokens)" in told(lab, cut)["truncated"]
+def test_answers_that_were_cut_off_name_the_limit(context: TrainingContext):
+    cut = [replace(group, answers=tuple(map(cut_off, group.answers))) for group in context.gather()]
+    assert "cut off at 4 tokens (env.text.max_tokens)" in told(context, cut)["truncated"]
 
 
-def test_rewards_that_never_differ(lab: Lab):
-    groups = lab.gather()
-    lab.tracker.silent_rounds = SILENT_ROUNDS
-    assert "nothing was learnt" in told(lab, groups)["no_signal"]
+def test_rewards_that_never_differ(context: TrainingContext):
+    groups = context.gather()
+    context.tracker.silent_rounds = SILENT_ROUNDS
+    assert "nothing was learnt" in told(context, groups)["no_signal"]
 
 
-def test_a_round_that_could_not_be_judged_stops_the_run(lab: Lab):
-    failed = [replace(group, answers=(), errors=("the judge broke",)) for group in lab.gather()]
+def test_a_round_that_could_not_be_scored_stops_the_run(context: TrainingContext):
+    failed = [replace(group, answers=(), errors=("the judge broke",)) for group in context.gather()]
     with pytest.raises(RunError, match="the judge broke"):
-        told(lab, failed)
+        told(context, failed)
 
 
-def test_a_generator_that_drifts_stops_the_run(lab: Lab):
-    health = Health(lab, lambda *_: None)
-    health.agree({"mismatch/kl": 0.01})
+def test_a_generator_that_drifts_stops_the_run(context: TrainingContext):
+    alerts = Alerts(context, lambda *_: None)
+    alerts.check_mismatch({"mismatch/kl": 0.01})
     with pytest.raises(RunError, match=r"disagree by 0\.7 nats"):
-        health.agree({"mismatch/kl": 0.7})
+        alerts.check_mismatch({"mismatch/kl": 0.7})
     with pytest.raises(RunError, match="nan"):
-        health.agree({"mismatch/kl": float("nan")})
+        alerts.check_mismatch({"mismatch/kl": float("nan")})

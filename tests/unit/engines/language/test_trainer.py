@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from operant.engines import language
-from operant.engines.language.build import Lab
+from operant.engines.language.build import TrainingContext
 from operant.engines.language.cost import arithmetic, updates
-from operant.engines.language.evaluation.reading import in_words
+from operant.engines.language.evaluation.evaluator import format_episode
 from operant.engines.language.rollouts.single_turn import as_episodes
 from operant.engines.language.tracker import Tracker
 from operant.run.episode import Episode
@@ -40,21 +40,21 @@ def test_a_session_records_rows_and_answers(tmp_path: Path):
     assert len([row for row in episodes if row["split"] == "train"]) == rows[-1]["frames"]
 
 
-def test_episodes_say_which_problem_and_what_was_said(lab: Lab):
-    group = lab.gather()[0]
+def test_episodes_say_which_problem_and_what_was_said(context: TrainingContext):
+    group = context.gather()[0]
     episode = as_episodes(group, "train", None, Progress())[0]
     assert episode.item == group.problem.id
     assert Episode.from_dict(episode.as_dict()) == episode
-    assert group.problem.prompt in in_words(episode)
+    assert group.problem.prompt in format_episode(episode)
     assert as_episodes(group, "train", None, Progress(), words=False)[0].turns == ()
 
 
-def test_a_tracker_goes_on_where_it_was(lab: Lab):
-    lab.gather()
+def test_a_tracker_goes_on_where_it_was(context: TrainingContext):
+    context.gather()
     other = Tracker()
-    other.restore(json.loads(json.dumps(lab.tracker.state())))
-    assert other.flush() == lab.tracker.flush()
-    assert other.frames == lab.tracker.frames == 16
+    other.restore(json.loads(json.dumps(context.tracker.state())))
+    assert other.flush() == context.tracker.flush()
+    assert other.frames == context.tracker.frames == 16
 
 
 def test_the_arithmetic_of_batches_in_words():

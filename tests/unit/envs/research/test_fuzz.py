@@ -22,8 +22,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.build import Lab, build_lab
-from operant.engines.language.evaluation.reading import in_words
+from operant.engines.language.build import TrainingContext, build_context
+from operant.engines.language.evaluation.evaluator import format_episode
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
 from operant.engines.language.rollouts.single_turn import Group, as_episodes
 from operant.envs.research.workbench import ResearchTask
@@ -87,7 +87,7 @@ def _completion(text: str, cut: bool) -> Completion:
 
 
 @contextmanager
-def fuzzing(scribbler: Scribbler) -> Iterator[Lab]:
+def fuzzing(scribbler: Scribbler) -> Iterator[TrainingContext]:
     """The parts of a session whose generator is the scribbler."""
     spec = Spec.model_validate(
         {
@@ -105,14 +105,14 @@ def fuzzing(scribbler: Scribbler) -> Iterator[Lab]:
             },
         }
     )
-    with build_lab(spec, Seeds(0)) as lab:
-        task = lab.course.parts[0].task
+    with build_context(spec, Seeds(0)) as context:
+        task = context.sampler.parts[0].task
         assert isinstance(task, ResearchTask)
         limits = task.folder.task.limits.model_copy(update={"seconds": SECONDS, "total_seconds": 600})
         task.folder.task = task.folder.task.model_copy(update={"limits": limits})  # pyright: ignore[reportAttributeAccessIssue]
-        lab.policy.model.config.max_position_embeddings = 10**9  # no rollout ends for want of context
-        lab.rounds.generator = scribbler
-        yield lab
+        context.policy.model.config.max_position_embeddings = 10**9  # no rollout ends for want of context
+        context.worker.generator = scribbler
+        yield context
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Findings:
             episode = catalogue.read(entry)
             for page in (Page(), Page(head=None)):
                 "\n".join(transcript(episode, "1", page)).encode()
-            in_words(episode).encode()
+            format_episode(episode).encode()
             self.tool_errors += episode.parts.get("tool_errors", 0.0)
             for turn in episode.turns:
                 self._look(turn)
@@ -160,11 +160,11 @@ def fuzz(
     """Play `count` messages of a seed, and look at what came of them."""
     scribbler = Scribbler(Messages(seed, slow=slow), count, enormous_share)
     findings = Findings()
-    with fuzzing(scribbler) as lab:
+    with fuzzing(scribbler) as context:
         number = 0
-        problems = lab.course.parts[0].task.problems("train")
+        problems = context.sampler.parts[0].task.problems("train")
         while scribbler.written.total() < count:
-            (group,) = lab.rounds.play([problems[number % len(problems)]], Sampling(2, 1.0, seed=number))
+            (group,) = context.worker.rollout([problems[number % len(problems)]], Sampling(2, 1.0, seed=number))
             findings.take(group, place / "episodes.jsonl")
             number += 1
     return scribbler, findings

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.text.mixture import BLOCK, Course, Part, shares
+from operant.envs.text.mixture import BLOCK
+from operant.envs.text.mixture import Part
+from operant.envs.text.mixture import shares
+from operant.envs.text.mixture import ProblemSampler
 from operant.envs.text.task import Problem, Task
 from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
@@ -21,8 +24,8 @@ def ids(problems: list[Problem]) -> list[str]:
     return [problem.id for problem in problems]
 
 
-def two(seed: int = 0) -> Course:
-    return Course([Part(task("a"), weight=3), Part(task("b", size=7))], seed=seed)
+def two(seed: int = 0) -> ProblemSampler:
+    return ProblemSampler([Part(task("a"), weight=3), Part(task("b", size=7))], seed=seed)
 
 
 def test_a_course_can_be_taken_up_anywhere() -> None:
@@ -47,7 +50,7 @@ def test_none_comes_again_before_all_have_come() -> None:
 
 
 def test_phases_follow_each_other_and_begin_again() -> None:
-    course = Course([Part(task("a"), count=5), Part(task("b"), count=3)], mode="sequential")
+    course = ProblemSampler([Part(task("a"), count=5), Part(task("b"), count=3)], mode="sequential")
     assert [problem.task for problem in course.take(0, 16)] == [*"aaaaabbb", *"aaaaabbb"]
     first, second = ids(course.take(0, 5)), ids(course.take(8, 5))
     assert set(first).isdisjoint(second)  # the next round goes on where the last one stopped
@@ -55,14 +58,14 @@ def test_phases_follow_each_other_and_begin_again() -> None:
 
 
 def test_without_shuffling_the_order_is_the_tasks_own() -> None:
-    course = Course([Part(task("a"))], shuffle=False)
+    course = ProblemSampler([Part(task("a"))], shuffle=False)
     assert ids(course.take(28, 4)) == [f"a/train/{index}" for index in (28, 29, 0, 1)]
 
 
 def test_an_order_file_is_followed_pass_after_pass(tmp_path: Path) -> None:
     order = tmp_path / "order.txt"
     order.write_text("a/train/7\n\na/train/2\na/train/11\n")
-    course = Course([Part(task("a"), order=order)], seed=3)
+    course = ProblemSampler([Part(task("a"), order=order)], seed=3)
     assert ids(course.take(0, 7)) == [f"a/train/{index}" for index in (7, 2, 11, 7, 2, 11, 7)]
     assert course.length == 3
 
@@ -71,14 +74,14 @@ def test_an_unknown_id_is_an_error_that_names_it(tmp_path: Path) -> None:
     order = tmp_path / "order.txt"
     order.write_text("a/train/7\na/train/700\nb/train/1\n")
     with pytest.raises(UsageError) as error:
-        Course([Part(task("a"), order=order)])
+        ProblemSampler([Part(task("a"), order=order)])
     assert "2 of 3 ids are no problems of this task: a/train/700, b/train/1" in str(error.value)
     assert "ids look like a/train/" in str(error.value)
     order.write_text("\n")
     with pytest.raises(UsageError, match="names no problem"):
-        Course([Part(task("a"), order=order)])
+        ProblemSampler([Part(task("a"), order=order)])
     with pytest.raises(UsageError, match="cannot be read"):
-        Course([Part(task("a"), order=tmp_path / "nowhere")])
+        ProblemSampler([Part(task("a"), order=tmp_path / "nowhere")])
 
 
 def test_held_out_problems_are_in_proportion_and_fixed() -> None:
@@ -107,4 +110,4 @@ def test_shares_add_up() -> None:
 )
 def test_mistakes(parts: list[tuple[str, float]], mode: str, cause: str) -> None:
     with pytest.raises(UsageError, match=cause):
-        Course([Part(task(name), weight=weight) for name, weight in parts], mode=mode)  # type: ignore[arg-type]
+        ProblemSampler([Part(task(name), weight=weight) for name, weight in parts], mode=mode)  # type: ignore[arg-type]

@@ -9,15 +9,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from operant.engines.language.distributed.async_rollouts import Pipeline
-from operant.engines.language.distributed.weight_sync import check_arrival, checksum, pack, trained_weights, unpack
+from operant.engines.language.distributed.async_rollouts import AsyncRollouts
+from operant.engines.language.distributed.weight_sync import (
+    check_received,
+    checksum,
+    deserialize,
+    serialize,
+    trained_weights,
+)
 from operant.engines.language.generation import torch_generator as generate
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.model import Policy, load_policy
-from operant.engines.language.rollouts.single_turn import Rounds
-from operant.engines.language.telemetry.prompt_accounting import Witness
-from operant.envs.text.mixture import Course, Part
+from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.telemetry.telemetry import Telemetry
+from operant.envs.text.mixture import Part, ProblemSampler
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.tasks import make_task
 from operant.errors import RunError
@@ -62,88 +68,88 @@ def fake() -> Fake:
 
 
 @pytest.fixture
-def pipeline(policy: Policy, fake: Fake) -> Iterator[Pipeline]:
-    course = Course([Part(make_task("copy", {"style": "bare", "letters": 3}))], "weighted", 0)
-    witness = Witness()
-    with Verifiers([part.task for part in course.parts]) as verifiers:
-        rounds = Rounds(policy, fake, verifiers, "auto", 4, "keep", witness)
-        made = Pipeline(course, Seeds(0), SETTINGS, [rounds], witness)
+def async_rollouts(policy: Policy, fake: Fake) -> Iterator[AsyncRollouts]:
+    sampler = ProblemSampler([Part(make_task("copy", {"style": "bare", "letters": 3}))], "weighted", 0)
+    telemetry = Telemetry()
+    with Verifiers([part.task for part in sampler.parts]) as verifiers:
+        worker = RolloutWorker(policy, fake, verifiers, "auto", 4, "keep", telemetry)
+        made = AsyncRollouts(sampler, Seeds(0), SETTINGS, [worker], telemetry)
         yield made
         made.close()
 
 
-def test_no_group_is_older_than_the_limit_and_few_are_under_way(pipeline: Pipeline) -> None:
-    pipeline.publish({}, 0)
-    pipeline.start(0)
+def test_no_group_is_older_than_the_limit_and_few_are_under_way(async_rollouts: AsyncRollouts) -> None:
+    async_rollouts.publish({}, 0)
+    async_rollouts.start(0)
     for update in range(12):
-        groups = pipeline.collect(update)
+        groups = async_rollouts.collect(update)
         time.sleep(0.02)
-        position, owed = pipeline.state()
-        assert len(owed) <= pipeline.room == 8
+        position, owed = async_rollouts.state()
+        assert len(owed) <= async_rollouts.room == 8
         assert all(update - group.version <= 2 for group in groups)
         done = {*range(position)} - {*owed}
         assert len(done) == 4 * (update + 1)
         for group in groups:
-            pipeline.witness.ledger.end(group.place or 0, "learnt")
-        pipeline.publish({}, update + 1)
-    assert pipeline.witness.ledger.counts["stale"] == 0
+            async_rollouts.telemetry.accounting.end(group.place or 0, "learnt")
+        async_rollouts.publish({}, update + 1)
+    assert async_rollouts.telemetry.accounting.counts["stale"] == 0
 
 
-def test_a_stale_group_is_counted_and_written_anew(pipeline: Pipeline, fake: Fake) -> None:
+def test_a_stale_group_is_counted_and_written_anew(async_rollouts: AsyncRollouts, fake: Fake) -> None:
     fake.behind = 3
-    pipeline.publish({}, 10)
-    pipeline.start(0)
-    while not pipeline.witness.ledger.counts["judged"]:
+    async_rollouts.publish({}, 10)
+    async_rollouts.start(0)
+    while not async_rollouts.telemetry.accounting.counts["judged"]:
         time.sleep(0.01)
     fake.behind = 0
-    groups = pipeline.collect(10)
-    counts = pipeline.witness.ledger.counts
+    groups = async_rollouts.collect(10)
+    counts = async_rollouts.telemetry.accounting.counts
     assert {group.version for group in groups} == {10}
     assert counts["stale"] >= 4
     patience = time.monotonic() + 30
     while counts["redone"] < counts["stale"] and time.monotonic() < patience:
-        pipeline.collect(10)
+        async_rollouts.collect(10)
     assert counts["stale"] == counts["redone"]
 
 
-def test_a_resumed_pipeline_begins_with_what_is_owed(pipeline: Pipeline) -> None:
-    pipeline.publish({}, 0)
-    pipeline.start(100, [3, 5])
-    assert [group.place for group in pipeline.collect(0)] == [3, 5, 100, 101]
+def test_a_resumed_pipeline_begins_with_what_is_owed(async_rollouts: AsyncRollouts) -> None:
+    async_rollouts.publish({}, 0)
+    async_rollouts.start(100, [3, 5])
+    assert [group.place for group in async_rollouts.collect(0)] == [3, 5, 100, 101]
 
 
-def test_what_breaks_a_writer_reaches_the_trainer(pipeline: Pipeline, fake: Fake) -> None:
+def test_what_breaks_a_writer_reaches_the_trainer(async_rollouts: AsyncRollouts, fake: Fake) -> None:
     fake.fault = RunError("the generator is on fire")
-    pipeline.publish({}, 0)
-    pipeline.start(0)
+    async_rollouts.publish({}, 0)
+    async_rollouts.start(0)
     with pytest.raises(RunError, match="on fire"):
-        pipeline.collect(0)
+        async_rollouts.collect(0)
 
 
 def test_weights_arrive_whole_or_not_at_all(policy: Policy) -> None:
-    parcel = pack(trained_weights(policy), 3)
+    serialized = serialize(trained_weights(policy), 3)
     other = load_policy("tiny", tiny=SIZES, seed=1)
     with pytest.raises(RunError, match="version 3 did not arrive whole"):
-        check_arrival(parcel, other)
-    TorchGenerator(other).load(unpack(parcel), 3)
-    check_arrival(parcel, other)
+        check_received(serialized, other)
+    TorchGenerator(other).load(deserialize(serialized), 3)
+    check_received(serialized, other)
     assert checksum(trained_weights(other)) == checksum(trained_weights(policy))
 
 
 def test_completions_that_are_late_are_left_out_of_their_group(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = count()
     monkeypatch.setattr(generate, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-    course = Course([Part(make_task("copy", {"style": "bare", "letters": 3}))], "weighted", 0)
+    sampler = ProblemSampler([Part(make_task("copy", {"style": "bare", "letters": 3}))], "weighted", 0)
     generator = TorchGenerator(policy, slots=2, stride=2)
-    with Verifiers([part.task for part in course.parts]) as verifiers:
-        rounds = Rounds(policy, generator, verifiers, "auto", 8, "keep")
-        groups = rounds.play(course.take(0, 6), Sampling(2, seconds=10))
+    with Verifiers([part.task for part in sampler.parts]) as verifiers:
+        worker = RolloutWorker(policy, generator, verifiers, "auto", 8, "keep")
+        groups = worker.rollout(sampler.take(0, 6), Sampling(2, seconds=10))
         assert sum(len(group.answers) for group in groups) > 0
         late = [note for group in groups for note in group.errors]
         assert late
         assert set(late) == {"no completion within 10 s"}
-        again = rounds.play(course.take(0, 6), Sampling(2))
-    fresh = TorchGenerator(policy, slots=2).generate([rounds.prompt(p) for p in course.take(0, 6)], Sampling(2))
+        again = worker.rollout(sampler.take(0, 6), Sampling(2))
+    fresh = TorchGenerator(policy, slots=2).generate([worker.prompt(p) for p in sampler.take(0, 6)], Sampling(2))
     assert [[answer.completion.tokens for answer in group.answers] for group in again] == [
         [each.tokens for each in row] for row in fresh
     ]

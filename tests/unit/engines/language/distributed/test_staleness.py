@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.rollouts.single_turn import Group, Step
+from operant.engines.language.generation.generator import Step
+from operant.engines.language.rollouts.single_turn import Group
 from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of, weighted
 
 REWARDS = [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
@@ -38,17 +39,17 @@ def aged(groups: Sequence[Group], ratios: Sequence[Sequence[float]]) -> list[Gro
 def weights_of(**algorithm: Any) -> None:
     """Hold the gradient of stale completions to that of `weigh(ratio, advantage)`, token by token."""
     weigh = algorithm.pop("weigh")
-    with lab_of(spec_of(REWARDS, **STALE, **algorithm)) as lab:
-        fresh = played(lab, REWARDS)
+    with lab_of(spec_of(REWARDS, **STALE, **algorithm)) as context:
+        fresh = played(context, REWARDS)
         answers = [answer for group in fresh for answer in group.answers]
         ratios = [[RATIOS[(number + place) % 5] for place in range(each.length)] for number, each in enumerate(answers)]
-        centred = [reward - np.mean(row) for row in REWARDS for reward in row]
+        centered = [reward - np.mean(row) for row in REWARDS for reward in row]
         wanted = [
             [weigh(ratio, advantage) * advantage / len(answers) for ratio in row]
-            for row, advantage in zip(ratios, centred, strict=True)
+            for row, advantage in zip(ratios, centered, strict=True)
         ]
-        (found,) = gradients(lab, aged(fresh, ratios))
-        assert_same(found, weighted(lab, fresh, wanted))
+        (found,) = gradients(context, aged(fresh, ratios))
+        assert_same(found, weighted(context, fresh, wanted))
 
 
 def clipped(ratio: float, advantage: float) -> float:

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 from operant.engines.language.examination import InteractiveGame
 
-from operant.engines.language.evaluation.evaluator import Candidate, Paper, Sitting, examiner, make_tasks, not_taken
-from operant.engines.language.policy.chat_template import render
+from operant.engines.language.evaluation.evaluator import (
+    EvalSet,
+    ModelReference,
+    TaskResult,
+    make_tasks,
+    not_taken,
+    open_evaluator,
+)
 from operant.engines.language.policy.model import load_policy, write_folder
 from operant.engines.language.policy.tiny import TinySizes
+from operant.engines.language.rollouts.single_turn import render
 from operant.errors import UsageError
 from operant.run.progress import Progress
 from operant.spec.load import load
@@ -28,68 +35,71 @@ def spec_of_a_run() -> Spec:
     return load("grpo_tiny").spec
 
 
-def sit(candidate: Candidate, paper: Paper) -> list[InteractiveGame]:
-    with examiner(candidate, paper) as asks:
-        return [list(asks.sit(task, Progress(5)))[-1] for task in asks.tasks]
+def evaluate(candidate: ModelReference, eval_set: EvalSet) -> list[TaskResult]:
+    with open_evaluator(candidate, eval_set) as evaluator:
+        return [list(evaluator.evaluate(task, Progress(5)))[-1] for task in evaluator.tasks]
 
 
 def test_a_run_is_asked_as_it_was_trained(small: str) -> None:
     spec = spec_of_a_run()
-    paper = Paper(("copy",), limit=6, seed=3)
-    (task,) = make_tasks(paper, spec)
+    eval_set = EvalSet(("copy",), limit=6, seed=3)
+    (task,) = make_tasks(eval_set, spec)
     assert task.recipe == ("copy", {"style": "bare", "letters": 5}, None)
-    (sitting,) = sit(Candidate(small, "cpu", spec=spec), paper)
-    assert len(sitting.episodes) == 6
-    assert all(episode.turns[0].text.startswith("copy:") for episode in sitting.episodes)
-    assert {episode.at.frames for episode in sitting.episodes} == {5}
+    (result,) = evaluate(ModelReference(small, "cpu", spec=spec), eval_set)
+    assert len(result.episodes) == 6
+    assert all(episode.turns[0].text.startswith("copy:") for episode in result.episodes)
+    assert {episode.at.frames for episode in result.episodes} == {5}
     policy = load_policy(small)
     lengths = [len(render(problem, policy).tokens) for problem in task.problems("eval")]
-    assert {episode.turns[0].tokens for episode in sitting.episodes} <= set(lengths)
+    assert {episode.turns[0].tokens for episode in result.episodes} <= set(lengths)
 
 
 def test_samples_differ_and_the_greedy_answer_is_always_the_same(small: str) -> None:
-    candidate = Candidate(small, "cpu", spec=spec_of_a_run())
-    (several,) = sit(candidate, Paper(("copy",), samples=4, limit=3))
+    candidate = ModelReference(small, "cpu", spec=spec_of_a_run())
+    (several,) = evaluate(candidate, EvalSet(("copy",), samples=4, limit=3))
     assert len({(episode.item, episode.turns[1].text) for episode in several.episodes}) == 12
-    first, second = (sit(candidate, Paper(("copy",), limit=3))[0] for _ in range(2))
+    first, second = (evaluate(candidate, EvalSet(("copy",), limit=3))[0] for _ in range(2))
     assert [one.turns for one in first.episodes] == [one.turns for one in second.episodes]
     assert "unparsed" in first.episodes[0].parts
     assert first.episodes[0].version == 0
 
 
 def test_a_server_may_write_the_answers(small: str) -> None:
-    paper, spec = Paper(("copy",), samples=2, limit=4), spec_of_a_run()
-    (near,) = sit(Candidate(small, "cpu", spec=spec), paper)
+    eval_set, spec = EvalSet(("copy",), samples=2, limit=4), spec_of_a_run()
+    (near,) = evaluate(ModelReference(small, "cpu", spec=spec), eval_set)
     with serving(load_policy(small)) as server:
-        (far,) = sit(Candidate(small, "cpu", spec=spec, url=server.url), paper)
+        (far,) = evaluate(ModelReference(small, "cpu", spec=spec, url=server.url), eval_set)
     assert [one.turns for one in far.episodes] == [one.turns for one in near.episodes]
 
 
 def test_arguments_go_to_those_who_take_them() -> None:
-    tasks = make_tasks(Paper(("copy", "sort"), {"style": "bare", "copy.letters": 3}))
+    tasks = make_tasks(EvalSet(("copy", "sort"), {"style": "bare", "copy.letters": 3}))
     assert [task.recipe[1] for task in tasks] == [{"style": "bare", "letters": 3}, {"style": "bare"}]
 
 
 def test_a_task_that_does_not_take_an_argument_of_all_is_named() -> None:
-    paper = Paper(("mbpp", "gsm8k"), {"shots": 2, "gsm8k.max_tokens": 9})
-    assert not_taken(paper) == ["shots has no effect on mbpp, which does not take it"]
+    eval_set = EvalSet(("mbpp", "gsm8k"), {"shots": 2, "gsm8k.max_tokens": 9})
+    assert not_taken(eval_set) == ["shots has no effect on mbpp, which does not take it"]
 
 
 @pytest.mark.parametrize("key", ["shots", "gsm8k.shots"])
 def test_an_argument_that_none_takes_is_refused(key: str) -> None:
     with pytest.raises(UsageError, match="takes an argument 'shots'"):
-        make_tasks(Paper(("copy", "sort"), {key: 3}))
+        make_tasks(EvalSet(("copy", "sort"), {key: 3}))
 
 
 def test_problems_that_do_not_fit_are_refused_before_anything_is_written(small: str) -> None:
-    candidate = Candidate(small, "cpu")
+    candidate = ModelReference(small, "cpu")
     with (
         pytest.raises(UsageError, match="2 of 2 problems do not fit the model's context of 64 tokens: copy/eval/"),
-        examiner(candidate, Paper(("copy",), limit=2)),
+        open_evaluator(candidate, EvalSet(("copy",), limit=2)),
     ):
         pass
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no config\.json"), examiner(Candidate(str(tmp_path)), Paper(("copy",))):
+    with (
+        pytest.raises(UsageError, match=r"no config\.json"),
+        open_evaluator(ModelReference(str(tmp_path)), EvalSet(("copy",))),
+    ):
         pass

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from operant.engines.language.evaluation.evaluator import Candidate, Paper, examiner
+from operant.engines.language.evaluation.evaluator import EvalSet, ModelReference, open_evaluator
 from operant.engines.language.policy.model import load_policy, write_folder
 from operant.engines.language.policy.tiny import TinySizes
 from operant.errors import UsageError
@@ -43,8 +43,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_folder(load_policy("tiny", tiny=TinySizes(2, 32, 2, 256)), folder))
 
 
-def paper(data: Path, **arguments: Any) -> Paper:
-    return Paper(("gsm8k",), {"data": os.fspath(data), "max_tokens": 20, **arguments})
+def eval_set(data: Path, **arguments: Any) -> EvalSet:
+    return EvalSet(("gsm8k",), {"data": os.fspath(data), "max_tokens": 20, **arguments})
 
 
 @pytest.mark.slow
@@ -54,25 +54,25 @@ def paper(data: Path, **arguments: Any) -> Paper:
 def test_the_harness_gets_the_answers_of_our_own_examination(small: str, data: Path, backend: Any) -> None:
     from operant.engines.language.evaluation.lm_eval_harness import run_lm_eval
 
-    candidate, asked = Candidate(small, "cpu"), paper(data, shots=1)
-    with examiner(candidate, asked) as asks:
-        (sitting,) = [list(asks.sit(task, Progress()))[-1] for task in asks.tasks]
-    judged = run_lm_eval(candidate, asked, backend)["gsm8k"]
-    assert [(one.item, one.answer) for one in judged] == [(e.item, e.turns[1].text) for e in sitting.episodes]
-    assert [one.right["flexible-extract"] for one in judged] == [episode.score for episode in sitting.episodes]
+    candidate, asked = ModelReference(small, "cpu"), eval_set(data, shots=1)
+    with open_evaluator(candidate, asked) as evaluator:
+        (result,) = [list(evaluator.evaluate(task, Progress()))[-1] for task in evaluator.tasks]
+    scores = run_lm_eval(candidate, asked, backend)["gsm8k"]
+    assert [(one.item, one.answer) for one in scores] == [(e.item, e.turns[1].text) for e in result.episodes]
+    assert [one.right["flexible-extract"] for one in scores] == [episode.score for episode in result.episodes]
 
 
 @pytest.mark.slow
 @needs_lm_eval
 @pytest.mark.filterwarnings("ignore")
-def test_a_right_answer_is_judged_right(small: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_right_answer_is_scored_right(small: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from operant.engines.language.evaluation import lm_eval_model as harness_model
     from operant.engines.language.evaluation.lm_eval_harness import run_lm_eval
 
     said = [" 2 + 3 = 5\n#### 5", " so it is $1,200.", " nothing"]
     monkeypatch.setattr(harness_model.OperantModel, "generate_until", lambda *_: said)
-    judged = run_lm_eval(Candidate(small, "cpu"), paper(data), "own")["gsm8k"]
-    assert [one.right for one in judged] == [
+    scores = run_lm_eval(ModelReference(small, "cpu"), eval_set(data), "own")["gsm8k"]
+    assert [one.right for one in scores] == [
         {"strict-match": 1.0, "flexible-extract": 1.0},
         {"strict-match": 0.0, "flexible-extract": 1.0},
         {"strict-match": 0.0, "flexible-extract": 0.0},
@@ -108,10 +108,10 @@ def test_likelihoods_are_those_of_the_harness_own_models(small: str) -> None:
         )
         told = api.loglikelihood(pairs)
         wishes = {"until": ["\n\n"], "max_gen_toks": 9, "temperature": 0}
-        asks = [
+        requests = [
             SimpleNamespace(args=(text, dict(wishes)), arguments=(text, dict(wishes))) for text in ("Q: 1", "Q: 22")
         ]
-        assert api.generate_until(asks) == own.generate_until(asks)
+        assert api.generate_until(requests) == own.generate_until(requests)
     assert [value for value, _ in told] == pytest.approx([value for value, _ in expected], abs=1e-3)
     assert [greedy for _, greedy in told] == [greedy for _, greedy in expected]
 
@@ -121,7 +121,7 @@ def test_without_the_package_one_clear_line_says_what_to_install(small: str, dat
     from operant.engines.language.evaluation.lm_eval_harness import run_lm_eval
 
     with pytest.raises(UsageError, match="--harness lm_eval needs the package lm_eval") as refusal:
-        run_lm_eval(Candidate(small, "cpu"), paper(data), "own")
+        run_lm_eval(ModelReference(small, "cpu"), eval_set(data), "own")
     assert install_extra("harness") in str(refusal.value)
 
 
@@ -131,4 +131,4 @@ def test_a_task_that_the_harness_cannot_judge_offline_is_refused(small: str) -> 
     from operant.engines.language.evaluation.lm_eval_harness import run_lm_eval
 
     with pytest.raises(UsageError, match="not for mbpp"):
-        run_lm_eval(Candidate(small, "cpu"), Paper(("mbpp",)), "own")
+        run_lm_eval(ModelReference(small, "cpu"), EvalSet(("mbpp",)), "own")

@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.build import Lab
-from operant.engines.language.generation.generator import Completion
+from operant.engines.language.build import TrainingContext
+from operant.engines.language.generation.generator import Completion, Step
 from operant.engines.language.generation.transcript import Transcript
 from operant.engines.language.learning.samples import samples_of
-from operant.engines.language.learning.sft import written
+from operant.engines.language.learning.sft import as_completion
 from operant.engines.language.policy.batching import micro_batches
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.rollouts.single_turn import Answer, Step
+from operant.engines.language.rollouts.single_turn import Answer
 from operant.envs.text.dialogue import Message
 from operant.envs.text.task import RIGHT
 
@@ -26,46 +26,46 @@ TEMPLATE = (
 FORGETFUL = TEMPLATE.replace("{{ m.content }}", "{{ m.content if loop.last or m.role != 'assistant' else '...' }}")
 
 
-def templated(lab: Lab, template: str | None) -> Policy:
+def templated(context: TrainingContext, template: str | None) -> Policy:
     """The policy with a chat template."""
-    lab.policy.tokenizer.chat_template = template
-    return replace(lab.policy, has_chat_template=template is not None)
+    context.policy.tokenizer.chat_template = template
+    return replace(context.policy, has_chat_template=template is not None)
 
 
-def told(lab: Lab, template: str | None, anew: bool = False) -> list[Step]:
+def told(context: TrainingContext, template: str | None, anew: bool = False) -> list[Step]:
     """Two turns of a policy, with an answer of the world between them."""
-    policy = templated(lab, template)
+    policy = templated(context, template)
     transcript = Transcript(policy, "auto", [Message("system", "be"), Message("user", "ask")], anew)
     steps = []
     for said in ("one", "two"):
-        steps.append(Step(transcript.tokens, written(lab.policy, said)))
+        steps.append(Step(transcript.tokens, as_completion(context.policy, said)))
         transcript.add(steps[-1].completion, [Message("tool", "ok"), Message("user", "go on")])
     return steps
 
 
-def text_of(lab: Lab, tokens: tuple[int, ...]) -> str:
-    return str(lab.policy.tokenizer.decode(list(tokens)))
+def text_of(context: TrainingContext, tokens: tuple[int, ...]) -> str:
+    return str(context.policy.tokenizer.decode(list(tokens)))
 
 
 @pytest.mark.parametrize("template", [None, TEMPLATE])
-def test_a_prompt_goes_on_where_the_turn_before_ended(lab: Lab, template: str | None):
-    first, second = told(lab, template)
+def test_a_prompt_goes_on_where_the_turn_before_ended(context: TrainingContext, template: str | None):
+    first, second = told(context, template)
     so_far = first.prompt + first.completion.tokens
     assert second.prompt[: len(so_far)] == so_far
     if template:
         assert (
-            text_of(lab, second.prompt)
-            == f"<system>be\n<user>ask\n<assistant>one{eos(lab)}\n<user>ok\ngo on\n<assistant>"
+            text_of(context, second.prompt)
+            == f"<system>be\n<user>ask\n<assistant>one{eos(context)}\n<user>ok\ngo on\n<assistant>"
         )
 
 
-def eos(lab: Lab) -> str:
-    return str(lab.policy.tokenizer.eos_token)
+def eos(context: TrainingContext) -> str:
+    return str(context.policy.tokenizer.eos_token)
 
 
 @pytest.mark.parametrize("template", [None, TEMPLATE])
-def test_an_interleaved_answer_is_one_sample_of_the_policys_own_tokens(lab: Lab, template: str | None):
-    steps = told(lab, template)
+def test_an_interleaved_answer_is_one_sample_of_the_policys_own_tokens(context: TrainingContext, template: str | None):
+    steps = told(context, template)
     ((sample, _),) = samples_of(Answer(tuple(steps), RIGHT, 1.0, interleaved=True))
     learnt = [sample.completion[place] for place in sample.places]
     assert learnt == [*steps[0].completion.tokens, *steps[1].completion.tokens]
@@ -78,23 +78,23 @@ def test_an_interleaved_answer_is_one_sample_of_the_policys_own_tokens(lab: Lab,
     assert row[: len(everything) - 1] == everything[:-1]
 
 
-def test_a_template_that_rewrites_the_past_begins_a_new_sample(lab: Lab):
-    steps = told(lab, FORGETFUL)
+def test_a_template_that_rewrites_the_past_begins_a_new_sample(context: TrainingContext):
+    steps = told(context, FORGETFUL)
     samples = samples_of(Answer(tuple(steps), RIGHT, 1.0, interleaved=True))
     assert [sample.prompt for sample, _ in samples] == [step.prompt for step in steps]
-    assert "..." in text_of(lab, steps[1].prompt)
+    assert "..." in text_of(context, steps[1].prompt)
 
 
-def test_branching_learns_from_every_turn(lab: Lab):
-    steps = told(lab, TEMPLATE, anew=True)
+def test_branching_learns_from_every_turn(context: TrainingContext):
+    steps = told(context, TEMPLATE, anew=True)
     samples = samples_of(Answer(tuple(steps), RIGHT, 1.0))
     assert [(sample.prompt, sample.completion) for sample, _ in samples] == [
         (step.prompt, step.completion.tokens) for step in steps
     ]
 
 
-def test_a_turn_that_was_cut_off_is_closed_by_the_template(lab: Lab):
-    transcript = Transcript(templated(lab, TEMPLATE), "auto", [Message("user", "ask")])
-    cut = Completion(written(lab.policy, "on").tokens[:-1], (), "on", "length")
+def test_a_turn_that_was_cut_off_is_closed_by_the_template(context: TrainingContext):
+    transcript = Transcript(templated(context, TEMPLATE), "auto", [Message("user", "ask")])
+    cut = Completion(as_completion(context.policy, "on").tokens[:-1], (), "on", "length")
     transcript.add(cut, [Message("user", "stop")])
-    assert text_of(lab, transcript.tokens) == f"<user>ask\n<assistant>on{eos(lab)}\n<user>stop\n<assistant>"
+    assert text_of(context, transcript.tokens) == f"<user>ask\n<assistant>on{eos(context)}\n<user>stop\n<assistant>"

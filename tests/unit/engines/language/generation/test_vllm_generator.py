@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import torch
 
-from operant.engines.language.build import build_generator
 from operant.engines.language.generation import vllm_generator
+from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Prompt, Sampling
-from operant.engines.language.generation.stop_strings import Stops
+from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.generation.vllm_generator import VllmGenerator, completion, request
 from operant.engines.language.policy.model import Policy, load_policy
 from operant.engines.language.policy.weights import plain_weights
@@ -63,7 +63,7 @@ def test_seeds_differ_by_prompt_and_number_and_fit_into_vllm():
 
 def test_the_end_token_is_part_of_a_completion_and_not_of_its_text(policy: Policy):
     tokens = [*words(policy, "ab"), EOS]
-    made = completion(output(tokens, "stop"), Prompt((5,), 9), Stops(policy.tokenizer), (EOS,), 3)
+    made = completion(output(tokens, "stop"), Prompt((5,), 9), StopStrings(policy.tokenizer), (EOS,), 3)
     assert made.tokens == tuple(tokens)
     assert made.logprobs == (0.0, -0.5, -1.0)
     assert (made.text, made.finish, made.version) == ("ab", "stop", 3)
@@ -71,7 +71,7 @@ def test_the_end_token_is_part_of_a_completion_and_not_of_its_text(policy: Polic
 
 def test_a_completion_ends_with_the_token_that_completes_the_stop_string(policy: Policy):
     tokens = words(policy, "ab\n\ncd")
-    made = completion(output(tokens, "stop"), Prompt((5,), 9, ("\n\n",)), Stops(policy.tokenizer), (EOS,), 0)
+    made = completion(output(tokens, "stop"), Prompt((5,), 9, ("\n\n",)), StopStrings(policy.tokenizer), (EOS,), 0)
     assert made.tokens == tuple(words(policy, "ab\n\n"))
     assert len(made.logprobs) == 4
     assert (made.text, made.finish) == ("ab", "stop")
@@ -79,7 +79,7 @@ def test_a_completion_ends_with_the_token_that_completes_the_stop_string(policy:
 
 @pytest.mark.parametrize(("said", "finish"), [("length", "length"), ("abort", "abort"), ("error", "abort")])
 def test_other_ends_of_completions(policy: Policy, said: str, finish: str):
-    made = completion(output(words(policy, "ab"), said), Prompt((5,), 2), Stops(policy.tokenizer), (EOS,), 0)
+    made = completion(output(words(policy, "ab"), said), Prompt((5,), 2), StopStrings(policy.tokenizer), (EOS,), 0)
     assert made.finish == finish
 
 

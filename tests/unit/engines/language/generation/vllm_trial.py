@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from operant.engines.language.build import Lab, build_lab
+from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.generation.vllm_generator import VllmGenerator
@@ -24,13 +24,13 @@ SPEC = spec_of(generator="vllm", tiny={"layers": 2, "width": 64, "heads": 2, "co
 WAYS = {"greedy": Sampling(1, 0.0), "plain": Sampling(8, seed=5), "cut": Sampling(8, 0.7, 0.8, 20, seed=5)}
 
 
-def logprob_error(lab: Lab, sampling: Sampling) -> float:
+def logprob_error(context: TrainingContext, sampling: Sampling) -> float:
     """The largest difference between the generator's log-probabilities and the trainer's."""
     worst = 0.0
-    for prompt, row in zip(PROMPTS, lab.rounds.generator.generate(PROMPTS, sampling), strict=True):
+    for prompt, row in zip(PROMPTS, context.worker.generator.generate(PROMPTS, sampling), strict=True):
         for made in row:
             batch = micro_batches([Sample(prompt.tokens, made.tokens)], 1000, pad_id=0)[0]
-            truth = token_logprobs(lab.policy.model, batch, sampling.temperature).logprobs
+            truth = token_logprobs(context.policy.model, batch, sampling.temperature).logprobs
             worst = max(worst, float((truth - torch.tensor(made.logprobs)).abs().max()))
     return worst
 
@@ -41,72 +41,72 @@ def same(one: list[list[Completion]], other: list[list[Completion]]) -> bool:
     return flat[0] == flat[1]
 
 
-def greedy(lab: Lab) -> bool:
+def greedy(context: TrainingContext) -> bool:
     """Whether vLLM's likeliest completions are the built-in generator's, those that a text stops among them."""
-    free = TorchGenerator(lab.policy).generate(PROMPTS, Sampling(temperature=0.0))
+    free = TorchGenerator(context.policy).generate(PROMPTS, Sampling(temperature=0.0))
     stopping = [Prompt(PROMPTS[0].tokens, 12, (free[0][0].text[2:4],)), *PROMPTS]
-    made = lab.rounds.generator.generate(stopping, Sampling(temperature=0.0))
-    return same(made, TorchGenerator(lab.policy).generate(stopping, Sampling(temperature=0.0)))
+    made = context.worker.generator.generate(stopping, Sampling(temperature=0.0))
+    return same(made, TorchGenerator(context.policy).generate(stopping, Sampling(temperature=0.0)))
 
 
-def ends(lab: Lab) -> list[str]:
+def ends(context: TrainingContext) -> list[str]:
     """How completions end whose next token is forced to be the end of text, or completes a stop string."""
-    free = lab.rounds.generator.generate(PROMPTS[:1], Sampling(temperature=0.0))[0][0]
+    free = context.worker.generator.generate(PROMPTS[:1], Sampling(temperature=0.0))[0][0]
     stopping = Prompt(PROMPTS[0].tokens, 12, (free.text[2:4],))
-    stopped = lab.rounds.generator.generate([stopping], Sampling(temperature=0.0))[0][0]
+    stopped = context.worker.generator.generate([stopping], Sampling(temperature=0.0))[0][0]
     ended = next(
         made
         for seed in range(1000)
-        for row in lab.rounds.generator.generate(PROMPTS, Sampling(64, seed=seed))
+        for row in context.worker.generator.generate(PROMPTS, Sampling(64, seed=seed))
         for made in row
-        if made.tokens[-1] in lab.policy.eos_ids
+        if made.tokens[-1] in context.policy.eos_ids
     )
     return [stopped.finish, ended.finish]
 
 
-def train(lab: Lab, rounds: int) -> list[float]:
+def train(context: TrainingContext, rounds: int) -> list[float]:
     """Rounds of learning, and how far generator and trainer were apart in each."""
     found = []
     for _ in range(rounds):
-        at = Progress(lab.tracker.frames, lab.tracker.updates)
-        report = lab.learner.learn(graded(lab.gather()), at, 1000)
-        lab.tracker.updates += report.steps
+        at = Progress(context.tracker.frames, context.tracker.updates)
+        report = context.learner.learn(graded(context.gather()), at, 1000)
+        context.tracker.updates += report.steps
         found.append(report.means["mismatch/kl"])
-        lab.rounds.generator.load({}, lab.tracker.updates)
+        context.worker.generator.load({}, context.tracker.updates)
     return found
 
 
 @torch.no_grad()
-def disturb(lab: Lab, size: float) -> None:
+def disturb(context: TrainingContext, size: float) -> None:
     """Change the trainer's weights without telling the generator."""
-    for weight in lab.policy.model.parameters():
+    for weight in context.policy.model.parameters():
         weight += size * torch.randn_like(weight)
 
 
 def trial() -> dict[str, Any]:
     """Everything that the test looks at."""
-    with build_lab(SPEC, Seeds(3)) as lab:
-        generator = lab.rounds.generator
+    with build_context(SPEC, Seeds(3)) as context:
+        generator = context.worker.generator
         assert isinstance(generator, VllmGenerator)
-        disturb(lab, 0.1)
+        disturb(context, 0.1)
         stale = generator.gap()
         generator.load({}, 0)
-        seen: dict[str, Any] = {"stale_gap": stale, "fresh_gap": generator.gap(), "greedy_equal": greedy(lab)}
-        seen["logprob_error"] = {name: logprob_error(lab, way) for name, way in WAYS.items()}
+        seen: dict[str, Any] = {"stale_gap": stale, "fresh_gap": generator.gap(), "greedy_equal": greedy(context)}
+        seen["logprob_error"] = {name: logprob_error(context, way) for name, way in WAYS.items()}
         both = [generator.generate(PROMPTS, WAYS["plain"]) for _ in range(2)]
-        seen |= {"repeatable": same(*both), "stops": ends(lab), "mismatch": train(lab, 4)}
-        seen |= {"updates": lab.tracker.updates, "greedy_after": greedy(lab)}
-        disturb(lab, 0.1)
-        seen["stale_mismatch"] = train(lab, 1)[0]
+        seen |= {"repeatable": same(*both), "stops": ends(context), "mismatch": train(context, 4)}
+        seen |= {"updates": context.tracker.updates, "greedy_after": greedy(context)}
+        disturb(context, 0.1)
+        seen["stale_mismatch"] = train(context, 1)[0]
         return seen
 
 
 def second_gap() -> float:
     """How far a second engine of this process, begun after the first was closed, is from its trainer."""
-    with build_lab(SPEC, Seeds(4)) as lab:
-        generator = lab.rounds.generator
+    with build_context(SPEC, Seeds(4)) as context:
+        generator = context.worker.generator
         assert isinstance(generator, VllmGenerator)
-        disturb(lab, 0.1)
+        disturb(context, 0.1)
         generator.load({}, 1)
         return generator.gap()
 

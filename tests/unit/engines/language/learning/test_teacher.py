@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from operant.engines.language.build import build_lab
-from operant.engines.language.compatibility import check_suits
+from operant.engines.language.build import build_context
+from operant.engines.language.compatibility import check_compatibility
 from operant.engines.language.policy.model import load_policy, write_folder
 from operant.engines.language.policy.tiny import TinySizes
 from operant.errors import UsageError
@@ -52,12 +52,14 @@ def teacher(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["k2", "k3"])
 def test_the_policy_comes_closer_to_its_teacher(teacher: Path, kind: str) -> None:
-    with build_lab(spec_with(teacher, teacher_kl=kind), Seeds(0)) as lab:
+    with build_context(spec_with(teacher, teacher_kl=kind), Seeds(0)) as context:
         distances = []
         for _ in range(12):
-            report = lab.learner.learn(lab.gather(), Progress(lab.tracker.frames, lab.tracker.updates), 10_000)
+            report = context.learner.learn(
+                context.gather(), Progress(context.tracker.frames, context.tracker.updates), 10_000
+            )
             distances.append(report.means["policy/teacher_kl"])
-            lab.tracker.updates += report.steps
+            context.tracker.updates += report.steps
         assert np.mean(distances[-4:]) < 0.5 * np.mean(distances[:4])
 
 
@@ -70,9 +72,9 @@ def test_a_teacher_with_other_tokens_is_refused(teacher: Path) -> None:
     with pytest.raises(
         UsageError, match="2 of the policy's 258 tokens are not in it under the same number, such as 'a'"
     ):
-        check_suits(spec_with(teacher))
+        check_compatibility(spec_with(teacher))
 
 
 def test_a_teacher_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no model"):
-        check_suits(spec_with(tmp_path / "nowhere"))
+        check_compatibility(spec_with(tmp_path / "nowhere"))

@@ -9,7 +9,7 @@ from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
-from operant.engines.language.policy.shared_prompts import follow_branches
+from operant.engines.language.policy.shared_prompts import enable_shared_prompts
 from tests.unit.engines.language.small_models import KINDS, random_policy
 
 SAMPLES = [
@@ -31,7 +31,7 @@ def plain(model: torch.nn.Module, sample: Sample, temperature: float) -> tuple[t
 @pytest.mark.parametrize("chunk", [1 << 23, 200])
 def test_values_and_gradients_are_those_of_the_full_logits(share: bool, chunk: int) -> None:
     model = random_policy("llama", torch.float64).model.train()
-    assert follow_branches(model) == 0.0
+    assert enable_shared_prompts(model) == 0.0
     weights = torch.linspace(-1, 2, 13, dtype=torch.float64)
     expected = torch.cat([torch.stack(plain(model, sample, 0.7)).t() for sample in SAMPLES])
     (weights @ expected[:, 0] + (weights**2) @ expected[:, 1]).backward()
@@ -59,7 +59,7 @@ def test_generator_and_trainer_agree(kind: str) -> None:
         Sample(prompt.tokens, one.tokens) for prompt, group in zip(prompts, groups, strict=True) for one in group
     ]
     said = [one.logprobs for group in groups for one in group]
-    share_from = follow_branches(policy.model)
+    share_from = enable_shared_prompts(policy.model)
     assert (share_from is None) == (kind in ("gpt2", "gemma3"))
     for batch in micro_batches(samples, 64, share_from=share_from):
         with torch.no_grad():

@@ -11,10 +11,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.batching import Sample, micro_batches
-from operant.engines.language.policy.chat_template import render
 from operant.engines.language.policy.fetch import MODELS
 from operant.engines.language.policy.logprobs import token_logprobs
 from operant.engines.language.policy.model import load_policy, write_folder
+from operant.engines.language.rollouts.single_turn import render
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
 from tests.unit.engines.language.small_models import SIZES

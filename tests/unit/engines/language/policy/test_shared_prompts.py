@@ -10,12 +10,12 @@ import torch
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
 from operant.engines.language.policy.model import Policy, load_policy
-from operant.engines.language.policy.shared_prompts import follow_branches
+from operant.engines.language.policy.shared_prompts import enable_shared_prompts
 from operant.errors import UsageError
 from tests.unit.engines.language.small_models import SIZES, random_policy
 
 
-def family(prompts: list[int], completions: list[int], seed: int = 0) -> list[Sample]:
+def group(prompts: list[int], completions: list[int], seed: int = 0) -> list[Sample]:
     """Every prompt length with every completion length."""
     draw = random.Random(seed)
 
@@ -51,8 +51,8 @@ def test_sharing_changes_neither_scores_nor_gradients(kind: str, prompts: list[i
     else:
         policy = random_policy(kind, torch.float64)
     policy.model.train()
-    samples = family(prompts, completions)
-    assert follow_branches(policy.model) == 0.0
+    samples = group(prompts, completions)
+    assert enable_shared_prompts(policy.model) == 0.0
     alone, wanted = scores_and_gradients(policy, samples, None)
     shared, gradients = scores_and_gradients(policy, samples, 0.0)
     # The models norm in float32, whatever their weights are.
@@ -65,8 +65,8 @@ def test_sharing_changes_neither_scores_nor_gradients(kind: str, prompts: list[i
 
 def test_a_model_that_cannot_is_told_apart() -> None:
     policy = random_policy("gpt2")
-    assert follow_branches(policy.model) is None
-    (batch,) = micro_batches(family([4], [3, 3]), 90, share_from=0.0)
+    assert enable_shared_prompts(policy.model) is None
+    (batch,) = micro_batches(group([4], [3, 3]), 90, share_from=0.0)
     with pytest.raises(UsageError, match="cannot share a prompt"):
         token_logprobs(policy.model, batch)
 
@@ -77,7 +77,7 @@ def test_plain_rows_are_as_they_were(tmp_path) -> None:
     tokens = torch.tensor([[5, 6, 7, 8], [9, 10, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
     before = policy.model(tokens, attention_mask=mask).logits
-    follow_branches(policy.model)
+    enable_shared_prompts(policy.model)
     assert torch.equal(policy.model(tokens, attention_mask=mask).logits, before)
     policy.model.save_pretrained(tmp_path)
     assert "branches" not in (tmp_path / "config.json").read_text()

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.policy.chat_template import spoken
+from operant.engines.language.policy.chat_template import render_turns
 from operant.engines.language.policy.tool_calls import message_of
 from operant.engines.language.serving.requests import read_request, turn_of
 from operant.web.access import RequestError
@@ -52,7 +52,7 @@ def test_a_template_is_told_of_tools_and_calls() -> None:
     said = message_of('<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>')
     answer = {"role": "tool", "tool_call_id": "call_0", "content": "3"}
     turns = [turn_of(message) for message in (asked, said, answer)]
-    assert spoken(turns, policy, tools=[TOOL]) == "<add>[user]1 + 2?[assistant](add 1)[tool]3[a]"
+    assert render_turns(turns, policy, tools=[TOOL]) == "<add>[user]1 + 2?[assistant](add 1)[tool]3[a]"
 
 
 def test_a_request_with_tools() -> None:

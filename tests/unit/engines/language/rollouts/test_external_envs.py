@@ -16,11 +16,11 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.build import Lab
+from operant.engines.language.build import TrainingContext
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.learning.samples import samples_of
-from operant.engines.language.policy.chat_template import encode, spoken
-from operant.engines.language.rollouts.external_envs import Guests
+from operant.engines.language.policy.chat_template import encode, render_turns
+from operant.engines.language.rollouts.external_envs import ExternalEnvRollouts
 from operant.engines.language.rollouts.single_turn import Group
 from operant.engines.language.serving.policy_endpoint import PolicyEndpoint
 from operant.envs.text.task import Problem
@@ -61,11 +61,11 @@ def text_of(reply: tuple[int, Any]) -> str:
 
 
 class Pretended(VerifiersTask):
-    """An environment whose rollouts are threads; `play` gets a way to ask and the rollout's number."""
+    """An environment whose rollouts are threads; `rollout` gets a way to ask and the rollout's number."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, rollout: Play) -> None:
         super().__init__("pretended")
-        self.play = play
+        self.rollout = rollout
         self.dropped = 0
 
     def begin(self, problem: Problem, n: int, url: str, model: str, sampling: Mapping[str, Any]) -> Begun:
@@ -75,7 +75,7 @@ class Pretended(VerifiersTask):
         def run(number: int) -> None:
             session = uuid.uuid4().hex
             empty = {"session": session, "opening": [], "messages": [], "parts": {}, "error": None, "truncated": False}
-            rows[number] = {**empty, **self.play(asker(url, session), number)}
+            rows[number] = {**empty, **self.rollout(asker(url, session), number)}
             if len(rows) == n and not answer.done():
                 answer.set_result({"rollouts": [rows[at] for at in range(n)]})
 
@@ -87,11 +87,13 @@ class Pretended(VerifiersTask):
         self.dropped += ticket
 
 
-def played(lab: Lab, play: Play, sampling: Sampling, problems: int = 1, **settings: Any) -> list[Group]:
-    task = Pretended(play)
-    guests = Guests(lab.rounds, {task.name: task}, DialogueSpec(**settings))
+def played(
+    context: TrainingContext, rollout: Play, sampling: Sampling, problems: int = 1, **settings: Any
+) -> list[Group]:
+    task = Pretended(rollout)
+    external = ExternalEnvRollouts(context.worker, {task.name: task}, DialogueSpec(**settings))
     asked = [Problem(f"pretended/train/{at}", task.name, "ab", {"split": "train", "row": at}) for at in range(problems)]
-    return guests.play(asked, sampling)
+    return external.rollout(asked, sampling)
 
 
 def two_turns(ask: Ask, number: int) -> dict[str, Any]:
@@ -101,13 +103,13 @@ def two_turns(ask: Ask, number: int) -> dict[str, Any]:
     return {"reward": number / 4, "messages": told, "parts": {"length": float(len(first))}}
 
 
-def test_steps_are_what_was_drawn_and_one_goes_on_where_the_other_ended(lab: Lab) -> None:
-    (group,) = played(lab, two_turns, Sampling(4, seed=5))
+def test_steps_are_what_was_drawn_and_one_goes_on_where_the_other_ended(context: TrainingContext) -> None:
+    (group,) = played(context, two_turns, Sampling(4, seed=5))
     assert sorted(group.rewards) == [0.0, 0.25, 0.5, 0.75]
     assert not group.errors
     for answer in group.answers:
         first, second = answer.steps
-        assert first.prompt == encode("ab", lab.policy)
+        assert first.prompt == encode("ab", context.policy)
         assert (
             second.prompt[: len(first.prompt) + len(first.completion.tokens)] == first.prompt + first.completion.tokens
         )
@@ -122,90 +124,92 @@ def test_steps_are_what_was_drawn_and_one_goes_on_where_the_other_ended(lab: Lab
     assert len({answer.steps[0].completion.tokens for answer in group.answers}) > 1
 
 
-def test_a_branching_answer_is_a_sample_for_every_step(lab: Lab) -> None:
-    (group,) = played(lab, two_turns, Sampling(2), strategy="branching")
+def test_a_branching_answer_is_a_sample_for_every_step(context: TrainingContext) -> None:
+    (group,) = played(context, two_turns, Sampling(2), strategy="branching")
     assert [len(samples_of(answer)) for answer in group.answers] == [2, 2]
 
 
-def test_the_same_seed_gives_the_same_rollouts_whoever_comes_first(lab: Lab) -> None:
+def test_the_same_seed_gives_the_same_rollouts_whoever_comes_first(context: TrainingContext) -> None:
     def tokens() -> list[list[tuple[int, ...]]]:
-        groups = played(lab, two_turns, Sampling(4, seed=7), problems=3, concurrency=12)
+        groups = played(context, two_turns, Sampling(4, seed=7), problems=3, concurrency=12)
         return [[step.completion.tokens for answer in group.answers for step in answer.steps] for group in groups]
 
     assert tokens() == tokens()
 
 
-def test_groups_are_learnt_from(lab: Lab) -> None:
+def test_groups_are_learnt_from(context: TrainingContext) -> None:
     from operant.run.progress import Progress
 
-    groups = played(lab, two_turns, Sampling(4, seed=5), problems=2)
-    report = lab.learner.learn(groups, Progress(), 1000)
+    groups = played(context, two_turns, Sampling(4, seed=5), problems=2)
+    report = context.learner.learn(groups, Progress(), 1000)
     assert report.steps == 1
     assert abs(report.means["mismatch/kl"]) < 1e-6
 
 
-def test_errors_are_counted_apart_from_scores(lab: Lab) -> None:
-    def play(ask: Ask, number: int) -> dict[str, Any]:
+def test_errors_are_counted_apart_from_scores(context: TrainingContext) -> None:
+    def rollout(ask: Ask, number: int) -> dict[str, Any]:
         ask("ab")
         return [{"reward": 1.0}, {"reward": 0.5, "error": "the sandbox died"}, {"reward": float("nan")}][number]
 
-    (group,) = played(lab, play, Sampling(3))
+    (group,) = played(context, rollout, Sampling(3))
     assert group.rewards == [1.0]
     assert sorted(group.errors) == ["the environment gave the reward nan", "the sandbox died"]
 
 
-def test_a_reward_for_nothing_said_is_an_error(lab: Lab) -> None:
-    (group,) = played(lab, lambda ask, number: {"reward": 1.0}, Sampling(2))
+def test_a_reward_for_nothing_said_is_an_error(context: TrainingContext) -> None:
+    (group,) = played(context, lambda ask, number: {"reward": 1.0}, Sampling(2))
     assert not group.answers
     assert group.errors == ("the environment gave a reward without asking the policy",) * 2
 
 
-def test_what_is_late_is_left_out(lab: Lab) -> None:
+def test_what_is_late_is_left_out(context: TrainingContext) -> None:
     over = threading.Event()
 
-    def play(ask: Ask, number: int) -> dict[str, Any]:
+    def rollout(ask: Ask, number: int) -> dict[str, Any]:
         over.wait(20)
         return {"reward": 1.0}
 
-    (group,) = played(lab, play, Sampling(2, seconds=0.2))
+    (group,) = played(context, rollout, Sampling(2, seconds=0.2))
     over.set()
     assert group.errors == ("no rollout within 0.2 s",) * 2
 
 
-def test_a_full_context_is_refused_in_the_words_that_clients_know(lab: Lab) -> None:
+def test_a_full_context_is_refused_in_the_words_that_clients_know(context: TrainingContext) -> None:
     replies: list[tuple[int, Any]] = []
 
-    def play(ask: Ask, number: int) -> dict[str, Any]:
+    def rollout(ask: Ask, number: int) -> dict[str, Any]:
         ask("ab")
-        replies.append(ask("x" * lab.policy.context))
+        replies.append(ask("x" * context.policy.context))
         return {"reward": 0.5, "truncated": True}
 
-    (group,) = played(lab, play, Sampling(1))
+    (group,) = played(context, rollout, Sampling(1))
     assert replies[0][0] == 400
     assert "this model's maximum context length is 48 tokens" in replies[0][1]["error"]["message"]
     assert group.answers[0].cut
 
 
-def test_a_completion_has_the_room_that_is_left(lab: Lab) -> None:
-    lab.rounds.max_tokens = None
-    (group,) = played(lab, lambda ask, number: {"reward": float(ask("x" * 45)[0])}, Sampling(1))
+def test_a_completion_has_the_room_that_is_left(context: TrainingContext) -> None:
+    context.worker.max_tokens = None
+    (group,) = played(context, lambda ask, number: {"reward": float(ask("x" * 45)[0])}, Sampling(1))
     assert group.rewards == [200.0]
     assert group.answers[0].length <= 3
 
 
-def test_a_failure_of_the_generator_reaches_guest_and_trainer(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_the_generator_reaches_guest_and_trainer(
+    context: TrainingContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> object:
         raise RunError("the generator was halted while it wrote")
 
     heard: SimpleQueue[tuple[int, Any]] = SimpleQueue()
 
-    def play(ask: Ask, number: int) -> dict[str, Any]:
+    def rollout(ask: Ask, number: int) -> dict[str, Any]:
         heard.put(ask("ab"))
         return {"reward": 0.0}
 
-    monkeypatch.setattr(lab.rounds.generator, "generate", broken)
+    monkeypatch.setattr(context.worker.generator, "generate", broken)
     with pytest.raises(RunError, match="halted"):
-        played(lab, play, Sampling(1))
+        played(context, rollout, Sampling(1))
     assert "halted" in heard.get(timeout=20)[1]["error"]["message"]
 
 
@@ -218,20 +222,20 @@ def test_a_failure_of_the_generator_reaches_guest_and_trainer(lab: Lab, monkeypa
         ({"tools": [{"type": "function"}]}, "no chat template"),
     ],
 )
-def test_what_cannot_be_had_is_refused(lab: Lab, wishes: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_had_is_refused(context: TrainingContext, wishes: dict[str, Any], words: str) -> None:
     replies: list[tuple[int, Any]] = []
 
-    def play(ask: Ask, number: int) -> dict[str, Any]:
+    def rollout(ask: Ask, number: int) -> dict[str, Any]:
         replies.append(ask("ab", **wishes))
         return {"reward": 0.0}
 
-    played(lab, play, Sampling(1))
+    played(context, rollout, Sampling(1))
     assert replies[0][0] == 400
     assert words in replies[0][1]["error"]["message"]
 
 
-def test_an_address_that_is_no_groups_is_refused(lab: Lab) -> None:
-    with PolicyEndpoint(lab.policy, "auto") as endpoint:
+def test_an_address_that_is_no_groups_is_refused(context: TrainingContext) -> None:
+    with PolicyEndpoint(context.policy, "auto") as endpoint:
         root = endpoint.open_group(3, 0, 4)
         assert fetch(f"{root}/models")[1]["data"][0]["id"] == "policy"
         status, body = fetch(
@@ -247,5 +251,5 @@ def test_a_chat_template_goes_on_too() -> None:
         {"role": "assistant", "content": "cd"},
         {"role": "user", "content": "ef"},
     ]
-    assert spoken(turns, policy) == "[u]ab[a]cd[u]ef[a]"
-    assert spoken([{"role": "system", "content": "be"}, *turns], policy, "raw").startswith("be\n\nabcd")
+    assert render_turns(turns, policy) == "[u]ab[a]cd[u]ef[a]"
+    assert render_turns([{"role": "system", "content": "be"}, *turns], policy, "raw").startswith("be\n\nabcd")

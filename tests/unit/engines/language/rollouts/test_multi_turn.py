@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.build import Lab, build_lab
+from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.rollouts.multi_turn import reward_of
 from operant.engines.language.rollouts.single_turn import Group, as_episodes
@@ -67,7 +67,7 @@ class Heard(Dialogue):
 
 
 @contextmanager
-def echoing(bad: int = 0, context: int = 48, **dialogue: Any) -> Iterator[Lab]:
+def echoing(bad: int = 0, context: int = 48, **dialogue: Any) -> Iterator[TrainingContext]:
     spec = Spec.model_validate(
         {
             "env": {
@@ -81,17 +81,17 @@ def echoing(bad: int = 0, context: int = 48, **dialogue: Any) -> Iterator[Lab]:
             },
         }
     )
-    with build_lab(spec, Seeds(3)) as lab:
-        yield lab
+    with build_context(spec, Seeds(3)) as context:
+        yield context
 
 
-def play(lab: Lab, seed: int = 5) -> list[Group]:
-    return lab.rounds.play(lab.course.take(0, 4), Sampling(4, 1.0, seed=seed))
+def rollout(context: TrainingContext, seed: int = 5) -> list[Group]:
+    return context.worker.rollout(context.sampler.take(0, 4), Sampling(4, 1.0, seed=seed))
 
 
 def test_rollouts_of_a_group_differ_and_come_again_for_the_same_seed():
-    with echoing(concurrency=3) as lab:
-        first, again, other = play(lab), play(lab), play(lab, seed=6)
+    with echoing(concurrency=3) as context:
+        first, again, other = rollout(context), rollout(context), rollout(context, seed=6)
     assert [len(group.answers) for group in first] == [4] * 4
     said = [[answer.turns for answer in group.answers] for group in first]
     texts = [[[turn.text for turn in turns] for turns in group] for group in said]
@@ -103,33 +103,33 @@ def test_rollouts_of_a_group_differ_and_come_again_for_the_same_seed():
 
 def test_what_is_generated_does_not_depend_on_how_many_play_at_once():
     def tokens(concurrency: int) -> list[list[tuple[int, ...]]]:
-        with echoing(concurrency=concurrency) as lab:
-            return [[answer.completion.tokens for answer in group.answers] for group in play(lab)]
+        with echoing(concurrency=concurrency) as context:
+            return [[answer.completion.tokens for answer in group.answers] for group in rollout(context)]
 
     assert tokens(1) == tokens(16)
 
 
 def test_a_world_that_breaks_costs_its_rollouts_and_nothing_else():
-    with echoing(bad=2) as lab:
-        groups = lab.rounds.play(lab.course.parts[0].task.problems("train")[:4], Sampling(4, 1.0, seed=5))
+    with echoing(bad=2) as context:
+        groups = context.worker.rollout(context.sampler.parts[0].task.problems("train")[:4], Sampling(4, 1.0, seed=5))
     assert [(len(group.answers), len(group.errors)) for group in groups] == [(0, 4), (0, 4), (4, 0), (4, 0)]
     assert groups[0].errors[0] == "RuntimeError: the world broke"
     assert not OPEN
 
 
 def test_turns_end_by_the_spec_and_by_the_context():
-    with echoing(turns=2) as lab:
-        answer = play(lab)[0].answers[0]
+    with echoing(turns=2) as context:
+        answer = rollout(context)[0].answers[0]
         assert (len(answer.steps), answer.verdict.score, answer.cut) == (2, 2.0, True)
-    with echoing(context=16) as lab:
-        answer = play(lab)[0].answers[0]
+    with echoing(context=16) as context:
+        answer = rollout(context)[0].answers[0]
         assert len(answer.steps[-1].prompt) + 4 <= 16
         assert answer.cut
 
 
 def test_the_record_has_every_turn():
-    with echoing(keep_ids=True) as lab:
-        group = play(lab)[0]
+    with echoing(keep_ids=True) as context:
+        group = rollout(context)[0]
     (episode, *_) = as_episodes(group, "train", None, Progress(), words=False)
     assert [turn.role for turn in episode.turns] == ["user", *["assistant", "user"] * 3]
     assert episode.turns[1].ids == group.answers[0].steps[0].completion.tokens

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.engines.language.build import build_lab
+from operant.engines.language.build import build_context
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.rollouts.multi_turn import Stage
+from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts
 from operant.engines.language.rollouts.tree_search import Search, Tree, parse_search, records
 from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.guessing import Guess, Guesses
@@ -52,11 +52,11 @@ def grown(search: Search) -> tuple[Tree, list[Episode]]:
     env: dict[str, Any] = {"name": f"{__name__}:Steps", "max_frame": 1000, "text": {"arguments": arguments}}
     model = {"source": "tiny", "tiny": {"layers": 1, "width": 32, "heads": 2, "context": 64}}
     agent = {"algorithm": {"name": "grpo", "group_size": 4, "batch_size": 16}, "model": model}
-    with build_lab(Spec.model_validate({"env": env, "agent": agent}), Seeds(3)) as lab:
-        (problem,) = lab.course.held_out(1)
-        stage = lab.rounds.players[problem.task]
-        assert isinstance(stage, Stage)
-        tree = Tree(stage, problem, search, Sampling(1, 1.0, seed=9))
+    with build_context(Spec.model_validate({"env": env, "agent": agent}), Seeds(3)) as context:
+        (problem,) = context.sampler.held_out(1)
+        multi_turn = context.worker.drivers[problem.task]
+        assert isinstance(multi_turn, MultiTurnRollouts)
+        tree = Tree(multi_turn, problem, search, Sampling(1, 1.0, seed=9))
         best = tree.grow()
         return tree, records(tree, best, 9, Progress())
 

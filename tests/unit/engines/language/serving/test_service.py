@@ -15,7 +15,7 @@ import pytest
 
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
 from operant.engines.language.generation.http_client import Client
-from operant.engines.language.generation.stop_strings import Stops
+from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.chat_template import encode
 from operant.engines.language.policy.model import Policy, write_folder
@@ -164,7 +164,7 @@ def test_a_stream_never_takes_back_what_it_said() -> None:
     policy = random_policy("tiny")
     text = "aé STOP rest"
     tokens = encode(text, policy)
-    growing = GrowingText(Stops(policy.tokenizer), ("STOP",))
+    growing = GrowingText(StopStrings(policy.tokenizer), ("STOP",))
     said = [growing.grow(tokens[:count]) for count in range(1, len(tokens) + 1)]
     assert "".join(said) == "aé "
     assert said[1] == ""  # half of a character

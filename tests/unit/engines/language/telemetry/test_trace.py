@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.engines.language.telemetry.prompt_accounting import Ledger
+from operant.engines.language.telemetry.prompt_accounting import PromptAccounting
 from operant.engines.language.telemetry.trace import Trace, read_trace
 
 
@@ -60,15 +60,15 @@ def test_only_the_newest_two_pieces_are_kept(tmp_path: Path) -> None:
 
 
 def test_every_prompt_taken_is_open_or_has_a_fate() -> None:
-    ledger = Ledger(Trace())
+    accounting = PromptAccounting(Trace())
     for place in range(4):
-        ledger.take(place, f"p/{place}")
-    ledger.note(2, "stale")
-    ledger.redo(["p/3"])
-    ledger.end(0, "learnt")
-    ledger.end(1, "dropped")
-    assert ledger.open == [2, 3]
-    ledger.leave()
-    assert ledger.in_words() == "4 prompts taken: 1 learnt, 1 dropped, 2 left, 1 stale, 1 redone"
+        accounting.take(place, f"p/{place}")
+    accounting.note(2, "stale")
+    accounting.redo(["p/3"])
+    accounting.end(0, "learnt")
+    accounting.end(1, "dropped")
+    assert accounting.open == [2, 3]
+    accounting.leave()
+    assert accounting.format_episode() == "4 prompts taken: 1 learnt, 1 dropped, 2 left, 1 stale, 1 redone"
     with pytest.raises(KeyError):
-        ledger.end(0, "learnt")
+        accounting.end(0, "learnt")

@@ -1,0 +1,24 @@
+"""The parts of a spec that this engine reads: the algorithm, the model and the task."""
+
+from __future__ import annotations
+
+from operant.spec.language import ModelSpec, TextSpec
+from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.schema import Spec
+
+
+def settings_of(spec: Spec) -> VerifiedAlgorithm:
+    """The algorithm, which is one of this engine's."""
+    settings = spec.agent.algorithm
+    assert isinstance(settings, VerifiedAlgorithm)
+    return settings
+
+
+def model_of(spec: Spec) -> ModelSpec:
+    """The model; a spec of this engine always has one."""
+    return spec.agent.model or ModelSpec()
+
+
+def text_of(spec: Spec) -> TextSpec:
+    """What is said about the task."""
+    return spec.env.text or TextSpec()
