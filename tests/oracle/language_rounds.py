@@ -13,7 +13,7 @@ from torch import Tensor
 
 from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
-from operant.engines.language.rollouts.single_turn import Answer, Group
+from operant.engines.language.rollouts.types import Answer, Group
 from operant.envs.text.task import Verdict
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
@@ -32,7 +32,7 @@ def spec_of(rewards: Sequence[Sequence[float]], **algorithm: Any) -> Spec:
 
 
 @contextmanager
-def lab_of(spec: Spec) -> Iterator[TrainingContext]:
+def context_of(spec: Spec) -> Iterator[TrainingContext]:
     """A lab that computes on the policy's weights."""
     with build_context(spec, Seeds(3)) as context:
         context.learner.snapshot_reference()

@@ -15,7 +15,12 @@ pytest.importorskip("transformers")
 
 from operant.spec.settings.language_algorithms import VERIFIED
 from operant.engines.language.learning.samples import training_samples
-from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of, weighted
+from tests.oracle.language_rounds import assert_same
+from tests.oracle.language_rounds import gradients
+from tests.oracle.language_rounds import played
+from tests.oracle.language_rounds import spec_of
+from tests.oracle.language_rounds import weighted
+from tests.oracle.language_rounds import context_of
 
 REWARDS = [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
 MIXED = [[0.25, 1.0, 0.5, 0.25], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0]]
@@ -97,7 +102,7 @@ def test_every_algorithm_has_an_oracle() -> None:
 @pytest.mark.parametrize("rewards", [REWARDS, MIXED], ids=["uniform groups", "parts of a reward"])
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_first_gradient_is_the_papers(name: str, rewards: list[list[float]]) -> None:
-    with lab_of(spec_of(rewards, name=name)) as context:
+    with context_of(spec_of(rewards, name=name)) as context:
         groups = played(context, rewards)
         lengths = np.array([[answer.length for answer in group.answers] for group in groups])
         wanted = weighted(context, groups, ORACLES[name](np.array(rewards), lengths))
@@ -106,7 +111,7 @@ def test_the_first_gradient_is_the_papers(name: str, rewards: list[list[float]])
 
 
 def test_reinforce_pp_learns_from_groups_of_equal_rewards() -> None:
-    with lab_of(spec_of(REWARDS, name="reinforce_pp")) as context:
+    with context_of(spec_of(REWARDS, name="reinforce_pp")) as context:
         learnt = [sample.advantage for (sample,) in training_samples(played(context, REWARDS), context.settings)]
     assert len(learnt) == 12
     assert all(advantage > 0 for advantage in learnt[:4])
@@ -115,7 +120,7 @@ def test_reinforce_pp_learns_from_groups_of_equal_rewards() -> None:
 
 @pytest.mark.parametrize("name", ["grpo", "gspo", "cispo", "dr_grpo", "rloo"])
 def test_answers_without_a_gradient_are_not_computed_and_change_nothing(name: str) -> None:
-    with lab_of(spec_of(REWARDS, name=name)) as context:
+    with context_of(spec_of(REWARDS, name=name)) as context:
         groups = played(context, REWARDS)
         (spared,) = gradients(context, groups)
         context.learner.computes_all = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from operant.engines.language.rollouts.single_turn import Group
+from operant.engines.language.rollouts.types import Group
 from operant.errors import RunError
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from operant.engines.language.learning.samples import chosen_groups
 from operant.engines.language.policy.batching import Sample
 from operant.engines.language.policy.build import build_policy
 from operant.engines.language.policy.model import Policy, check_vocabulary, load_policy
-from operant.engines.language.rollouts.single_turn import Group, RolloutWorker
+from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.engines.language.tracker import Tracker

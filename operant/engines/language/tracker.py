@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from operant.engines.language.rollouts.single_turn import Group
+from operant.engines.language.rollouts.types import Group
 from operant.run.episode import NO_SCORE
 
 OUTCOMES = ("unparsed", "timeout")

@@ -11,7 +11,7 @@ from operant.engines.language.alerts import Alerts
 from operant.engines.language.build import TrainingContext
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.learning.sft import gold_samples, warm_up
-from operant.engines.language.rollouts.single_turn import as_episodes
+from operant.engines.language.rollouts.types import as_episodes
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.run.episode import Episode, counted_scores
 from operant.run.progress import Progress

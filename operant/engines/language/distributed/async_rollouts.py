@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.rollouts.single_turn import Group, RolloutWorker
+from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.mixture import ProblemSampler

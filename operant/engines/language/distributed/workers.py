@@ -16,7 +16,8 @@ from operant.engines.language.generation.generator import Generator
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.multi_turn import attach_drivers, single_turn_tasks
-from operant.engines.language.rollouts.single_turn import RolloutWorker, VerifierPool
+from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.types import VerifierPool
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.mixture import ProblemSampler
 from operant.envs.text.pool import Verifiers

@@ -15,8 +15,9 @@ from operant.engines.language.policy.build import choose_device
 from operant.engines.language.policy.chat_template import Template
 from operant.engines.language.policy.model import Policy, load_policy
 from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts, attach_drivers, single_turn_tasks
-from operant.engines.language.rollouts.single_turn import Group, RolloutWorker, as_episodes
+from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.tree_search import Search, Tree, records
+from operant.engines.language.rollouts.types import Group, as_episodes
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.task import Problem, Task

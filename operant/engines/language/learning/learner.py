@@ -29,7 +29,7 @@ from operant.engines.language.learning.optimizer import Optimizer
 from operant.engines.language.learning.samples import TrainingSample, minibatches, training_samples
 from operant.engines.language.policy.batching import Batch, Sample, micro_batches
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.rollouts.single_turn import Group
+from operant.engines.language.rollouts.types import Group
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
 from operant.spec.settings.language import LmOptimizerSpec, ModelSpec

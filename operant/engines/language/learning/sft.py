@@ -14,7 +14,7 @@ from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.policy.batching import Sample
 from operant.engines.language.policy.chat_template import Template
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.rollouts.single_turn import Answer
+from operant.engines.language.rollouts.types import Answer
 from operant.envs.text.dialogue import DialogueTask, Played, play_script
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError

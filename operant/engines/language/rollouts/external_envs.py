@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from operant.engines.language.generation.generator import Prompt, Sampling, Step
 from operant.engines.language.policy.chat_template import encode
-from operant.engines.language.rollouts.single_turn import Answer, Group, RolloutWorker
+from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.types import Answer, Group
 from operant.engines.language.serving.policy_endpoint import MODEL, Call, GroupCalls, PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, Rollout, VerifiersTask

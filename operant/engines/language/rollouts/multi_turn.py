@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
 from operant.engines.language.generation.transcript import Transcript
 from operant.engines.language.rollouts.env_threads import EnvThread, EnvThreadPool, outcomes
-from operant.engines.language.rollouts.single_turn import Answer, Group, RolloutWorker
+from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.types import Answer, Group
 from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask

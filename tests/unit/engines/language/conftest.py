@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from operant.engines.language.build import TrainingContext, build_context
-from operant.engines.language.rollouts.single_turn import Group
+from operant.engines.language.rollouts.types import Group
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -8,7 +8,7 @@ import pytest
 
 from operant.engines.language.alerts import SILENT_ROUNDS, Alerts
 from operant.engines.language.build import TrainingContext
-from operant.engines.language.rollouts.single_turn import Answer, Group
+from operant.engines.language.rollouts.types import Answer, Group
 from operant.envs.text.task import UNPARSED
 from operant.errors import RunError
 

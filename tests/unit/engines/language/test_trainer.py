@@ -9,7 +9,7 @@ from operant.engines import language
 from operant.engines.language.build import TrainingContext
 from operant.engines.language.cost import arithmetic, updates
 from operant.engines.language.evaluation.evaluator import format_episode
-from operant.engines.language.rollouts.single_turn import as_episodes
+from operant.engines.language.rollouts.types import as_episodes
 from operant.engines.language.tracker import Tracker
 from operant.run.episode import Episode
 from operant.run.progress import Progress

@@ -25,7 +25,7 @@ pytest.importorskip("transformers")
 from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.evaluation.evaluator import format_episode
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
-from operant.engines.language.rollouts.single_turn import Group, as_episodes
+from operant.engines.language.rollouts.types import Group, as_episodes
 from operant.envs.research.workbench import ResearchTask
 from operant.report.episodes import Catalogue
 from operant.report.transcript import Page, transcript

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 pytest.importorskip("transformers")
 
 from operant.engines.language.generation.generator import Step
-from operant.engines.language.rollouts.single_turn import Group
-from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of, weighted
+from operant.engines.language.rollouts.types import Group
+from tests.oracle.language_rounds import assert_same, context_of, gradients, played, spec_of, weighted
 
 REWARDS = [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
 RATIOS = (0.11, 1.1, 0.9, 4.0, 1.0)
@@ -39,7 +39,7 @@ def aged(groups: Sequence[Group], ratios: Sequence[Sequence[float]]) -> list[Gro
 def weights_of(**algorithm: Any) -> None:
     """Hold the gradient of stale completions to that of `weigh(ratio, advantage)`, token by token."""
     weigh = algorithm.pop("weigh")
-    with lab_of(spec_of(REWARDS, **STALE, **algorithm)) as context:
+    with context_of(spec_of(REWARDS, **STALE, **algorithm)) as context:
         fresh = played(context, REWARDS)
         answers = [answer for group in fresh for answer in group.answers]
         ratios = [[RATIOS[(number + place) % 5] for place in range(each.length)] for number, each in enumerate(answers)]

@@ -15,7 +15,7 @@ from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.learning.sft import as_completion
 from operant.engines.language.policy.batching import micro_batches
 from operant.engines.language.policy.model import Policy
-from operant.engines.language.rollouts.single_turn import Answer
+from operant.engines.language.rollouts.types import Answer
 from operant.envs.text.dialogue import Message
 from operant.envs.text.task import RIGHT
 

@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 from operant.engines.language.learning.samples import TrainingSample, minibatches
 from operant.engines.language.policy.batching import Sample
-from tests.oracle.language_rounds import assert_same, gradients, lab_of, played, spec_of
+from tests.oracle.language_rounds import assert_same, context_of, gradients, played, spec_of
 
 REWARDS = [[1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0]] * 4 + [[0.0], []]
 """33 answers, of rounds of 48."""
@@ -36,10 +36,10 @@ def test_33_answers_in_minibatches_of_16_are_16_and_17() -> None:
 @pytest.mark.parametrize("aggregate", ["sequence_mean", "sequence_sum", "token_mean", "constant"])
 def test_the_steps_of_a_ragged_round_add_up_to_the_mean_over_all_its_answers(aggregate: str) -> None:
     settings = {"name": "grpo", "aggregate": aggregate, "zero_variance": "keep", "entropy_coef": 0.1}
-    with lab_of(spec_of(REWARDS, **settings, minibatch_size=16)) as context:
+    with context_of(spec_of(REWARDS, **settings, minibatch_size=16)) as context:
         groups = played(context, REWARDS)
         apart = gradients(context, groups)
-    with lab_of(spec_of(REWARDS, **settings)) as context:
+    with context_of(spec_of(REWARDS, **settings)) as context:
         (whole,) = gradients(context, groups)
     assert len(apart) == 2
     total = {name: torch.stack([step[name] for step in apart]).sum(0) / len(apart) for name in whole}

@@ -21,7 +21,7 @@ from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.policy.chat_template import encode, render_turns
 from operant.engines.language.rollouts.external_envs import ExternalEnvRollouts
-from operant.engines.language.rollouts.single_turn import Group
+from operant.engines.language.rollouts.types import Group
 from operant.engines.language.serving.policy_endpoint import PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, VerifiersTask

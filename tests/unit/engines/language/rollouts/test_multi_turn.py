@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.rollouts.multi_turn import reward_of
-from operant.engines.language.rollouts.single_turn import Group, as_episodes
+from operant.engines.language.rollouts.types import Group, as_episodes
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Verdict
 from operant.run.progress import Progress

@@ -1,0 +1,148 @@
+"""What rollouts give: answers with their verdicts, in groups of one problem, and the episodes recorded of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
+from operant.envs.text.task import Problem, Verdict
+from operant.run.episode import Episode, Turn
+from operant.run.progress import Progress
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a policy wrote, in one step or in many, and its verdict; `reward` is learnt from.
+
+    `turns` are the words of a dialogue, which is learnt from as one sample if it is `interleaved`, and which was `cut`
+    if it did not come to its own end. It `took` so many seconds.
+    """
+
+    steps: tuple[Step, ...]
+    verdict: Verdict
+    reward: float
+    turns: tuple[Turn, ...] = ()
+    interleaved: bool = False
+    cut: bool = False
+    took: float | None = None
+
+    @property
+    def completion(self) -> Completion:
+        """What was written last."""
+        return self.steps[-1].completion
+
+    @property
+    def length(self) -> int:
+        """All tokens that were written."""
+        return sum(len(step.completion.tokens) for step in self.steps)
+
+    @property
+    def version(self) -> int:
+        """The updates of the oldest weights that wrote a part of it."""
+        return min(step.completion.version for step in self.steps)
+
+
+class VerifierPool(Protocol):
+    """Score answers: `Verifiers` in processes here, or others elsewhere."""
+
+    def judge_all(
+        self,
+        answers: Sequence[tuple[Problem, str]],
+        within: float | None = None,
+        beat: Callable[[], object] = lambda: None,
+    ) -> list[Verdict]:
+        """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors."""
+        ...
+
+    def close(self) -> None:
+        """Let go of processes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Group:
+    """The answers to one problem; those that came late or whose scoring failed are left out, and counted.
+
+    `place` is the prompt's position in the problem sampler, by which it is accounted for; evaluation has none.
+    """
+
+    problem: Problem
+    prompt: Prompt
+    answers: tuple[Answer, ...]
+    errors: tuple[str, ...] = ()
+    place: int | None = None
+
+    @property
+    def version(self) -> int:
+        """The updates of the oldest weights that wrote an answer; without answers it is as good as new."""
+        return min((answer.version for answer in self.answers), default=2**62)
+
+    @property
+    def rewards(self) -> list[float]:
+        """The rewards of the answers, in order."""
+        return [answer.reward for answer in self.answers]
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether some answers are better than others."""
+        return len(set(self.rewards)) > 1
+
+
+@dataclass
+class Timing:
+    """Seconds spent by part, and tokens written, since the last row."""
+
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    tokens: int = 0
+
+
+class RolloutDriver(Protocol):
+    """Rolls out problems that take more than one turn."""
+
+    def rollout(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
+        """A group of `sampling.n` rollouts of each problem, in the order of the problems."""
+        ...
+
+
+def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words: bool = True) -> list[Episode]:
+    """The records of a group's answers, with prompt and completion if `words`; failed scoring has no score.
+
+    Dialogues keep their words always: they are few, dear and long to come by.
+    """
+    asked = (Turn("user", group.problem.prompt, len(group.prompt.tokens)),) if words else ()
+    episodes = [_episode(group.problem, asked, answer, split, seed, at) for answer in group.answers]
+    for note in group.errors:
+        row = Episode(
+            group.problem.task, split, seed, at, None, 0, "error", turns=asked, error=note, item=group.problem.id
+        )
+        episodes.append(row)
+    return episodes
+
+
+def _episode(
+    problem: Problem, asked: tuple[Turn, ...], answer: Answer, split: str, seed: int | None, at: Progress
+) -> Episode:
+    completion, length = answer.completion, answer.length
+    said = (*asked, Turn("assistant", completion.text, length, reward=answer.reward)) if asked else ()
+    return Episode(
+        env=problem.task,
+        split=split,
+        seed=seed,
+        at=at,
+        score=answer.verdict.score if answer.turns else answer.reward,
+        length=length,
+        ended="truncated" if answer.cut or completion.finish == "length" else "terminated",
+        parts=_parts(answer),
+        turns=answer.turns or said,
+        item=problem.id,
+        version=answer.version,
+        took=answer.took,
+    )
+
+
+def _parts(answer: Answer) -> dict[str, float]:
+    """The verdict's numbers, and of a dialogue what was learnt from."""
+    return {**answer.verdict.parts, "reward": answer.reward} if answer.turns else dict(answer.verdict.parts)
