@@ -92,7 +92,7 @@ class RemoteGenerator:
         }
 
     def _completion(self, choice: Mapping[str, Any], version: int) -> Completion:
-        tokens, logprobs = told(choice)
+        tokens, logprobs = tokens_and_logprobs(choice)
         if not tokens or logprobs is None or len(tokens) != len(logprobs) or None in logprobs:
             raise self._broken("a completion without a log-probability for each of its token ids")
         finish = "stop" if choice.get("finish_reason") == "stop" else "length"
@@ -115,7 +115,7 @@ def check_tokens(client: Client, served: str, policy: Policy) -> None:
     prompt = Prompt(encode(PROBE, policy), 1)
     body = _body(served, [], prompt, Sampling(temperature=0)) | {"prompt": PROBE}
     choice = (client.post("/completions", body).get("choices") or [{}])[0]
-    tokens, logprobs = told(choice)
+    tokens, logprobs = tokens_and_logprobs(choice)
     if tokens is None or choice.get("prompt_token_ids") is None or logprobs is None:
         raise UsageError(
             "the server does not give token ids and their log-probabilities, and text is never made into tokens again",
@@ -144,7 +144,7 @@ def refuses_weights(url: str) -> UsageError:
     )
 
 
-def told(choice: Mapping[str, Any]) -> tuple[list[int] | None, list[float] | None]:
+def tokens_and_logprobs(choice: Mapping[str, Any]) -> tuple[list[int] | None, list[float] | None]:
     """Token ids and log-probabilities of a choice, each None where the server does not give them."""
     return choice.get("token_ids"), (choice.get("logprobs") or {}).get("token_logprobs")
 
