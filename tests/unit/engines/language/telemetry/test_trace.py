@@ -69,6 +69,6 @@ def test_every_prompt_taken_is_open_or_has_a_fate() -> None:
     accounting.end(1, "dropped")
     assert accounting.open == [2, 3]
     accounting.leave()
-    assert accounting.format_episode() == "4 prompts taken: 1 learnt, 1 dropped, 2 left, 1 stale, 1 redone"
+    assert accounting.counts == {"taken": 4, "stale": 1, "redone": 1, "learnt": 1, "dropped": 1, "left": 2}
     with pytest.raises(KeyError):
         accounting.end(0, "learnt")
