@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from operant.engines.language.examination import InteractiveGame
 
 from operant.engines.language.evaluation.evaluator import (
     EvalSet,
