@@ -17,7 +17,6 @@ from operant.spec.schema import Spec
 
 def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:
     """The language model."""
-    tiny = TinySizes(model.tiny.layers, model.tiny.width, model.tiny.heads, model.tiny.context)
     return load_policy(
         model.source,
         dtype=model.dtype,
@@ -25,8 +24,13 @@ def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:
         seed=seeds.integer("model"),
         lora=None if model.lora is None else lora_arguments(model.lora),
         gradient_checkpointing=model.gradient_checkpointing,
-        tiny=tiny,
+        tiny=tiny_sizes(model),
     )
+
+
+def tiny_sizes(model: ModelSpec) -> TinySizes:
+    """Those of the model called tiny."""
+    return TinySizes(model.tiny.layers, model.tiny.width, model.tiny.heads, model.tiny.context)
 
 
 def lora_arguments(lora: LoraSpec) -> dict[str, object]:

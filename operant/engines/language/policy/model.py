@@ -96,6 +96,21 @@ def check_source(source: str) -> None:
         _locate(source)
 
 
+def check_adapter(source: str, lora: dict[str, Any], tiny: TinySizes) -> None:
+    """Refuse adapters that do not fit a model, without loading its weights."""
+    import torch
+
+    if source == "tiny":
+        model: Any = tiny_model(tiny, 0)
+    else:
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        folder, arguments = _locate(source)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder, **arguments))
+    _with_adapter(model, lora, 0)
+
+
 def check_vocabulary(source: str, teacher: PreTrainedTokenizerBase, policy: PreTrainedTokenizerBase) -> None:
     """Refuse a teacher that lacks tokens of the policy's, or numbers them otherwise; it may have more of them."""
     theirs, ours = teacher.get_vocab(), policy.get_vocab()

@@ -48,7 +48,7 @@ class Answer:
 class VerifierPool(Protocol):
     """Score answers: `Verifiers` in processes here, or others elsewhere."""
 
-    def judge_all(
+    def verify_all(
         self,
         answers: Sequence[tuple[Problem, str]],
         within: float | None = None,
