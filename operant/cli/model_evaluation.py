@@ -15,9 +15,8 @@ from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, OperantError, UsageError
 
 if TYPE_CHECKING:
+    from operant.engines.language.evaluation.evaluator import EvalSet, ModelReference
     from operant.report.task_scores import TaskScore
-    from operant.engines.language.evaluation.evaluator import EvalSet
-    from operant.engines.language.evaluation.evaluator import ModelReference
     from operant.run.checkpoint import Checkpoint
     from operant.run.run import Run
 

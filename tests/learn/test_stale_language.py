@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 import torch
 
-from operant.engines.language.learning.losses import LossSettings
+from operant.engines.language.learning.losses import LossSettings, loss_settings
 from operant.spec.settings.language_algorithms import GrpoSpec
-from operant.engines.language.learning.losses import loss_settings
 from tests.oracle.language_worlds import Policies, expected_gradient, world
 
 HERE = world(longest=1)

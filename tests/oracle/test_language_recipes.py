@@ -13,14 +13,9 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from operant.spec.settings.language_algorithms import VERIFIED
 from operant.engines.language.learning.samples import training_samples
-from tests.oracle.language_rounds import assert_same
-from tests.oracle.language_rounds import gradients
-from tests.oracle.language_rounds import played
-from tests.oracle.language_rounds import spec_of
-from tests.oracle.language_rounds import weighted
-from tests.oracle.language_rounds import context_of
+from operant.spec.settings.language_algorithms import VERIFIED
+from tests.oracle.language_rounds import assert_same, context_of, gradients, played, spec_of, weighted
 
 REWARDS = [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
 MIXED = [[0.25, 1.0, 0.5, 0.25], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0]]

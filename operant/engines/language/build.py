@@ -29,12 +29,11 @@ from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.engines.language.tracker import Tracker
-from operant.envs.text.mixture import Part
+from operant.envs.text.mixture import Part, ProblemSampler
 from operant.envs.text.tasks import make_task
-from operant.envs.text.mixture import ProblemSampler
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
-from operant.spec.settings.language import LoraSpec, ModelSpec, TextSpec
+from operant.spec.settings.language import ModelSpec
 from operant.spec.settings.language_algorithms import OF_THE_BATCH, VerifiedAlgorithm
 
 if TYPE_CHECKING:

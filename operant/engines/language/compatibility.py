@@ -25,15 +25,10 @@ def check_compatibility(spec: Spec) -> None:
     if spec.meta.cluster == "ray" and importlib.util.find_spec("ray") is None:
         raise missing_package("ray", "meta.cluster ray")
     from operant.engines.language.build import build_sampler
-    from operant.engines.language.config import model_of
-    from operant.engines.language.config import settings_of
+    from operant.engines.language.config import model_of, settings_of
     from operant.engines.language.generation.vllm_generator import require_vllm
-    from operant.engines.language.policy.model import check_source
-    from operant.engines.language.policy.model import check_vocabulary
-    from operant.engines.language.policy.model import load_tokenizer
-    from operant.engines.language.build import lora_arguments
-    from operant.engines.language.policy.build import tiny_sizes
-    from operant.engines.language.policy.model import check_adapter
+    from operant.engines.language.policy.build import lora_arguments, tiny_sizes
+    from operant.engines.language.policy.model import check_adapter, check_source, check_vocabulary, load_tokenizer
     from operant.envs.text.dialogue import DialogueTask
     from operant.run.seeding import Seeds
 

@@ -14,17 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from operant.engines.language.distributed.replicas import ActorGenerator
-from operant.errors import RunError
-from operant.envs.text.verify_worker import Recipe
 from operant.engines.language.config import text_of
-from operant.engines.language.distributed.actor_handle import ActorHandle
-from operant.engines.language.distributed.actor_handle import ray_package
-from operant.engines.language.distributed.ray_actors import GeneratorWorker
-from operant.engines.language.distributed.ray_actors import VerifierWorker
-from operant.engines.language.distributed.replicas import ActorVerifiers
-from operant.engines.language.distributed.replicas import WeightStore
+from operant.engines.language.distributed.actor_handle import ActorHandle, ray_package
+from operant.engines.language.distributed.ray_actors import GeneratorWorker, VerifierWorker
+from operant.engines.language.distributed.replicas import ActorGenerator, ActorVerifiers, WeightStore
 from operant.engines.language.telemetry.telemetry import Telemetry
+from operant.envs.text.verify_worker import Recipe
+from operant.errors import RunError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from operant.engines.language.distributed.fsdp import full_tensor, shard_like
 from operant.spec.settings.language import LmOptimizerSpec
-from operant.engines.language.distributed.fsdp import full_tensor
-from operant.engines.language.distributed.fsdp import shard_like
 
 
 class Optimizer:

@@ -11,9 +11,8 @@ import numpy as np
 from operant.engines.language.generation.generator import Step
 from operant.engines.language.learning.advantages import compute_advantages
 from operant.engines.language.policy.batching import Sample
+from operant.engines.language.rollouts.types import Answer, Group
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
-from operant.engines.language.rollouts.types import Answer
-from operant.engines.language.rollouts.types import Group
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.text.mixture import BLOCK
-from operant.envs.text.mixture import Part
-from operant.envs.text.mixture import shares
-from operant.envs.text.mixture import ProblemSampler
+from operant.envs.text.mixture import BLOCK, Part, ProblemSampler, shares
 from operant.envs.text.task import Problem, Task
 from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
