@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from operant.engines import deep
+from operant.engines import torch as torch_engine
 from operant.run.checkpoint import list_checkpoints
 from operant.run.metrics import read_rows
 from operant.run.run import Run
@@ -31,7 +31,7 @@ def train(folder: Path, name: str, frames: int, device: str, stops: tuple[int, .
     spec = load(name, None, overrides).spec
     run = Run.create(folder, name=name, spec=spec.model_dump(mode="json"), seed=0, session=0, threads=1)
     for until in (*stops, None):
-        deep.train(run, until)
+        torch_engine.train(run, until)
     return run
 
 

@@ -12,7 +12,7 @@ from operant.install import missing_package
 if TYPE_CHECKING:
     from operant.spec.schema import Spec
 
-ENGINES = {"torch": "operant.engines.deep", "jax": "operant.engines.jax", "language": "operant.engines.language"}
+ENGINES = {"torch": "operant.engines.torch", "jax": "operant.engines.jax", "language": "operant.engines.language"}
 
 
 def load(name: str) -> ModuleType:

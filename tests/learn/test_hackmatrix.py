@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.engines.deep import validate
-from operant.engines.deep.learners import build_learner
+from operant.engines.torch import validate
+from operant.engines.torch.learners import build_learner
 from operant.envs.hackmatrix.reference import Game, Outcome
 from operant.run.seeding import Seeds
 from operant.spec.load import load

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import validate
-from operant.engines.deep.learners import build_learner
-from operant.engines.deep.playing import play, random_return
+from operant.engines.torch import validate
+from operant.engines.torch.learners import build_learner
+from operant.engines.torch.playing import play, random_return
 from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.load import load

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep.actor_critic import ActorCriticLearner
-from operant.engines.deep.learners import build_learner
-from operant.engines.deep.loop import Learner
-from operant.engines.deep.nets import ActorCritic
-from operant.engines.deep.playing import play
-from operant.engines.deep.soft import SoftLearner
-from operant.engines.deep.td3 import Td3
+from operant.engines.torch.actor_critic import ActorCriticLearner
+from operant.engines.torch.learners import build_learner
+from operant.engines.torch.loop import Learner
+from operant.engines.torch.nets import ActorCritic
+from operant.engines.torch.playing import play
+from operant.engines.torch.soft import SoftLearner
+from operant.engines.torch.td3 import Td3
 from operant.envs.gym import make_env
 from operant.envs.probe import PROBES, Probe
 from operant.run.seeding import Seeds

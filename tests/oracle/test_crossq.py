@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep.crossq import CrossQ
-from operant.engines.deep.experience import Sample
-from operant.engines.deep.renorm import BatchRenorm, RenormCritic, limits
-from operant.engines.deep.soft import Temperature
+from operant.engines.torch.crossq import CrossQ
+from operant.engines.torch.experience import Sample
+from operant.engines.torch.renorm import BatchRenorm, RenormCritic, limits
+from operant.engines.torch.soft import Temperature
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import MlpSpec

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import returns
-from operant.engines.deep.learners import build_learner as build_deep
-from operant.engines.deep.ppo import Ppo as DeepPpo
-from operant.engines.deep.ppo import Samples as DeepSamples
-from operant.engines.deep.rollout import collect
 from operant.engines.jax import losses
 from operant.engines.jax.learner import Policy, TrainState
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.ppo import Ppo, Samples
 from operant.engines.jax.program import Program, compiler_options, stacked
+from operant.engines.torch import returns
+from operant.engines.torch.learners import build_learner as build_deep
+from operant.engines.torch.ppo import Ppo as DeepPpo
+from operant.engines.torch.ppo import Samples as DeepSamples
+from operant.engines.torch.rollout import collect
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep.dqn import Dqn as DeepDqn
-from operant.engines.deep.experience import Sample
-from operant.engines.deep.learners import build_learner as build_deep
-from operant.engines.deep.replay import Batch
-from operant.engines.deep.sac import Sac as DeepSac
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.replay import Transition
 from operant.engines.jax.sac import Networks, Sac
+from operant.engines.torch.dqn import Dqn as DeepDqn
+from operant.engines.torch.experience import Sample
+from operant.engines.torch.learners import build_learner as build_deep
+from operant.engines.torch.replay import Batch
+from operant.engines.torch.sac import Sac as DeepSac
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

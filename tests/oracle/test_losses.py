@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
+from operant.engines.torch import losses
 
 
 @pytest.fixture(params=range(5))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.policies import Categorical, EpsilonGreedy, uniform_action
+from operant.engines.torch import losses
+from operant.engines.torch.policies import Categorical, EpsilonGreedy, uniform_action
 
 
 def case(rows: int = 64, actions: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

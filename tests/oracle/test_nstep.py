@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.nstep import NStep
+from operant.engines.torch import losses
+from operant.engines.torch.nstep import NStep
 
 GAMMA = 0.9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from operant.engines.deep.policies import Boltzmann, Categorical, DiagonalGaussian, EpsilonGreedy
+from operant.engines.torch.policies import Boltzmann, Categorical, DiagonalGaussian, EpsilonGreedy
 
 
 def test_categorical_terms():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.dqn import Dqn
-from operant.engines.deep.quantile import QuantileNet
-from operant.engines.deep.replay import Batch
+from operant.engines.torch import losses
+from operant.engines.torch.dqn import Dqn
+from operant.engines.torch.quantile import QuantileNet
+from operant.engines.torch.replay import Batch
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import MlpSpec

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep.actor_critic import build_actor, build_net
-from operant.engines.deep.learners import build_learner
-from operant.engines.deep.ppo import Ppo
-from operant.engines.deep.recall import recall_of
-from operant.engines.deep.recurrent import Core, RecurrentActorCritic, Stream
-from operant.engines.deep.rollout import Rollout, collect
+from operant.engines.torch.actor_critic import build_actor, build_net
+from operant.engines.torch.learners import build_learner
+from operant.engines.torch.ppo import Ppo
+from operant.engines.torch.recall import recall_of
+from operant.engines.torch.recurrent import Core, RecurrentActorCritic, Stream
+from operant.engines.torch.rollout import Rollout, collect
 from operant.envs.gym import make_env, observation_shape
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.actor_critic import ActorCriticLearner
-from operant.engines.deep.learners import build_learner
-from operant.engines.deep.return_scale import ReturnScale, symexp, symlog
-from operant.engines.deep.rollout import Rollout, collect
+from operant.engines.torch import losses
+from operant.engines.torch.actor_critic import ActorCriticLearner
+from operant.engines.torch.learners import build_learner
+from operant.engines.torch.return_scale import ReturnScale, symexp, symlog
+from operant.engines.torch.rollout import Rollout, collect
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

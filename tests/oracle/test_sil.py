@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.a2c import A2c
-from operant.engines.deep.learners import build_learner
-from operant.engines.deep.rollout import Rollout
-from operant.engines.deep.sil import PpoSil, Sil, episode_returns
-from operant.engines.deep.unfinished import Unfinished
+from operant.engines.torch import losses
+from operant.engines.torch.a2c import A2c
+from operant.engines.torch.learners import build_learner
+from operant.engines.torch.rollout import Rollout
+from operant.engines.torch.sil import PpoSil, Sil, episode_returns
+from operant.engines.torch.unfinished import Unfinished
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.experience import Sample
-from operant.engines.deep.policies import SquashedGaussian, squashed_sample
-from operant.engines.deep.sac import Sac
-from operant.engines.deep.soft import Choice, Squashed
-from operant.engines.deep.twin import TwinCritic, blend
+from operant.engines.torch import losses
+from operant.engines.torch.experience import Sample
+from operant.engines.torch.policies import SquashedGaussian, squashed_sample
+from operant.engines.torch.sac import Sac
+from operant.engines.torch.soft import Choice, Squashed
+from operant.engines.torch.twin import TwinCritic, blend
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import MlpSpec

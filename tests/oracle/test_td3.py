@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from operant.engines.deep import losses
-from operant.engines.deep.experience import Sample
-from operant.engines.deep.policies import NoisyTanh
-from operant.engines.deep.td3 import Td3
+from operant.engines.torch import losses
+from operant.engines.torch.experience import Sample
+from operant.engines.torch.policies import NoisyTanh
+from operant.engines.torch.td3 import Td3
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -13,8 +13,8 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from pydantic import ValidationError
 
-from operant.engines.deep.learners import LEARNERS, build_learner
-from operant.engines.deep.normalise import RewardNormaliser
+from operant.engines.torch.learners import LEARNERS, build_learner
+from operant.engines.torch.normalise import RewardNormaliser
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.deep.optimise import FlatOptimiser
 from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
+from operant.engines.torch.optimise import FlatOptimiser
 from operant.spec.settings.optimizers import OptimizerSpec
 
 CASES: dict[str, dict[str, Any]] = {

@@ -1,0 +1,81 @@
+"""The torch engine: PyTorch learners on Gymnasium environments, one readable file per algorithm.
+
+This module is the engine's whole face. It imports nothing heavy: `validate` needs Gymnasium and
+the others need torch, each from inside its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from operant.run.checkpoint import Checkpoint
+    from operant.run.episode import Episode
+    from operant.run.expense import Estimate
+    from operant.run.run import Run
+    from operant.spec.schema import Spec
+
+
+def validate(spec: Spec) -> None:
+    """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
+    from operant.engines.torch.suits import check_suits
+
+    if spec.meta.device == "cuda":
+        from operant.engines.torch.learners import choose_device
+
+        choose_device(spec)
+    if spec.meta.compile or spec.meta.precision != "float32":
+        from operant.engines.torch.accelerate import check_machine
+
+        check_machine(spec.meta)
+    check_suits(spec)
+
+
+def train(run: Run, until: int | None = None) -> None:
+    """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
+    from operant.engines.torch.learners import build_learner, prepare_torch
+    from operant.engines.torch.loop import run_session
+    from operant.engines.torch.parallel import led
+    from operant.envs.vector.backend import choose_backend
+    from operant.spec.stored import stored
+
+    spec = stored(run.spec)
+    device = prepare_torch(spec, run.threads)
+    with run.session(until) as session:
+        session.run.record(vectorization=str(choose_backend(spec.env, spec.env.num_envs)))
+        start = session.latest.path if session.latest else None
+        with led(session.run, spec, start):
+            with session.phase("building"):
+                learner = build_learner(spec, session.seeds, device)
+            run_session(session, learner)
+
+
+def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
+    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ...; none may be of its training."""
+    from operant.engines.torch.episode_seeds import refuse_trained_seeds
+    from operant.engines.torch.learners import load_actor
+    from operant.engines.torch.loop import as_episode
+    from operant.engines.torch.playing import play
+    from operant.spec.stored import stored
+
+    spec = stored(run.spec)
+    refuse_trained_seeds(run, spec, checkpoint.path, range(seed, seed + episodes))
+    act = load_actor(spec, checkpoint.path).player(seed, greedy)
+    for ended in play(spec.env, act, episodes, seed):
+        yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
+
+
+def estimate(spec: Spec) -> Estimate:
+    """What a session would cost, measured by a second of real training in memory."""
+    from operant.engines.torch.cost import measure
+
+    return measure(spec)
+
+
+def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
+    """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
+    from operant.engines.torch.film import show
+
+    return show(run, checkpoint, episodes, seed, sink)

@@ -1,0 +1,60 @@
+"""Evaluation apart from training: own environments, fixed seeds, no exploration unless asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from operant.engines.torch.actor import Act
+from operant.engines.torch.policies import uniform_action
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.run.seeding import Seeds
+from operant.spec.settings.sections import EnvSpec
+
+MOST_TOGETHER = 16
+RANDOM_EPISODES = 100
+RANDOM_FRAMES = 20_000
+HEAVY_FRAMES = 3000  # where a step costs much more than a learner's own arithmetic
+
+
+def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[Ended]:
+    """One episode for each of the seeds first_seed, first_seed + 1, ...
+
+    `act` is given observations, action masks (None where there are none) and which episodes just begin.
+    Which environment plays which seed is fixed, so the result does not depend on who ends first.
+    """
+    together = min(episodes, MOST_TOGETHER)
+    vector = AutoresetVectorEnv(env, together, lambda i, k: first_seed + i + k * together, brief=True)
+    owed = {first_seed + k for k in range(episodes)}
+    try:
+        while owed:
+            for over in vector.step(act(vector.obs, vector.mask, vector.begun)).ended:
+                if over.seed in owed:
+                    owed.remove(over.seed)
+                    yield over
+    finally:
+        vector.close()
+
+
+def random_return(env: EnvSpec) -> float:
+    """Mean return of uniformly random play: the zero of the strength metrics."""
+    seeds = Seeds(0)
+    rng = seeds.rng("random-play")
+    vector = AutoresetVectorEnv(env, 1, lambda i, k: seeds.integer("random-play", i, k), brief=True)
+    scores: list[float] = []
+    frames, enough = 0, HEAVY_FRAMES if vector.env.prefetches_resets else RANDOM_FRAMES
+    while len(scores) < RANDOM_EPISODES and (frames < enough or not scores):
+        scores += [over.score for over in vector.step(random_action(vector, rng)).ended]
+        frames += 1
+    vector.close()
+    return float(np.mean(scores))
+
+
+def random_action(vector: AutoresetVectorEnv, rng: np.random.Generator) -> np.ndarray:
+    """A uniformly random action of every environment, among the legal ones."""
+    if not vector.actions.discrete:
+        return rng.uniform(-1, 1, (vector.num, vector.actions.size))
+    if vector.mask is not None:
+        return uniform_action(rng.random(vector.num), vector.actions.size, vector.mask)
+    return rng.integers(vector.actions.size, size=vector.num)

@@ -1,0 +1,161 @@
+"""Proximal policy optimisation (Schulman et al., 2017), read top to bottom.
+
+Each update plays `time_horizon` steps in every environment with the current policy, estimates
+advantages, and takes a few epochs of clipped policy and value gradients. Log-probabilities of the
+rollout come from the very weights that acted, so the first ratio is 1, up to the rounding of a batch's size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.torch import losses
+from operant.engines.torch.actor_critic import ActorCriticLearner, Seen
+from operant.engines.torch.arithmetic import Arithmetic
+from operant.engines.torch.nets import ActorCritic
+from operant.engines.torch.return_scale import ReturnScale
+from operant.engines.torch.returns import gae
+from operant.engines.torch.rollout import Rollout
+from operant.run.seeding import Seeds
+from operant.spec.fields import value_at
+from operant.spec.schema import Spec
+from operant.spec.settings.ppo import ProximalAlgorithm
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One rollout as rows, ready for minibatches: single steps, or the sequences of a recurrent network."""
+
+    seen: Seen
+    action: Tensor
+    logp: Tensor
+    value: Tensor
+    advantage: Tensor
+    target: Tensor
+    mask: Tensor | None = None
+
+    def take(self, index: Tensor | slice) -> Samples:
+        """The samples at `index`; those of a slice are not copied."""
+        return Samples(
+            seen=self.seen[index],
+            action=self.action[index],
+            logp=self.logp[index],
+            value=self.value[index],
+            advantage=self.advantage[index],
+            target=self.target[index],
+            mask=None if self.mask is None else self.mask[index],
+        )
+
+
+class Ppo(ActorCriticLearner):
+    """The learner; how it plays and what survives a restart is in its base."""
+
+    def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
+        assert isinstance(spec.agent.algorithm, ProximalAlgorithm)
+        self.algorithm = spec.agent.algorithm
+        self.rng_shuffle = seeds.rng("shuffle")
+        streams = {"shuffle": self.rng_shuffle}
+        returns = ReturnScale(
+            squeeze=self.algorithm.symlog,
+            standardise=self.algorithm.normalize_v_targets,
+            spread=self.algorithm.normalize_advantages == "percentile",
+        )
+        super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams, returns)
+        # What acts through torch can tell values too, and saves a pass over the rollout; in bfloat16 that pass must
+        # be of the arithmetic that learns, or the first ratio would be off.
+        if spec.agent.net.READS_IMAGES and isinstance(self.net, ActorCritic) and spec.meta.precision == "float32":
+            self.judge_acting = self.net.judge_for_acting()
+
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        """Several epochs of minibatches over the rollout; returns what to log, averaged over minibatches."""
+        settings, frame = self.algorithm, self.tracker.frames
+        clip, entropy_coef = value_at(settings.clip_eps, frame), value_at(settings.entropy_coef, frame)
+        lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
+        samples = self.samples(rollout)
+        rows, size = len(samples.logp), settings.minibatch_size // samples.logp[0].numel()
+        reports: list[Tensor] = []
+        for _ in range(settings.training_epoch):
+            shuffled = samples.take(torch.from_numpy(self.rng_shuffle.permutation(rows)).to(self.device))
+            for start in range(0, rows, size):
+                batch = shuffled.take(slice(start, start + size))
+                reports.append(self.gradient_step(batch, clip, entropy_coef))
+            if (
+                settings.target_kl is not None
+                and float(self.ranks.average(reports[-1][3].clone())) > settings.target_kl
+            ):
+                break
+        names = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_fraction", "optim/grad_norm")
+        means = self.ranks.average(torch.stack(reports).mean(0)).tolist()
+        return dict(zip(names, means, strict=True)) | {"optim/lr": lr}
+
+    def gradient_step(self, batch: Samples, clip: float, entropy_coef: float) -> Tensor:
+        """Descend policy loss + value loss - entropy bonus on this process's share of one minibatch."""
+        mine = self.ranks.rows(len(batch.logp))
+        standardised = self.algorithm.normalize_advantages == "standardise"
+        advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
+        batch, advantage = batch.take(mine), advantage[mine]
+        output, value = self.judge(batch.seen)
+        logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
+        policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
+        if self.algorithm.clip_vloss is None:
+            value_loss = losses.value_loss(value, batch.target)
+        else:
+            value_loss = losses.clipped_value_loss(value, batch.value, batch.target, self.algorithm.clip_vloss)
+        bonus = entropy.mean()
+        norm = self.optimiser.step(policy_loss + self.algorithm.val_loss_coef * value_loss - entropy_coef * bonus)
+        self.tracker.updates += 1
+        with torch.no_grad():
+            kl = losses.approximate_kl(logp, batch.logp)
+            clipped = losses.clip_fraction(logp, batch.logp, clip)
+            return torch.stack((policy_loss, value_loss, bonus, kl, clipped, norm))
+
+    @torch.no_grad()
+    def samples(self, rollout: Rollout) -> Samples:
+        """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
+        seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
+        if rollout.judged is None:
+            mine = self.ranks.rows(len(action))
+            output, critic = (self.ranks.gather(part) for part in self.judge_all(seen[mine]))
+        else:
+            output, critic = (self.rows(part) for part in rollout.judged)
+        logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
+        value = self.returns.value_of(self.grid(critic))
+        settings = self.algorithm
+        ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
+        advantage = gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
+        self.returns.learn(advantage + value)
+        target = self.returns.output_of(advantage + value)
+        if settings.normalize_advantages == "percentile":
+            advantage = advantage / np.float32(self.returns.spread)
+        return Samples(seen, action, logp, critic, self.rows(advantage), self.rows(target), mask)
+
+    def judge_all(self, seen: Seen) -> tuple[Tensor, Tensor]:
+        """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
+        steps = 1 if seen.begun is None else seen.begun.shape[1]
+        if seen.obs.ndim == (2 if seen.begun is None else 3):
+            return self.judge(seen)
+        size = self.algorithm.minibatch_size // steps
+        parts = [self.judge(seen[start : start + size]) for start in range(0, len(seen.obs), size)]
+        outputs, values = zip(*parts, strict=True)
+        return torch.cat(outputs), torch.cat(values)
+
+    def arithmetic(self) -> Arithmetic:
+        """How frames become updates, and updates gradient steps."""
+        settings, envs = self.algorithm, self.spec.env.num_envs
+        batch = envs * settings.time_horizon
+        rollouts = -(-self.spec.env.max_frame // batch)
+        minibatches = batch // settings.minibatch_size
+        each = settings.training_epoch * minibatches
+        share = settings.minibatch_size // settings.time_horizon
+        whole = "" if self.actor.recall is None else f", each of {share} whole sequences"
+        lines = [
+            f"{rollouts:,} updates x {batch:,} samples ({envs} envs x {settings.time_horizon} steps)"
+            f" = {rollouts * batch:,} frames",
+            f"each update: {settings.training_epoch} epochs x {minibatches} minibatches of {settings.minibatch_size}"
+            f"{whole} = {each} gradient steps, {rollouts * each:,} in all",
+        ]
+        return Arithmetic(lines, updates=rollouts * each)
