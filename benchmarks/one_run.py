@@ -52,9 +52,9 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
     os.environ.update(library_environment(int(THREADS)))
     from benchmarks.matched import CELLS, operant_settings
     from operant.engines import engine_of
+    from operant.engines.torch.evaluation import play, random_return
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
-    from operant.engines.torch.playing import play, random_return
     from operant.run.checkpoint import list_checkpoints
     from operant.run.run import Run
     from operant.spec.schema import Spec
@@ -94,10 +94,10 @@ def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
 
     torch.set_num_threads(int(THREADS))
     cell = CELLS[name]
-    normalises = OPERANT[name].get("env", {}).get("normalize_obs", False)
+    normalizes = OPERANT[name].get("env", {}).get("normalize_obs", False)
     make = _sb3_env(cell.env)
     env = make_vec_env(make, n_envs=cell.envs, seed=seed)
-    env = VecNormalize(env) if normalises else env
+    env = VecNormalize(env) if normalizes else env
     algorithm = {"ppo": PPO, "dqn": DQN, "sac": SAC}[cell.algorithm]
     policy = "CnnPolicy" if cell.env.startswith("ALE/") else "MlpPolicy"
     model = algorithm(policy, env, seed=seed, device="cpu", **SB3[name])

@@ -142,7 +142,7 @@ def test_a_package_that_is_not_installed(
     (here / "spec.yaml").write_text(GOOD)
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     monkeypatch.setitem(sys.modules, "gymnasium.spaces", None)
-    monkeypatch.delitem(sys.modules, "operant.engines.torch.suits", raising=False)
+    monkeypatch.delitem(sys.modules, "operant.engines.torch.compatibility", raising=False)
     monkeypatch.setattr("operant.install.install_extra", lambda extra: "COMMAND")
     assert_told(operant(*CHECK), golden, "missing_package")
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from operant.engines.torch import validate
+from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.learners import build_learner
-from operant.engines.torch.playing import play, random_return
 from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.run.seeding import Seeds
 from operant.spec.load import load

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.torch.actor_critic import ActorCriticLearner
+from operant.engines.torch.crossq import CrossQ
+from operant.engines.torch.evaluation import play
 from operant.engines.torch.learners import build_learner
 from operant.engines.torch.loop import Learner
-from operant.engines.torch.nets import ActorCritic
-from operant.engines.torch.playing import play
-from operant.engines.torch.soft import SoftLearner
+from operant.engines.torch.networks.heads import ActorCritic
+from operant.engines.torch.on_policy import OnPolicyLearner
+from operant.engines.torch.sac import Sac
 from operant.engines.torch.td3 import Td3
 from operant.envs.gym import make_env
 from operant.envs.probe import PROBES, Probe
@@ -167,12 +168,12 @@ def values(learner: Learner, *observations: float) -> np.ndarray:
     """State values of these observations: of the critic, or of the best action; SAC's without the entropy."""
     obs = torch.from_numpy(np.stack([seen(learner, observation) for observation in observations]))
     with torch.no_grad():
-        if isinstance(learner, SoftLearner):
+        if isinstance(learner, Sac | CrossQ):
             noise = torch.zeros(len(obs), 1)
-            return learner.actions.expect(learner.policy(obs), learner.critic.judge, obs, noise)[0].numpy()
+            return learner.actions.expect(learner.policy(obs), learner.critic.forward_frozen, obs, noise)[0].numpy()
         if isinstance(learner, Td3):
             return learner.critic(torch.cat((obs, learner.policy(obs).tanh()), -1))[0, :, 0].numpy()
-        if isinstance(learner, ActorCriticLearner):
+        if isinstance(learner, OnPolicyLearner):
             assert isinstance(learner.net, ActorCritic), "no probe needs a memory"
             return learner.returns.value_of(learner.net.value(obs).numpy())
         return learner.net(obs).max(-1).values.numpy()

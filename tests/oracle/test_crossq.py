@@ -1,4 +1,4 @@
-"""Batch renormalisation and CrossQ's joint pass against float64 numpy."""
+"""Batch renormalization and CrossQ's joint pass against float64 numpy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from operant.engines.torch.crossq import CrossQ
-from operant.engines.torch.experience import Sample
-from operant.engines.torch.renorm import BatchRenorm, RenormCritic, limits
-from operant.engines.torch.soft import Temperature
+from operant.engines.torch.networks.batch_renorm import BatchRenorm, RenormCritic, limits
+from operant.engines.torch.off_policy import Sample
+from operant.engines.torch.sac import Temperature
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import MlpSpec
@@ -21,7 +21,7 @@ def tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.asarray(array, np.float32))
 
 
-def renormalise(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray, r_max: float, d_max: float) -> np.ndarray:
+def renormalize(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray, r_max: float, d_max: float) -> np.ndarray:
     """Ioffe's algorithm 1 over the rows of x [B, F], without scale and shift."""
     m, s = x.mean(0), np.sqrt(x.var(0) + 1e-3)
     r = np.clip(s / deviation, 1 / r_max, r_max)
@@ -57,7 +57,7 @@ def test_each_critic_is_renormalised_by_itself_and_its_statistics_follow(widest:
     x = rng.normal(1.0, 1.5, (2, 32, 4))
     found = norm(tensor(x), *widest).detach().numpy()
     for k in range(2):
-        expected = renormalise(x[k], mean[k, 0], deviation[k, 0], *widest) * scale[k] + shift[k]
+        expected = renormalize(x[k], mean[k, 0], deviation[k, 0], *widest) * scale[k] + shift[k]
         np.testing.assert_allclose(found[k], expected, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(norm.mean[k, 0], 0.9 * mean[k, 0] + 0.1 * x[k].mean(0), rtol=1e-4, atol=1e-5)
         moved = 0.9 * deviation[k, 0] + 0.1 * np.sqrt(x[k].var(0) + 1e-3)
@@ -68,7 +68,7 @@ def test_within_its_limits_learning_equals_judging():
     torch.manual_seed(0)
     norm = BatchRenorm(3, momentum=0.01)
     x = torch.randn(2, 64, 3)
-    judged = norm.judge(x, 2)
+    judged = norm.forward_frozen(x, 2)
     torch.testing.assert_close(norm(x, 1e6, 1e6), judged, rtol=1e-4, atol=1e-5)
 
 
@@ -89,7 +89,7 @@ def test_judging_uses_running_statistics_and_moves_only_its_input():
         critic(torch.randn(32, 3) * 2 + 1)
     before = [buffer.clone() for buffer in critic.buffers()]
     x = torch.randn(5, 3, requires_grad=True)
-    critic.judge(x).sum().backward()
+    critic.forward_frozen(x).sum().backward()
     assert all(torch.equal(old, new) for old, new in zip(before, critic.buffers(), strict=True))
     assert all(p.grad is None for p in critic.parameters())
     assert x.grad is not None
@@ -101,14 +101,14 @@ def test_judging_uses_running_statistics_and_moves_only_its_input():
             h = (h - norm.mean[k].numpy()) / norm.deviation[k].numpy()
             h = h @ critic.twin.weights[layer][k].detach().numpy() + critic.twin.biases[layer][k].detach().numpy()
             h = np.maximum(h, 0) if layer == 0 else h
-        np.testing.assert_allclose(critic.judge(x)[k].detach().numpy(), h, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(critic.forward_frozen(x)[k].detach().numpy(), h, rtol=1e-3, atol=1e-4)
     assert int(critic.steps) == 3
 
 
 @pytest.mark.parametrize("env", ["Pendulum-v1", "CartPole-v1"])
 def test_played_and_following_actions_are_valued_in_one_batch(env: str):
     learner = build(env)
-    size, rng = learner.experience.vector.obs_shape[0], np.random.default_rng(3)
+    size, rng = learner.collector.vector.obs_shape[0], np.random.default_rng(3)
     obs, next_obs, reward = rng.normal(size=(32, size)), rng.normal(size=(32, size)), rng.normal(size=32)
     terminated, noise = rng.random(32) < 0.5, rng.normal(size=(32, 1))
     discrete = env == "CartPole-v1"
@@ -117,7 +117,7 @@ def test_played_and_following_actions_are_valued_in_one_batch(env: str):
         np.arange(32), tensor(obs), action, tensor(reward), tensor(next_obs), torch.from_numpy(terminated), None
     )
     output = learner.policy(batch.next_obs).detach()
-    drawn, logp = learner.actions.draw(output, tensor(noise))
+    drawn, logp = learner.actions.sample(output, tensor(noise))
     asked = torch.cat((learner.actions.inputs(batch.obs, action), learner.actions.inputs(batch.next_obs, drawn)))
     together = learner.critic(asked).detach().numpy().astype(np.float64)
     q, target = learner.values_and_targets(batch, torch.tensor([0.4]), tensor(noise))
@@ -155,5 +155,5 @@ def test_temperature_stays_within_its_bounds():
     for logp, bound in ((-100.0, 0.09), (100.0, 0.2)):
         temperature = Temperature(settings, OptimizerSpec(lr=0.5), -1.0, torch.device("cpu"))
         for _ in range(5):
-            temperature.step(torch.full((8,), logp))
+            temperature.update(torch.full((8,), logp))
         assert float(temperature.value()) == pytest.approx(bound)

@@ -17,9 +17,9 @@ from operant.engines.jax.ppo import Ppo, Samples
 from operant.engines.jax.program import Program, compiler_options, stacked
 from operant.engines.torch import returns
 from operant.engines.torch.learners import build_learner as build_deep
+from operant.engines.torch.on_policy import collect
 from operant.engines.torch.ppo import Ppo as DeepPpo
 from operant.engines.torch.ppo import Samples as DeepSamples
-from operant.engines.torch.rollout import collect
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -64,7 +64,7 @@ def deep_rollout(case: dict[str, Any]) -> tuple[DeepPpo, Any]:
 def as_samples(samples: DeepSamples) -> Samples:
     action = jnp.asarray(samples.action.numpy())
     estimates = np.stack([part.numpy() for part in (samples.logp, samples.value, samples.advantage)], -1)
-    return Samples(jnp.asarray(samples.seen.obs.numpy()), None, action, jnp.asarray(estimates))
+    return Samples(jnp.asarray(samples.obs.obs.numpy()), None, action, jnp.asarray(estimates))
 
 
 @pytest.mark.parametrize("name", CASES)

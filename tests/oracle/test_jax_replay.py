@@ -13,12 +13,14 @@ import torch
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.replay import Transition
-from operant.engines.jax.sac import Networks, Sac
+from operant.engines.jax.sac import Networks
+from operant.engines.jax.sac import Sac
+from operant.engines.torch.buffers.replay import Batch
 from operant.engines.torch.dqn import Dqn as DeepDqn
-from operant.engines.torch.experience import Sample
 from operant.engines.torch.learners import build_learner as build_deep
-from operant.engines.torch.replay import Batch
+from operant.engines.torch.off_policy import Sample
 from operant.engines.torch.sac import Sac as DeepSac
+from operant.engines.torch.sac import policy_step
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -115,8 +117,8 @@ def test_one_sac_step_agrees(env: str):
     sample = Sample(index=np.arange(ROWS), weight=None, **tensors)
     alpha = deep.temperature.value()
     expected = deep.critic_step(sample, alpha, torch.from_numpy(noise[0]))
-    loss, logp = deep.policy_step(sample, alpha, torch.from_numpy(noise[1]))
-    deep.temperature.step(logp)
+    loss, logp = policy_step(deep, sample, alpha, torch.from_numpy(noise[1]))
+    deep.temperature.update(logp)
     np.testing.assert_allclose(of_critics, [part.item() for part in expected], rtol=1e-4)
     np.testing.assert_allclose(of_policy, [loss.item(), -logp.mean().item(), alpha.item()], rtol=1e-4)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), networks.critic, critics(deep.critic))

@@ -61,9 +61,9 @@ def test_kl_and_clip_fraction(rng):
 
 def test_standardise(rng):
     advantage = rng.normal(3, 2, 64)
-    actual = losses.standardise(tensor(advantage)).numpy()
+    actual = losses.standardize(tensor(advantage)).numpy()
     np.testing.assert_allclose(actual, (advantage - advantage.mean()) / (advantage.std() + 1e-8), rtol=1e-4, atol=1e-5)
-    assert losses.standardise(tensor([7.0])).tolist() == [0.0]
+    assert losses.standardize(tensor([7.0])).tolist() == [0.0]
 
 
 def test_epsilon_greedy_value_is_the_expectation_over_its_actions(rng):

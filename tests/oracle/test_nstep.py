@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from operant.engines.torch import losses
-from operant.engines.torch.nstep import NStep
+from operant.engines.torch.buffers.nstep import NStep
 
 GAMMA = 0.9
 

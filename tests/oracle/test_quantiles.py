@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from operant.engines.torch import losses
+from operant.engines.torch.buffers.replay import Batch
 from operant.engines.torch.dqn import Dqn
-from operant.engines.torch.quantile import QuantileNet
-from operant.engines.torch.replay import Batch
+from operant.engines.torch.networks.heads import QuantileNet
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import MlpSpec
@@ -48,11 +48,11 @@ def test_quantile_huber_loss():
 def test_descent_finds_the_quantiles_of_a_distribution():
     samples = np.random.default_rng(1).exponential(50.0, (1, 2000))
     theta = torch.full((1, 4), 20.0, requires_grad=True)
-    optimiser = torch.optim.Adam([theta], lr=1.0)
+    optimizer = torch.optim.Adam([theta], lr=1.0)
     for _ in range(600):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         losses.quantile_huber_loss(theta, tensor(samples)).sum().backward()
-        optimiser.step()
+        optimizer.step()
     expected = np.quantile(samples, [0.125, 0.375, 0.625, 0.875])
     np.testing.assert_allclose(theta.detach().numpy()[0], expected, rtol=0.05)
 

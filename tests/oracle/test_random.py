@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.learners import build_learner
-from operant.engines.torch.playing import play, random_return
 from operant.engines.torch.policies import Uniform
 from operant.engines.torch.random import Random
 from operant.run.seeding import Seeds

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.torch.actor_critic import build_actor, build_net
 from operant.engines.torch.learners import build_learner
+from operant.engines.torch.networks.acting import hidden_state_of
+from operant.engines.torch.networks.recurrent import Core, RecurrentActorCritic, Stream
+from operant.engines.torch.on_policy import Rollout, build_actor, build_net, collect
 from operant.engines.torch.ppo import Ppo
-from operant.engines.torch.recall import recall_of
-from operant.engines.torch.recurrent import Core, RecurrentActorCritic, Stream
-from operant.engines.torch.rollout import Rollout, collect
 from operant.envs.gym import make_env, observation_shape
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -128,16 +127,16 @@ def test_acting_gives_what_the_cells_give_and_foresight_moves_nothing(spec: Recu
     net = random_net(spec)
     obs, begun, memory = case(net)
     outputs, _, memories = expected(net, obs, begun, memory)
-    recall = recall_of(net)
-    recall.memory = memory.copy()
+    hidden_state = hidden_state_of(net)
+    hidden_state.states = memory.copy()
     for t in range(begun.shape[1]):
-        np.testing.assert_allclose(recall(obs[:, t], begun[:, t]), outputs[:, t], atol=2e-5)
-        np.testing.assert_allclose(recall.memory, memories[:, t], atol=2e-5)
-        kept = recall.memory.copy()
-        ahead = recall.foresee(obs[:2, 0], recall.memory[:2])
+        np.testing.assert_allclose(hidden_state(obs[:, t], begun[:, t]), outputs[:, t], atol=2e-5)
+        np.testing.assert_allclose(hidden_state.states, memories[:, t], atol=2e-5)
+        kept = hidden_state.states.copy()
+        ahead = hidden_state.values(obs[:2, 0], hidden_state.states[:2])
         wanted = [one_step(net, obs[i, 0], memories[i, t])[0][-1][0] for i in range(2)]
         np.testing.assert_allclose(ahead, wanted, atol=2e-5)
-        np.testing.assert_array_equal(recall.memory, kept)
+        np.testing.assert_array_equal(hidden_state.states, kept)
 
 
 @pytest.mark.parametrize(
@@ -154,9 +153,9 @@ def test_memories_follow_convolutions_too(spec: Net):
     _, begun, memory = case(net)
     obs = np.random.default_rng(1).integers(256, size=(*begun.shape, 2, 8, 8), dtype=np.uint8)
     output, _ = net(*(torch.from_numpy(each) for each in (obs, begun, memory)))
-    recall = recall_of(net)
-    recall.memory = memory
-    acted = np.stack([recall(obs[:, t], begun[:, t]) for t in range(begun.shape[1])], axis=1)
+    hidden_state = hidden_state_of(net)
+    hidden_state.states = memory
+    acted = np.stack([hidden_state(obs[:, t], begun[:, t]) for t in range(begun.shape[1])], axis=1)
     np.testing.assert_allclose(output.detach().numpy(), acted, atol=1e-5)
     assert np.abs(np.diff(acted, axis=1)).max() > 1e-4
 
@@ -214,13 +213,13 @@ def learner_of(net: dict[str, Any], **env: Any) -> Ppo:
 
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
-def test_rollouts_are_judged_as_they_were_played(kind: str):
+def test_rollouts_are_evaluated_as_they_were_played(kind: str):
     """Over several updates, with episodes that end, are cut short, and go on from one rollout to the next."""
     learner = learner_of({"type": kind, "hidden": [16], "recurrent": 8, "layers": 2}, max_t=20)
     truncated, carried = 0, 0
     for _ in range(4):
         rollout, played = _collect_noting(learner)
-        output, value = learner.judge(learner.seen(rollout))
+        output, value = learner.forward(learner.observations(rollout))
         np.testing.assert_allclose(output.detach().transpose(0, 1).numpy(), played, atol=1e-5)
         truncated += _check_successors(learner, rollout, learner.grid(value.detach()))
         learner.tracker.frames += rollout.reward.size
@@ -269,13 +268,13 @@ def _check_successors(learner: Ppo, rollout: Rollout, value: np.ndarray) -> int:
 def test_other_play_leaves_the_memory_of_training_alone():
     learner = learner_of({"type": "gru", "hidden": [16], "recurrent": 8})
     learner.iterate()
-    recall = learner.actor.recall
-    assert recall is not None
-    kept = recall.memory.copy()
+    hidden_state = learner.actor.hidden_state
+    assert hidden_state is not None
+    kept = hidden_state.states.copy()
     obs = np.zeros((5, 2), np.float32)
     first = learner.actor.greedy(obs, None, np.ones(5, bool))
     learner.actor.greedy(obs, None, np.zeros(5, bool))
-    np.testing.assert_array_equal(recall.memory, kept)
+    np.testing.assert_array_equal(hidden_state.states, kept)
     np.testing.assert_array_equal(learner.actor.greedy(obs[:2], None, np.ones(2, bool)), first[:2])
 
 

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from operant.engines.torch import losses
-from operant.engines.torch.actor_critic import ActorCriticLearner
+from operant.engines.torch.advantages import ReturnScale, symexp, symlog
 from operant.engines.torch.learners import build_learner
-from operant.engines.torch.return_scale import ReturnScale, symexp, symlog
-from operant.engines.torch.rollout import Rollout, collect
+from operant.engines.torch.on_policy import OnPolicyLearner, Rollout, collect
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -28,7 +27,7 @@ def test_symlog_is_odd_and_symexp_its_inverse():
 
 def test_without_options_outputs_are_returns_and_nothing_is_kept():
     scale, returns = ReturnScale(), np.array([[3.0, -700.0]], np.float32)
-    scale.learn(returns)
+    scale.update(returns)
     assert scale.output_of(returns) is returns
     assert scale.value_of(returns) is returns
     assert scale.spread == 1.0
@@ -39,9 +38,9 @@ def test_without_options_outputs_are_returns_and_nothing_is_kept():
 def test_outputs_are_standardised_by_all_returns_seen(squeeze: bool):
     rng = np.random.default_rng(0)
     batches = [rng.normal(50, 20, (16, 4)).astype(np.float32) for _ in range(5)]
-    scale = ReturnScale(squeeze=squeeze, standardise=True)
+    scale = ReturnScale(squeeze=squeeze, standardize=True)
     for batch in batches:
-        scale.learn(batch)
+        scale.update(batch)
     seen = np.concatenate(batches).astype(np.float64)
     seen = symlog(seen) if squeeze else seen
     expected = (seen[:16] - seen.mean()) / seen.std()
@@ -55,7 +54,7 @@ def test_spread_is_a_debiased_running_mean_of_the_percentile_range():
     batches = [rng.normal(0, 10 * (k + 1), (32, 4)) for k in range(6)]
     scale = ReturnScale(spread=True)
     for batch in batches:
-        scale.learn(batch)
+        scale.update(batch)
     ranges = [np.subtract(*np.percentile(batch, [95, 5])) for batch in batches]
     weights = 0.99 ** np.arange(len(batches))[::-1]
     assert scale.spread == pytest.approx(np.average(ranges, weights=weights), rel=1e-9)
@@ -63,28 +62,28 @@ def test_spread_is_a_debiased_running_mean_of_the_percentile_range():
 
 def test_a_small_spread_does_not_amplify_advantages():
     scale = ReturnScale(spread=True)
-    scale.learn(np.linspace(0, 0.1, 64))
+    scale.update(np.linspace(0, 0.1, 64))
     assert scale.spread == 1.0
 
 
 def test_statistics_survive_a_restart():
-    first, second = (ReturnScale(squeeze=True, standardise=True, spread=True) for _ in range(2))
-    first.learn(np.random.default_rng(2).normal(5, 40, (8, 2)))
+    first, second = (ReturnScale(squeeze=True, standardize=True, spread=True) for _ in range(2))
+    first.update(np.random.default_rng(2).normal(5, 40, (8, 2)))
     second.restore(first.state())
     returns = np.array([1.0, -30.0])
     np.testing.assert_array_equal(second.output_of(returns), first.output_of(returns))
     assert second.spread == first.spread > 1
 
 
-def played(agent: dict, steps: int) -> tuple[ActorCriticLearner, Rollout]:
+def played(agent: dict, steps: int) -> tuple[OnPolicyLearner, Rollout]:
     spec = Spec.model_validate({"env": {"name": "Pendulum-v1", "num_envs": 2}, "agent": agent})
     learner = build_learner(spec, Seeds(3), torch.device("cpu"))
-    assert isinstance(learner, ActorCriticLearner)
+    assert isinstance(learner, OnPolicyLearner)
     learner.iterate()
     return learner, collect(learner.vector, learner.actor, learner.rewards, np.random.default_rng(0), steps)
 
 
-def advantages_by_hand(learner: ActorCriticLearner, rollout: Rollout) -> tuple[np.ndarray, np.ndarray]:
+def advantages_by_hand(learner: OnPolicyLearner, rollout: Rollout) -> tuple[np.ndarray, np.ndarray]:
     """Advantages by the definition of GAE (gamma 0.9, lambda 0.8), and the values, in float64."""
     with torch.no_grad():
         obs = np.concatenate([rollout.obs, rollout.last_obs[None]])

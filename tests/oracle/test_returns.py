@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operant.engines.torch.returns import gae, monte_carlo_returns, n_step_returns
+from operant.engines.torch.advantages import gae, monte_carlo_returns, n_step_returns
 
 
 def advantage_by_definition(reward, value, next_value, terminated, truncated, gamma, lam):

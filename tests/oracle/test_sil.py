@@ -12,9 +12,8 @@ import torch
 from operant.engines.torch import losses
 from operant.engines.torch.a2c import A2c
 from operant.engines.torch.learners import build_learner
-from operant.engines.torch.rollout import Rollout
-from operant.engines.torch.sil import PpoSil, Sil, episode_returns
-from operant.engines.torch.unfinished import Unfinished
+from operant.engines.torch.on_policy import Rollout
+from operant.engines.torch.sil import OpenEpisodes, PpoSil, Sil, episode_returns
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -124,7 +123,7 @@ def test_a_step_descends_the_weighted_losses_and_sets_priorities():
         (each * tensor(weight)).mean(), [p for group in learner.net.parameter_groups() for p in group]
     )
     found: list[torch.Tensor] = []
-    learner.optimiser.combine = lambda grad: found.append(grad.clone())
+    learner.optimizer.combine = lambda grad: found.append(grad.clone())
     learner.imitation.gradient_step(index, weight)
     np.testing.assert_allclose(found[0].numpy(), torch.cat([g.ravel() for g in exact]).numpy(), atol=1e-6)
     assert replay.priorities is not None
@@ -163,9 +162,9 @@ def test_what_waits_and_what_is_kept_survive_a_restart(tmp_path: Path):
     np.testing.assert_array_equal(flat(other), flat(learner))
 
 
-def test_unfinished_episodes_keep_their_environments():
+def test_open_episodes_keep_their_environments():
     empty = {"x": np.zeros((0, 2), np.float32)}
-    waiting, other = Unfinished(3, empty), Unfinished(3, empty)
+    waiting, other = OpenEpisodes(3, empty), OpenEpisodes(3, empty)
     waiting.extend(0, {"x": np.ones((2, 2), np.float32)})
     waiting.extend(2, {"x": np.full((1, 2), 3, np.float32)})
     waiting.extend(0, {"x": np.full((1, 2), 2, np.float32)})
@@ -185,5 +184,5 @@ def test_ppo_imitates_as_well():
     assert isinstance(learner, PpoSil)
     while learner.tracker.frames < 1280:
         learner.iterate()
-    assert learner.tracker.updates == learner.arithmetic().updates == 10 * (2 * 4 + 3)
+    assert learner.tracker.updates == learner.update_counts().updates == 10 * (2 * 4 + 3)
     assert {"loss/sil_policy", "loss/sil_value", "sil/share"} <= learner.tracker.flush().keys()

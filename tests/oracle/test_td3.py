@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from operant.engines.torch import losses
-from operant.engines.torch.experience import Sample
+from operant.engines.torch.off_policy import Sample
 from operant.engines.torch.policies import NoisyTanh
 from operant.engines.torch.td3 import Td3
 from operant.run.seeding import Seeds

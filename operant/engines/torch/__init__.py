@@ -1,4 +1,4 @@
-"""The torch engine: PyTorch learners on Gymnasium environments, one readable file per algorithm.
+"""The PyTorch engine: learners on Gymnasium environments, one readable file per algorithm.
 
 This module is the engine's whole face. It imports nothing heavy: `validate` needs Gymnasium and
 the others need torch, each from inside its function.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine lacks, and an environment that is unknown or does not fit."""
-    from operant.engines.torch.suits import check_suits
+    from operant.engines.torch.compatibility import check_compatibility
 
     if spec.meta.device == "cuda":
         from operant.engines.torch.learners import choose_device
@@ -30,14 +30,14 @@ def validate(spec: Spec) -> None:
         from operant.engines.torch.accelerate import check_machine
 
         check_machine(spec.meta)
-    check_suits(spec)
+    check_compatibility(spec)
 
 
 def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` frames (the spec's whole budget by default), from its newest checkpoint."""
+    from operant.engines.torch.distributed import led
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
-    from operant.engines.torch.parallel import led
     from operant.envs.vector.backend import choose_backend
     from operant.spec.stored import stored
 
@@ -55,9 +55,9 @@ def train(run: Run, until: int | None = None) -> None:
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
     """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ...; none may be of its training."""
     from operant.engines.torch.episode_seeds import refuse_trained_seeds
+    from operant.engines.torch.evaluation import play
     from operant.engines.torch.learners import load_actor
     from operant.engines.torch.loop import as_episode
-    from operant.engines.torch.playing import play
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
@@ -69,13 +69,13 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
 
 def estimate(spec: Spec) -> Estimate:
     """What a session would cost, measured by a second of real training in memory."""
-    from operant.engines.torch.cost import measure
+    from operant.engines.torch.estimate import measure
 
     return measure(spec)
 
 
 def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
     """Show a checkpoint's policy at play in a window (`sink` is "window"), or as a .gif or .mp4 file."""
-    from operant.engines.torch.film import show
+    from operant.engines.torch.video import show
 
     return show(run, checkpoint, episodes, seed, sink)

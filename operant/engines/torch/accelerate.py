@@ -1,6 +1,6 @@
 """Quicker arithmetic for updates: bfloat16 where it is accurate enough, and compiled networks.
 
-Both change only how a learner's networks compute when they learn. Weights, optimiser and acting stay
+Both change only how a learner's networks compute when they learn. Weights, optimizer and acting stay
 in float32, so a checkpoint says nothing of either. Each is a function of its input alone: a resumed run on the
 same machine computes the same bits.
 """
@@ -19,7 +19,7 @@ from operant.errors import UsageError
 from operant.spec.settings.sections import MetaSpec
 
 # The ways that a learner asks a network, and whether always for as many observations as before.
-PASSES = {"forward": True, "judge": True, "value": False}
+PASSES = {"forward": True, "forward_frozen": True, "value": False}
 COMPILERS = ("g++", "clang++", "c++")
 SIZES = 64  # how many sizes of batch may be compiled for, before torch would quietly stop compiling
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from torch import Tensor
 
-from operant.engines.torch.normalise import ObservationNormaliser
+from operant.engines.torch.networks.acting import HiddenState
+from operant.engines.torch.normalize import ObservationNormalizer
 from operant.engines.torch.policies import Policy
-from operant.engines.torch.recall import Recall
 from operant.run.seeding import Seeds
 
 Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray | None], np.ndarray]
@@ -19,33 +19,33 @@ class Actor:
     """Observations in, actions out; the observation statistics are applied but not changed.
 
     `mask` says what is legal, None for everything; `begun` which observations are the first of an
-    episode, for a network that remembers. What it remembers in training (`draw`) and in other play
-    (`greedy`, `sample`) is kept apart, so that an evaluation does not disturb a rollout.
+    episode, for a recurrent network. Its hidden states in training (`draw`) and in other play
+    (`greedy`, `sample`) are kept apart, so that an evaluation does not disturb a rollout.
     """
 
     def __init__(
         self,
         forward: Callable[..., np.ndarray],
-        normaliser: ObservationNormaliser,
+        obs_normalizer: ObservationNormalizer,
         policy: Policy,
         log_std: Tensor | None = None,
     ) -> None:
         self.forward = forward
-        self.normaliser = normaliser
+        self.obs_normalizer = obs_normalizer
         self.policy = policy
         self._log_std = log_std
-        self._apart = forward.apart() if isinstance(forward, Recall) else forward
+        self._evaluating = forward.separate() if isinstance(forward, HiddenState) else forward
 
     @property
-    def recall(self) -> Recall | None:
-        """The memory of training; None where the network has none."""
-        return self.forward if isinstance(self.forward, Recall) else None
+    def hidden_state(self) -> HiddenState | None:
+        """That of training; None where the network is not recurrent."""
+        return self.forward if isinstance(self.forward, HiddenState) else None
 
     def draw(
-        self, seen: np.ndarray, noise: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None
+        self, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None
     ) -> np.ndarray:
-        """An action of each normalised observation, by noise drawn before."""
-        return self.pick(_output(self.forward, seen, begun), noise, mask)
+        """An action of each normalized observation, by noise drawn before."""
+        return self.pick(_output(self.forward, obs, begun), noise, mask)
 
     def pick(self, output: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         """An action of each policy output."""
@@ -54,7 +54,7 @@ class Actor:
 
     def greedy(self, obs: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None) -> np.ndarray:
         """The most probable action of each observation."""
-        return self.policy.greedy(_output(self._apart, self.normaliser(obs), begun), mask)
+        return self.policy.greedy(_output(self._evaluating, self.obs_normalizer(obs), begun), mask)
 
     def sample(
         self,
@@ -64,7 +64,9 @@ class Actor:
         begun: np.ndarray | None = None,
     ) -> np.ndarray:
         """An action of each observation, drawn as in training."""
-        return self.pick(_output(self._apart, self.normaliser(obs), begun), self.policy.noise(rng, (len(obs),)), mask)
+        return self.pick(
+            _output(self._evaluating, self.obs_normalizer(obs), begun), self.policy.noise(rng, (len(obs),)), mask
+        )
 
     def player(self, seed: int, greedy: bool = True) -> Act:
         """How to play: greedily, or by draws of a stream of `seed`."""
@@ -74,8 +76,8 @@ class Actor:
         return lambda obs, mask, begun: self.sample(obs, rng, mask, begun)
 
 
-def _output(forward: Callable[..., np.ndarray], seen: np.ndarray, begun: np.ndarray | None) -> np.ndarray:
-    if not isinstance(forward, Recall):
-        return forward(seen)
-    assert begun is not None, "a network that remembers is told where episodes begin"
-    return forward(seen, begun)
+def _output(forward: Callable[..., np.ndarray], obs: np.ndarray, begun: np.ndarray | None) -> np.ndarray:
+    if not isinstance(forward, HiddenState):
+        return forward(obs)
+    assert begun is not None, "a recurrent network is told where episodes begin"
+    return forward(obs, begun)

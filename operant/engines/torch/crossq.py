@@ -1,8 +1,9 @@
-"""CrossQ (Bhatt et al., 2024): soft actor-critic whose critics need no slow copies to learn from.
+"""CrossQ (Bhatt et al., 2024): soft actor-critic whose critics need no target networks, read top to bottom.
 
 A gradient step shows the critics what was played, (s, a), and what follows, (s', a'), in one batch:
-so both are normalised by the same statistics, and the values of what follows are a target as good
-as those of a target network. The policy is judged with the running statistics.
+so both are normalized by the same statistics, and the values of what follows are a target as good
+as those of a target network. The policy learns from critics with the running statistics. Policy,
+temperature and kinds of action are SAC's.
 """
 
 from __future__ import annotations
@@ -10,43 +11,106 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from operant.engines.torch import codec, losses
-from operant.engines.torch.experience import Sample
-from operant.engines.torch.renorm import RenormCritic
-from operant.engines.torch.sac import build_actor, build_net
-from operant.engines.torch.soft import SoftLearner, actions_for
+from operant.engines.torch import losses
+from operant.engines.torch.sac import build_actor
+from operant.engines.torch.sac import build_net
 from operant.envs.vector.actions import ActionMap
+from operant.engines.torch.checkpoint import Buffers
+from operant.engines.torch.checkpoint import Weights
+from operant.engines.torch.networks.batch_renorm import RenormCritic
+from operant.engines.torch.networks.twin_critics import critic_net
+from operant.engines.torch.off_policy import OffPolicyCollector
+from operant.engines.torch.off_policy import Sample
+from operant.engines.torch.off_policy import critic_step
+from operant.engines.torch.optimizer import FlatOptimizer
+from operant.engines.torch.sac import CRITIC_METRICS
+from operant.engines.torch.sac import POLICY_METRICS
+from operant.engines.torch.sac import Temperature
+from operant.engines.torch.sac import action_kind
+from operant.engines.torch.sac import policy_step
+from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.gym import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import Net
 from operant.spec.settings.off_policy import CrossQSpec
 
 
-class CrossQ(SoftLearner):
-    """The learner: a soft learner whose critics renormalise and learn from themselves."""
+class CrossQ:
+    """The learner: policy, twin critics with batch renormalization, temperature and replay."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, CrossQSpec)
-        super().__init__(spec, spec.agent.algorithm, seeds, device)
-        self.actor = build_actor(spec, self.policy, self.experience.vector.obs_shape, self.experience.vector.actions)
-        self.snapshot = self.take_snapshot({"statistics": codec.Buffers(self.critic), **self.parts()})
+        self.spec = spec
+        self.algorithm = settings = spec.agent.algorithm
+        self.collector = OffPolicyCollector(spec, settings, seeds, device)
+        self.tracker = self.collector.tracker
+        shape, actions = self.collector.vector.obs_shape, self.collector.vector.actions
+        self.actions = action_kind(shape, actions)
+        torch.manual_seed(seeds.integer("init"))
+        self.policy = build_net(spec, shape, actions).to(device)
+        sizes = (self.actions.critic_inputs, self.actions.critic_outputs)
+        critic = critic_net(spec.agent.net, settings.critic_hidden)
+        self.critic = RenormCritic(critic, *sizes, settings.renorm_momentum, settings.renorm_warm_up).to(device)
+        self.net = nn.ModuleList([self.policy, self.critic])
+        optimizer = spec.agent.net.optimizer
+        self.policy_optimizer = FlatOptimizer(optimizer, [list(self.policy.parameters())], [optimizer.lr])
+        critic_lr = optimizer.critic_lr or optimizer.lr
+        self.critic_optimizer = FlatOptimizer(optimizer, [list(self.critic.parameters())], [critic_lr])
+        target_entropy = self.actions.target_entropy(settings.discrete_entropy)
+        self.temperature = Temperature(settings, optimizer, target_entropy, device)
+        self.actor = build_actor(spec, self.policy, shape, actions)
+        self.rng_noise = seeds.rng("noise")
+        learner = {
+            "critic": Weights(self.critic),
+            "policy_optimiser": self.policy_optimizer,
+            "critic_optimiser": self.critic_optimizer,
+            "statistics": Buffers(self.critic),
+            "temperature": Weights(self.temperature),
+            "temperature_optimiser": self.temperature.optimizer,
+        }
+        self.snapshot = self.collector.snapshot(self.policy, self.actor, learner, self.rng_noise)
 
-    def new_policy(self, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
-        return build_net(self.spec, obs_shape, actions)
+    def iterate(self) -> list[Ended]:
+        """One round of play and learning."""
+        ended = self.collector.collect(self.actor)
+        if not self.collector.warming_up:
+            self.learn()
+        return ended
 
-    def new_critics(self, net: Net, obs_shape: tuple[int, ...], actions: ActionMap) -> RenormCritic:
-        kind, settings = actions_for(obs_shape, actions), self.spec.agent.algorithm
-        assert isinstance(settings, CrossQSpec)
-        sizes = (kind.critic_inputs, kind.critic_outputs)
-        return RenormCritic(net, *sizes, settings.renorm_momentum, settings.renorm_warm_up)
+    def learn(self) -> None:
+        """`training_iter` gradient steps."""
+        done = self.tracker.frames / self.spec.env.max_frame
+        lr = self.policy_optimizer.anneal(done)
+        self.critic_optimizer.anneal(done)
+        self.temperature.optimizer.anneal(done)
+        critic_metrics: list[Tensor] = []
+        policy_metrics: list[Tensor] = []
+        for _ in range(self.algorithm.training_iter):
+            batch, alpha = self.collector.sample(self.actor), self.temperature.value()
+            noise = self.collector.tensor(self.actions.policy.noise(self.rng_noise, (2, len(batch.reward))))
+            q, target = self.values_and_targets(batch, alpha, noise[0])
+            critic_metrics.append(critic_step(self.collector, self.critic_optimizer, batch, q, target))
+            self.tracker.updates += 1
+            if self.tracker.updates % self.algorithm.policy_delay == 0:
+                loss, logp = policy_step(self, batch, alpha, noise[1])
+                self.temperature.update(logp)
+                policy_metrics.append(torch.stack((loss, -logp.mean(), alpha.squeeze())))
+        self.tracker.add_means(CRITIC_METRICS, critic_metrics)
+        self.tracker.add_means(POLICY_METRICS, policy_metrics)
+        self.tracker.add({"optim/lr": lr})
 
     def values_and_targets(self, batch: Sample, alpha: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Of one pass: both values, and r + gamma (E[min_k Q_k(s', a')] - alpha E[log pi(a'|s')])."""
+        """Both critics' values [2, B] and r + gamma (E[min_k Q_k(s', a')] - alpha E[log pi(a'|s')]), of one pass."""
         actions = self.actions
         with torch.no_grad():
-            drawn, next_logp = actions.draw(self.policy(batch.next_obs), noise)
-            asked = torch.cat((actions.inputs(batch.obs, batch.action), actions.inputs(batch.next_obs, drawn)))
-        now, after = self.critic(asked).chunk(2, 1)
-        ahead = actions.of_draw(after.detach(), drawn) - alpha * next_logp
-        target = losses.q_target(batch.reward, batch.terminated, ahead, self.algorithm.gamma)
-        return actions.of_action(now, batch.action), target
+            sample, next_logp = actions.sample(self.policy(batch.next_obs), noise)
+            joint = torch.cat((actions.inputs(batch.obs, batch.action), actions.inputs(batch.next_obs, sample)))
+        now, after = self.critic(joint).chunk(2, 1)
+        next_value = actions.q_expected(after.detach(), sample) - alpha * next_logp
+        target = losses.q_target(batch.reward, batch.terminated, next_value, self.algorithm.gamma)
+        return actions.q_taken(now, batch.action), target
+
+    def update_counts(self) -> UpdateCounts:
+        """How frames become gradient steps, and how large the replay will be."""
+        return self.collector.update_counts()

@@ -12,14 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from operant.engines.torch import codec, losses
-from operant.engines.torch.arithmetic import Arithmetic, replay_arithmetic
+from operant.engines.torch import losses
+from operant.engines.torch.buffers.replay import Batch
+from operant.engines.torch.checkpoint import Snapshot, Weights
+from operant.engines.torch.networks.heads import QuantileNet
+from operant.engines.torch.off_policy import Storage, replay_update_counts
 from operant.engines.torch.policies import ILLEGAL
-from operant.engines.torch.q_learner import QLearner
-from operant.engines.torch.quantile import QuantileNet
-from operant.engines.torch.replay import Batch
-from operant.engines.torch.storage import Storage
 from operant.envs.vector.autoreset import Ended
+from operant.engines.torch.q_learning import QLearner
+from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -42,11 +43,11 @@ class Dqn(QLearner):
         self.replay = self.storage.replay
         lookahead = self.storage.lookahead
         self.rng_sample = seeds.rng("sample")
-        self.snapshot = codec.Snapshot(
-            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
+        self.snapshot = Snapshot(
+            policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
             learner={
-                "target": codec.Weights(self.target),
-                "optimiser": self.optimiser,
+                "target": Weights(self.target),
+                "optimiser": self.optimizer,
                 "env": self.vector,
                 "reward": self.rewards,
                 "replay": self.replay,
@@ -75,11 +76,11 @@ class Dqn(QLearner):
         ended: list[Ended] = []
         for t in range(steps):
             obs = self.vector.obs
-            self.actor.normaliser.learn(obs)
-            scores = self.actor.forward(self.actor.normaliser(obs))
+            self.actor.obs_normalizer.update(obs)
+            scores = self.actor.forward(self.actor.obs_normalizer(obs))
             action = self.exploration.policy.sample(scores, noise[t], None, self.vector.mask)
             step = self.vector.step(action)
-            self.rewards.learn(step.reward, step.terminated | step.truncated)
+            self.rewards.update(step.reward, step.terminated | step.truncated)
             self.storage.add(obs, action, self.rewards.kept(step.reward), step)
             ended += step.ended
         return ended
@@ -87,7 +88,7 @@ class Dqn(QLearner):
     def learn(self) -> None:
         """`training_iter` gradient steps, then the target network if it is due."""
         frame = self.tracker.frames
-        lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
+        lr = self.optimizer.anneal(frame / self.spec.env.max_frame)
         beta = value_at(self.memory.beta, frame) if isinstance(self.memory, PrioritisedReplaySpec) else 0.0
         reports = [
             self.gradient_step(self.replay.sample(self.rng_sample, beta)) for _ in range(self.algorithm.training_iter)
@@ -100,7 +101,7 @@ class Dqn(QLearner):
     def gradient_step(self, batch: Batch) -> Tensor:
         """Descend the temporal-difference loss of one batch, and tell the replay the new errors."""
         chosen, error, loss = self.quantile_errors(batch) if self.quantiles else self.errors(batch)
-        norm = self.optimiser.step(loss)
+        norm = self.optimizer.step(loss)
         self.tracker.updates += 1
         if self.replay.priorities is not None:
             self.replay.priorities.update(batch.index, error.detach().cpu().numpy())
@@ -108,7 +109,7 @@ class Dqn(QLearner):
 
     def errors(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Values of the actions played, their temporal-difference errors, and the loss."""
-        obs = self._tensor(self.actor.normaliser(batch.obs))
+        obs = self._tensor(self.actor.obs_normalizer(batch.obs))
         action = self._tensor(batch.action).unsqueeze(-1)
         chosen = self.net(obs).gather(-1, action).squeeze(-1)
         error = chosen - self.targets(batch)
@@ -118,7 +119,7 @@ class Dqn(QLearner):
     def quantile_errors(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """The same of quantiles, whose errors are each transition's loss."""
         assert isinstance(self.net, QuantileNet)
-        obs = self._tensor(self.actor.normaliser(batch.obs))
+        obs = self._tensor(self.actor.obs_normalizer(batch.obs))
         chosen = quantiles_of(self.net.quantiles(obs), self._tensor(batch.action))
         error = losses.quantile_huber_loss(chosen, self.quantile_targets(batch))
         weighted = error if batch.weight is None else error * self._tensor(batch.weight)
@@ -128,7 +129,7 @@ class Dqn(QLearner):
     def quantile_targets(self, batch: Batch) -> Tensor:
         """r + gamma theta'_j(s', a*) for each quantile j, with a* as in `targets`."""
         assert isinstance(self.target, QuantileNet)
-        next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
+        next_obs = self._tensor(self.actor.obs_normalizer(batch.next_obs))
         after = self.target.quantiles(next_obs)
         best = self.best(batch, next_obs, after.mean(-1))
         reward, terminated = self._reward(batch).unsqueeze(-1), self._tensor(batch.terminated).unsqueeze(-1)
@@ -141,7 +142,7 @@ class Dqn(QLearner):
 
         With `n_step` above 1, r is the discounted sum of that many rewards and gamma its power.
         """
-        next_obs = self._tensor(self.actor.normaliser(batch.next_obs))
+        next_obs = self._tensor(self.actor.obs_normalizer(batch.next_obs))
         values = self.target(next_obs)
         next_q = values.gather(-1, self.best(batch, next_obs, values).unsqueeze(-1)).squeeze(-1)
         discount = self.algorithm.gamma if batch.discount is None else self._tensor(batch.discount)
@@ -160,18 +161,18 @@ class Dqn(QLearner):
 
     @torch.no_grad()
     def _update_target(self, frame: int) -> None:
-        every, blend = self.algorithm.target_update, self.algorithm.polyak
+        every, polyak_update = self.algorithm.target_update, self.algorithm.polyak
         before = frame - self.algorithm.training_frequency
-        if blend < 1 or frame // every > before // every:
+        if polyak_update < 1 or frame // every > before // every:
             for old, new in zip(self.target.parameters(), self.net.parameters(), strict=True):
-                old.lerp_(new, blend)
+                old.lerp_(new, polyak_update)
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def arithmetic(self) -> Arithmetic:
+    def update_counts(self) -> UpdateCounts:
         """How frames become gradient steps, and how large the replay will be."""
-        return replay_arithmetic(self.spec, self.algorithm, self.replay)
+        return replay_update_counts(self.spec, self.algorithm, self.replay)
 
 
 def quantiles_of(quantiles: Tensor, action: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from operant.engines.torch.codec import LEARNER_FILE
+from operant.engines.torch.checkpoint import LEARNER_FILE
 from operant.errors import UsageError
 from operant.run.layout import shown
 from operant.run.run import Run

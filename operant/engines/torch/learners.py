@@ -10,12 +10,11 @@ import torch
 
 from operant.engines.torch import (
     a2c,
-    actor_critic,
-    codec,
     crossq,
     dqn,
+    on_policy,
     ppo,
-    q_policy,
+    q_learning,
     random,
     reinforce,
     sac,
@@ -25,6 +24,7 @@ from operant.engines.torch import (
 )
 from operant.engines.torch.accelerate import accelerate
 from operant.engines.torch.actor import Actor
+from operant.engines.torch.checkpoint import Weights, read_policy
 from operant.engines.torch.loop import Learner
 from operant.envs.gym import make_env, observation_shape
 from operant.envs.vector.actions import ActionMap
@@ -34,17 +34,17 @@ from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 ALGORITHMS: dict[str, ModuleType] = {
-    "ppo": actor_critic,
-    "dqn": q_policy,
-    "a2c": actor_critic,
+    "ppo": on_policy,
+    "dqn": q_learning,
+    "a2c": on_policy,
     "reinforce": reinforce,
     "sac": sac,
-    "sarsa": q_policy,
+    "sarsa": q_learning,
     "td3": td3,
     "crossq": sac,
     "random": random,
-    "sil": actor_critic,
-    "ppo_sil": actor_critic,
+    "sil": on_policy,
+    "ppo_sil": on_policy,
 }
 LEARNERS: dict[str, Callable[[Spec, Seeds, torch.device], Learner]] = {
     "ppo": ppo.Ppo,
@@ -99,5 +99,5 @@ def load_actor(spec: Spec, checkpoint: Path) -> Actor:
     env.close()
     net = algorithm.build_net(spec, shape, actions)
     actor: Actor = algorithm.build_actor(spec, net, shape, actions)
-    codec.read_policy(checkpoint, {"net": codec.Weights(net), "obs": actor.normaliser})
+    read_policy(checkpoint, {"net": Weights(net), "obs": actor.obs_normalizer})
     return actor

@@ -9,11 +9,11 @@ import numpy as np
 from torch import nn
 
 from operant.engines.torch.actor import Actor
-from operant.engines.torch.arithmetic import Arithmetic
-from operant.engines.torch.codec import Snapshot
-from operant.engines.torch.playing import play, random_return
+from operant.engines.torch.checkpoint import Snapshot
+from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.tracker import Tracker
 from operant.envs.vector.autoreset import Ended
+from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session
@@ -37,7 +37,7 @@ class Learner(Protocol):
         """Collect and learn once; returns the training episodes that ended."""
         ...
 
-    def arithmetic(self) -> Arithmetic:
+    def update_counts(self) -> UpdateCounts:
         """What a whole session adds up to."""
         ...
 

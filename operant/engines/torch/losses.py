@@ -39,7 +39,7 @@ def clip_fraction(logp: Tensor, old_logp: Tensor, clip: float) -> Tensor:
     return (((logp - old_logp).exp() - 1).abs() > clip).float().mean()
 
 
-def standardise(advantage: Tensor) -> Tensor:
+def standardize(advantage: Tensor) -> Tensor:
     """Zero mean and unit deviation; a single sample is only centred, since it has no deviation."""
     centred = advantage - advantage.mean()
     return centred / (centred.square().mean().sqrt() + 1e-8) if advantage.numel() > 1 else centred
@@ -96,12 +96,12 @@ def quantile_huber_loss(quantile: Tensor, target: Tensor) -> Tensor:
     return ((middle.unsqueeze(-1) - (error.detach() < 0).float()).abs() * huber).mean(-1).sum(-1)
 
 
-def soft_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
+def sac_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
     """SAC's policy loss E[alpha log pi - min_k Q_k] (Haarnoja et al., 2018, eq. 7)."""
     return (alpha * logp - q).mean()
 
 
-def temperature_loss(log_alpha: Tensor, logp: Tensor, target_entropy: float) -> Tensor:
+def alpha_loss(log_alpha: Tensor, logp: Tensor, target_entropy: float) -> Tensor:
     """-log(alpha) (E[log pi] + target entropy): its descent raises alpha while the entropy is too low."""
     return -(log_alpha * (logp.detach().mean() + target_entropy)).sum()
 

@@ -158,7 +158,7 @@ class DiagonalGaussian(Distribution):
         return gaussian_terms(output, log_std, action)
 
 
-class SquashedGaussian(Policy):
+class TanhGaussian(Policy):
     """Real actions in (-1, 1): the tanh of normals whose means and log deviations the network gives."""
 
     def __init__(self, size: int) -> None:
@@ -224,7 +224,7 @@ def gaussian_terms(mean: Tensor, log_std: Tensor, action: Tensor) -> tuple[Tenso
     return log_p, entropy.expand(log_p.shape)
 
 
-def squashed_sample(output: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+def tanh_gaussian_sample(output: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
     """a = tanh(u) for u = mean + std noise, and log p(a) = log N(u) - sum log(1 - tanh(u)^2).
 
     The last logarithm is taken as 2 (log 2 - u - softplus(-2u)): equal, and finite where tanh(u)

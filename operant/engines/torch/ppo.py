@@ -1,4 +1,4 @@
-"""Proximal policy optimisation (Schulman et al., 2017), read top to bottom.
+"""Proximal policy optimization (Schulman et al., 2017), read top to bottom.
 
 Each update plays `time_horizon` steps in every environment with the current policy, estimates
 advantages, and takes a few epochs of clipped policy and value gradients. Log-probabilities of the
@@ -14,12 +14,10 @@ import torch
 from torch import Tensor
 
 from operant.engines.torch import losses
-from operant.engines.torch.actor_critic import ActorCriticLearner, Seen
-from operant.engines.torch.arithmetic import Arithmetic
-from operant.engines.torch.nets import ActorCritic
-from operant.engines.torch.return_scale import ReturnScale
-from operant.engines.torch.returns import gae
-from operant.engines.torch.rollout import Rollout
+from operant.engines.torch.advantages import ReturnScale, gae
+from operant.engines.torch.networks.heads import ActorCritic
+from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner, Rollout
+from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -30,7 +28,7 @@ from operant.spec.settings.ppo import ProximalAlgorithm
 class Samples:
     """One rollout as rows, ready for minibatches: single steps, or the sequences of a recurrent network."""
 
-    seen: Seen
+    obs: ObservationBatch
     action: Tensor
     logp: Tensor
     value: Tensor
@@ -41,7 +39,7 @@ class Samples:
     def take(self, index: Tensor | slice) -> Samples:
         """The samples at `index`; those of a slice are not copied."""
         return Samples(
-            seen=self.seen[index],
+            obs=self.obs[index],
             action=self.action[index],
             logp=self.logp[index],
             value=self.value[index],
@@ -51,7 +49,7 @@ class Samples:
         )
 
 
-class Ppo(ActorCriticLearner):
+class Ppo(OnPolicyLearner):
     """The learner; how it plays and what survives a restart is in its base."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
@@ -61,20 +59,20 @@ class Ppo(ActorCriticLearner):
         streams = {"shuffle": self.rng_shuffle}
         returns = ReturnScale(
             squeeze=self.algorithm.symlog,
-            standardise=self.algorithm.normalize_v_targets,
+            standardize=self.algorithm.normalize_v_targets,
             spread=self.algorithm.normalize_advantages == "percentile",
         )
         super().__init__(spec, seeds, device, self.algorithm.gamma, self.algorithm.time_horizon, streams, returns)
         # What acts through torch can tell values too, and saves a pass over the rollout; in bfloat16 that pass must
         # be of the arithmetic that learns, or the first ratio would be off.
         if spec.agent.net.READS_IMAGES and isinstance(self.net, ActorCritic) and spec.meta.precision == "float32":
-            self.judge_acting = self.net.judge_for_acting()
+            self.forward_acting = self.net.policy_and_value()
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """Several epochs of minibatches over the rollout; returns what to log, averaged over minibatches."""
         settings, frame = self.algorithm, self.tracker.frames
         clip, entropy_coef = value_at(settings.clip_eps, frame), value_at(settings.entropy_coef, frame)
-        lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
+        lr = self.optimizer.anneal(frame / self.spec.env.max_frame)
         samples = self.samples(rollout)
         rows, size = len(samples.logp), settings.minibatch_size // samples.logp[0].numel()
         reports: list[Tensor] = []
@@ -95,10 +93,10 @@ class Ppo(ActorCriticLearner):
     def gradient_step(self, batch: Samples, clip: float, entropy_coef: float) -> Tensor:
         """Descend policy loss + value loss - entropy bonus on this process's share of one minibatch."""
         mine = self.ranks.rows(len(batch.logp))
-        standardised = self.algorithm.normalize_advantages == "standardise"
-        advantage = losses.standardise(batch.advantage) if standardised else batch.advantage
+        standardized = self.algorithm.normalize_advantages == "standardise"
+        advantage = losses.standardize(batch.advantage) if standardized else batch.advantage
         batch, advantage = batch.take(mine), advantage[mine]
-        output, value = self.judge(batch.seen)
+        output, value = self.forward(batch.obs)
         logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
@@ -106,7 +104,7 @@ class Ppo(ActorCriticLearner):
         else:
             value_loss = losses.clipped_value_loss(value, batch.value, batch.target, self.algorithm.clip_vloss)
         bonus = entropy.mean()
-        norm = self.optimiser.step(policy_loss + self.algorithm.val_loss_coef * value_loss - entropy_coef * bonus)
+        norm = self.optimizer.step(policy_loss + self.algorithm.val_loss_coef * value_loss - entropy_coef * bonus)
         self.tracker.updates += 1
         with torch.no_grad():
             kl = losses.approximate_kl(logp, batch.logp)
@@ -116,34 +114,34 @@ class Ppo(ActorCriticLearner):
     @torch.no_grad()
     def samples(self, rollout: Rollout) -> Samples:
         """Log-probabilities, values, advantages and value targets of a rollout, in one pass."""
-        seen, action, mask = self.seen(rollout), self.rows(rollout.action), self.legal(rollout)
-        if rollout.judged is None:
+        obs, action, mask = self.observations(rollout), self.rows(rollout.action), self.legal(rollout)
+        if rollout.outputs is None:
             mine = self.ranks.rows(len(action))
-            output, critic = (self.ranks.gather(part) for part in self.judge_all(seen[mine]))
+            output, critic = (self.ranks.gather(part) for part in self.forward_in_minibatches(obs[mine]))
         else:
-            output, critic = (self.rows(part) for part in rollout.judged)
+            output, critic = (self.rows(part) for part in rollout.outputs)
         logp, _ = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         value = self.returns.value_of(self.grid(critic))
         settings = self.algorithm
         ahead, ends = self.next_values(rollout, value), (rollout.terminated, rollout.truncated)
         advantage = gae(rollout.reward, value, ahead, *ends, settings.gamma, settings.lam)
-        self.returns.learn(advantage + value)
+        self.returns.update(advantage + value)
         target = self.returns.output_of(advantage + value)
         if settings.normalize_advantages == "percentile":
             advantage = advantage / np.float32(self.returns.spread)
-        return Samples(seen, action, logp, critic, self.rows(advantage), self.rows(target), mask)
+        return Samples(obs, action, logp, critic, self.rows(advantage), self.rows(target), mask)
 
-    def judge_all(self, seen: Seen) -> tuple[Tensor, Tensor]:
+    def forward_in_minibatches(self, batch: ObservationBatch) -> tuple[Tensor, Tensor]:
         """Policy output and value of all samples; images go by minibatch, since their features fill the memory."""
-        steps = 1 if seen.begun is None else seen.begun.shape[1]
-        if seen.obs.ndim == (2 if seen.begun is None else 3):
-            return self.judge(seen)
+        steps = 1 if batch.begun is None else batch.begun.shape[1]
+        if batch.obs.ndim == (2 if batch.begun is None else 3):
+            return self.forward(batch)
         size = self.algorithm.minibatch_size // steps
-        parts = [self.judge(seen[start : start + size]) for start in range(0, len(seen.obs), size)]
+        parts = [self.forward(batch[start : start + size]) for start in range(0, len(batch.obs), size)]
         outputs, values = zip(*parts, strict=True)
         return torch.cat(outputs), torch.cat(values)
 
-    def arithmetic(self) -> Arithmetic:
+    def update_counts(self) -> UpdateCounts:
         """How frames become updates, and updates gradient steps."""
         settings, envs = self.algorithm, self.spec.env.num_envs
         batch = envs * settings.time_horizon
@@ -151,11 +149,11 @@ class Ppo(ActorCriticLearner):
         minibatches = batch // settings.minibatch_size
         each = settings.training_epoch * minibatches
         share = settings.minibatch_size // settings.time_horizon
-        whole = "" if self.actor.recall is None else f", each of {share} whole sequences"
+        whole = "" if self.actor.hidden_state is None else f", each of {share} whole sequences"
         lines = [
             f"{rollouts:,} updates x {batch:,} samples ({envs} envs x {settings.time_horizon} steps)"
             f" = {rollouts * batch:,} frames",
             f"each update: {settings.training_epoch} epochs x {minibatches} minibatches of {settings.minibatch_size}"
             f"{whole} = {each} gradient steps, {rollouts * each:,} in all",
         ]
-        return Arithmetic(lines, updates=rollouts * each)
+        return UpdateCounts(lines, updates=rollouts * each)

@@ -10,15 +10,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from operant.engines.torch import codec
 from operant.engines.torch.actor import Act, Actor
-from operant.engines.torch.arithmetic import Arithmetic
+from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.episode_seeds import episode_seeds
-from operant.engines.torch.normalise import ObservationNormaliser
+from operant.engines.torch.normalize import ObservationNormalizer
 from operant.engines.torch.policies import Uniform
 from operant.engines.torch.tracker import Tracker
 from operant.envs.vector.actions import ActionMap
-from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.envs.vector.autoreset import Ended
+from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -34,8 +35,8 @@ class Random:
         self.net.luck.fill_(seeds.integer("luck"))
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.rng_act = seeds.rng("act")
-        self.snapshot = codec.Snapshot(
-            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
+        self.snapshot = Snapshot(
+            policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
             learner={"env": self.vector},
             tracker=self.tracker,
             streams={"act": self.rng_act},
@@ -50,9 +51,9 @@ class Random:
             self.tracker.ended(over.score, over.length)
         return ended
 
-    def arithmetic(self) -> Arithmetic:
+    def update_counts(self) -> UpdateCounts:
         """Frames alone: there is nothing to learn."""
-        return Arithmetic(
+        return UpdateCounts(
             [f"{self.spec.env.max_frame:,} frames of uniformly random play, no gradient steps"], updates=0
         )
 
@@ -68,8 +69,8 @@ class Luck(nn.Module):
 class RandomActor(Actor):
     """Draws even where others play greedily: no action is better than another."""
 
-    def __init__(self, net: Luck, normaliser: ObservationNormaliser, policy: Uniform) -> None:
-        super().__init__(no_output, normaliser, policy)
+    def __init__(self, net: Luck, normalizer: ObservationNormalizer, policy: Uniform) -> None:
+        super().__init__(no_output, normalizer, policy)
         self._net = net
 
     def player(self, seed: int, greedy: bool = True) -> Act:
@@ -85,10 +86,10 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> Luc
 
 def build_actor(spec: Spec, net: Luck, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
     """The actor that draws among all actions alike, and leaves observations as they are."""
-    normaliser = ObservationNormaliser(obs_shape, False, spec.env.clip_obs)
-    return RandomActor(net, normaliser, Uniform(actions.size, actions.discrete))
+    normalizer = ObservationNormalizer(obs_shape, False, spec.env.clip_obs)
+    return RandomActor(net, normalizer, Uniform(actions.size, actions.discrete))
 
 
-def no_output(seen: np.ndarray) -> np.ndarray:
+def no_output(obs: np.ndarray) -> np.ndarray:
     """What a policy is told that asks for nothing."""
-    return np.empty((len(seen), 0), np.float32)
+    return np.empty((len(obs), 0), np.float32)

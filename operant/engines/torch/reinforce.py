@@ -13,18 +13,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from operant.engines.torch import codec, losses
+from operant.engines.torch import losses
 from operant.engines.torch.actor import Actor
-from operant.engines.torch.actor_critic import distribution_for
-from operant.engines.torch.arithmetic import Arithmetic
+from operant.engines.torch.advantages import monte_carlo_returns
+from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.episode_seeds import episode_seeds
-from operant.engines.torch.nets import PolicyNet, forward_for_acting
-from operant.engines.torch.normalise import ObservationNormaliser, RewardNormaliser
-from operant.engines.torch.optimise import FlatOptimiser
-from operant.engines.torch.returns import monte_carlo_returns
+from operant.engines.torch.networks.acting import forward_for_acting
+from operant.engines.torch.networks.heads import PolicyNet
+from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
+from operant.engines.torch.on_policy import distribution_for
+from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.tracker import Tracker
 from operant.envs.vector.actions import ActionMap
-from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.envs.vector.autoreset import Ended
+from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -43,7 +46,7 @@ class Episodes:
 
 
 class Reinforce:
-    """The learner: environments, policy, optimiser and everything that must survive a restart."""
+    """The learner: environments, policy, optimizer and everything that must survive a restart."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, ReinforceSpec)
@@ -55,14 +58,14 @@ class Reinforce:
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
-        self.optimiser = FlatOptimiser(optimizer, [list(self.net.parameters())], [optimizer.lr])
+        self.optimizer = FlatOptimizer(optimizer, [list(self.net.parameters())], [optimizer.lr])
         self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.distribution = distribution_for(self.vector.actions)
-        self.rewards = RewardNormaliser(spec.env.num_envs, False, self.algorithm.gamma, spec.env.clip_reward)
+        self.rewards = RewardNormalizer(spec.env.num_envs, False, self.algorithm.gamma, spec.env.clip_reward)
         self.rng_act = seeds.rng("act")
-        self.snapshot = codec.Snapshot(
-            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
-            learner={"optimiser": self.optimiser, "env": self.vector},
+        self.snapshot = Snapshot(
+            policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
+            learner={"optimiser": self.optimizer, "env": self.vector},
             tracker=self.tracker,
             streams={"act": self.rng_act},
         )
@@ -85,8 +88,8 @@ class Reinforce:
         masks: list[np.ndarray] = []
         while owed.any():
             playing = owed > 0
-            actor.normaliser.learn(vector.obs[playing])
-            obs = actor.normaliser(vector.obs)
+            actor.obs_normalizer.update(vector.obs[playing])
+            obs = actor.obs_normalizer(vector.obs)
             if vector.mask is not None:
                 masks.append(vector.mask)
             action = actor.draw(obs, actor.policy.noise(self.rng_act, (vector.num,)), vector.mask)
@@ -103,14 +106,14 @@ class Reinforce:
     def update(self, episodes: Episodes) -> dict[str, float]:
         """One descent of policy loss - entropy bonus over all steps of the episodes."""
         frame = self.tracker.frames
-        lr = self.optimiser.anneal(frame / self.spec.env.max_frame)
+        lr = self.optimizer.anneal(frame / self.spec.env.max_frame)
         output = self.net(self._tensor(episodes.obs))
         action = self._tensor(episodes.action)
         mask = None if episodes.mask is None else self._tensor(episodes.mask)
         logp, entropy = self.distribution.log_prob_and_entropy(output, action, self.net.log_std, mask)
         loss = losses.policy_gradient_loss(logp, self.weights(self._tensor(episodes.returns)))
         bonus = entropy.mean()
-        norm = self.optimiser.step(loss - value_at(self.algorithm.entropy_coef, frame) * bonus)
+        norm = self.optimizer.step(loss - value_at(self.algorithm.entropy_coef, frame) * bonus)
         self.tracker.updates += 1
         names = ("loss/policy", "policy/entropy", "optim/grad_norm")
         return dict(zip(names, torch.stack((loss, bonus, norm)).tolist(), strict=True)) | {"optim/lr": lr}
@@ -118,20 +121,20 @@ class Reinforce:
     def weights(self, returns: Tensor) -> Tensor:
         """What multiplies each log-probability: the returns, less their mean or also over their deviation."""
         if self.algorithm.normalize_returns == "standardise":
-            return losses.standardise(returns)
+            return losses.standardize(returns)
         return returns - returns.mean() if self.algorithm.normalize_returns == "centre" else returns
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def arithmetic(self) -> Arithmetic:
+    def update_counts(self) -> UpdateCounts:
         """How episodes become updates; how many frames those are is known once some were played."""
         envs, episodes = self.spec.env.num_envs, self.algorithm.training_frequency
         each = f"{episodes} whole episodes ({envs} envs x {episodes // envs})"
         frames, done = self.tracker.frames, self.tracker.updates
         updates = self.spec.env.max_frame * done // frames if frames else 0
         line = f"each update: {each}, one gradient step; about {updates:,} updates if episodes stay as long as at first"
-        return Arithmetic([line], updates=updates)
+        return UpdateCounts([line], updates=updates)
 
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> PolicyNet:
@@ -141,5 +144,5 @@ def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> Pol
 
 def build_actor(spec: Spec, net: PolicyNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
     """The actor that plays `net`, seeing its weights as they are at each call."""
-    normaliser = ObservationNormaliser(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    return Actor(forward_for_acting(net.layers), normaliser, distribution_for(actions), net.log_std)
+    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    return Actor(forward_for_acting(net.layers), normalizer, distribution_for(actions), net.log_std)

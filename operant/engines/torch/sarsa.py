@@ -11,11 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from operant.engines.torch import codec, losses
-from operant.engines.torch.arithmetic import Arithmetic, rollout_arithmetic
-from operant.engines.torch.q_learner import QLearner
-from operant.engines.torch.rollout import Rollout
+from operant.engines.torch import losses
 from operant.envs.vector.autoreset import Ended
+from operant.engines.torch.checkpoint import Snapshot
+from operant.engines.torch.checkpoint import Weights
+from operant.engines.torch.on_policy import Rollout
+from operant.engines.torch.q_learning import QLearner
+from operant.engines.torch.update_counts import UpdateCounts
+from operant.engines.torch.update_counts import rollout_update_counts
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.on_policy import SarsaSpec
@@ -37,17 +40,17 @@ class Chosen:
 
 
 class Sarsa(QLearner):
-    """The learner: environments, Q-network, optimiser and everything that must survive a restart."""
+    """The learner: environments, Q-network, optimizer and everything that must survive a restart."""
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, SarsaSpec)
         super().__init__(spec, spec.agent.algorithm, spec.agent.algorithm.gamma, seeds, device)
         self.algorithm = spec.agent.algorithm
-        self.chosen = Chosen(self._choose(self._see()))
-        self.snapshot = codec.Snapshot(
-            policy={"net": codec.Weights(self.net), "obs": self.actor.normaliser},
+        self.chosen = Chosen(self._choose(self._observe()))
+        self.snapshot = Snapshot(
+            policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
             learner={
-                "optimiser": self.optimiser,
+                "optimiser": self.optimizer,
                 "env": self.vector,
                 "reward": self.rewards,
                 "chosen": self.chosen,
@@ -69,7 +72,7 @@ class Sarsa(QLearner):
         """Play `training_frequency` steps in every environment, always choosing one action ahead."""
         steps, num = self.algorithm.training_frequency, self.vector.num
         self.exploration = self.explore_now()
-        seen, actions = [self.actor.normaliser(self.vector.obs)], [self.chosen.action]
+        observed, actions = [self.actor.obs_normalizer(self.vector.obs)], [self.chosen.action]
         reward = np.empty((steps, num), np.float32)
         terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
         final_obs: dict[tuple[int, int], np.ndarray] = {}
@@ -77,36 +80,36 @@ class Sarsa(QLearner):
         ended: list[Ended] = []
         for t in range(steps):
             step = self.vector.step(actions[t])
-            self.rewards.learn(step.reward, step.terminated | step.truncated)
+            self.rewards.update(step.reward, step.terminated | step.truncated)
             reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
             final_obs |= {(t, over.index): step.next_obs[over.index] for over in step.ended}
             if step.next_mask is not None:
                 final_mask |= {(t, over.index): step.next_mask[over.index] for over in step.ended}
             ended += step.ended
-            seen.append(self._see())
-            actions.append(self._choose(seen[-1]))
+            observed.append(self._observe())
+            actions.append(self._choose(observed[-1]))
         self.chosen.action = actions[-1]
-        played = np.stack(seen[:-1]), np.stack(actions[:-1])
+        played = np.stack(observed[:-1]), np.stack(actions[:-1])
         ends = self.rewards.scaled(reward), terminated, truncated
-        return Rollout(*played, *ends, seen[-1], final_obs, ended, final_mask=final_mask)
+        return Rollout(*played, *ends, observed[-1], final_obs, ended, final_mask=final_mask)
 
-    def _see(self) -> np.ndarray:
-        self.actor.normaliser.learn(self.vector.obs)
-        return self.actor.normaliser(self.vector.obs)
+    def _observe(self) -> np.ndarray:
+        self.actor.obs_normalizer.update(self.vector.obs)
+        return self.actor.obs_normalizer(self.vector.obs)
 
-    def _choose(self, seen: np.ndarray) -> np.ndarray:
+    def _choose(self, obs: np.ndarray) -> np.ndarray:
         noise = self.exploration.policy.noise(self.rng_act, (self.vector.num,))
-        return self.exploration.policy.sample(self.actor.forward(seen), noise, None, self.vector.mask)
+        return self.exploration.policy.sample(self.actor.forward(obs), noise, None, self.vector.mask)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         """One descent of the temporal-difference loss over the whole rollout."""
-        lr = self.optimiser.anneal(self.tracker.frames / self.spec.env.max_frame)
+        lr = self.optimizer.anneal(self.tracker.frames / self.spec.env.max_frame)
         obs = self._tensor(np.concatenate([rollout.obs, rollout.last_obs[None]]))
         action = self._tensor(np.concatenate([rollout.action, self.chosen.action[None]]))
         value = self._values(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
         error = value[:-1] - self.targets(rollout, value[1:].detach())
         loss = losses.weighted_td_loss(error, None, self.algorithm.loss)
-        norm = self.optimiser.step(loss)
+        norm = self.optimizer.step(loss)
         self.tracker.updates += 1
         found = torch.stack((loss, value[:-1].mean(), norm)).tolist()
         names = ("loss/q", "q/mean", "optim/grad_norm")
@@ -127,7 +130,7 @@ class Sarsa(QLearner):
         cut = [at for at in rollout.final_obs if rollout.truncated[at]]
         if cut:
             finals = np.stack([rollout.final_obs[at] for at in cut])
-            q = self.net(self._tensor(self.actor.normaliser(finals)))
+            q = self.net(self._tensor(self.actor.obs_normalizer(finals)))
             legal = self._tensor(np.stack([rollout.final_mask[at] for at in cut])) if rollout.final_mask else None
             steps, envs = zip(*cut, strict=True)
             ahead[list(steps), list(envs)] = self.exploration.expect(q, mask=legal)
@@ -138,6 +141,6 @@ class Sarsa(QLearner):
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def arithmetic(self) -> Arithmetic:
+    def update_counts(self) -> UpdateCounts:
         """How frames become updates, of one gradient step each."""
-        return rollout_arithmetic(self.spec, self.algorithm.training_frequency)
+        return rollout_update_counts(self.spec, self.algorithm.training_frequency)

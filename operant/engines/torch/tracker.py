@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 WINDOW = 100
 
@@ -31,6 +34,11 @@ class Tracker:
         for name, value in values.items():
             self._sums[name] = self._sums.get(name, 0.0) + value
             self._counts[name] = self._counts.get(name, 0) + 1
+
+    def add_means(self, names: Sequence[str], steps: Sequence[Tensor]) -> None:
+        """Count the means over gradient steps, each of which reports its values in the order of `names`."""
+        if steps:
+            self.add(dict(zip(names, torch.stack(list(steps)).mean(0).tolist(), strict=True)))
 
     def flush(self) -> dict[str, float | None]:
         """The next row: episode means over the last 100 (null before the first), other means since the last row."""

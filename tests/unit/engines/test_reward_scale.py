@@ -14,7 +14,7 @@ from gymnasium.spaces import Box, Discrete
 from pydantic import ValidationError
 
 from operant.engines.torch.learners import LEARNERS, build_learner
-from operant.engines.torch.normalise import RewardNormaliser
+from operant.engines.torch.normalize import RewardNormalizer
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -124,18 +124,18 @@ def test_what_one_environment_teaches_stays_bounded(algorithm: str, kwargs: dict
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 def test_equal_first_rewards_are_two(num: int, scale: float):
     """By hand: as many returns of 0 as of r have the deviation r / 2."""
-    normaliser = RewardNormaliser(num, True, 0.99, None)
+    normalizer = RewardNormalizer(num, True, 0.99, None)
     reward = np.full(num, scale)
-    normaliser.learn(reward, np.zeros(num, bool))
-    np.testing.assert_allclose(normaliser.scaled(reward), 2.0, rtol=1e-6)
-    np.testing.assert_allclose(normaliser.scaled(-reward), -2.0, rtol=1e-6)
+    normalizer.update(reward, np.zeros(num, bool))
+    np.testing.assert_allclose(normalizer.scaled(reward), 2.0, rtol=1e-6)
+    np.testing.assert_allclose(normalizer.scaled(-reward), -2.0, rtol=1e-6)
 
 
 def test_rewards_of_zero_stay_zero():
-    normaliser = RewardNormaliser(2, True, 0.99, None)
+    normalizer = RewardNormalizer(2, True, 0.99, None)
     nothing = np.zeros(2, np.float32)
-    normaliser.learn(nothing, np.zeros(2, bool))
-    assert normaliser.scaled(nothing).tolist() == [0.0, 0.0]
+    normalizer.update(nothing, np.zeros(2, bool))
+    assert normalizer.scaled(nothing).tolist() == [0.0, 0.0]
 
 
 def test_in_the_long_run_it_is_gymnasiums_wrapper():
@@ -156,13 +156,13 @@ def test_in_the_long_run_it_is_gymnasiums_wrapper():
             return 0, self.last, bool(self.rng.random() < 0.02), False, {}
 
     inner = Drawn()
-    wrapper, ours = gym.wrappers.NormalizeReward(inner, gamma=0.97), RewardNormaliser(1, True, 0.97, None)
+    wrapper, ours = gym.wrappers.NormalizeReward(inner, gamma=0.97), RewardNormalizer(1, True, 0.97, None)
     wrapper.reset()
     theirs = mine = 0.0
     for _ in range(20_000):
         _, theirs, over, _, _ = wrapper.step(0)
         raw = np.array([inner.last])
-        ours.learn(raw, np.array([over]))
+        ours.update(raw, np.array([over]))
         mine = float(ours.scaled(raw)[0])
         if over:
             wrapper.reset()
@@ -203,13 +203,13 @@ def test_both_engines_give_the_same_rewards():
     from operant.engines.jax import normalize
 
     rng, num, steps, array = np.random.default_rng(0), 3, 16, jax.numpy.asarray
-    deep, moments = RewardNormaliser(num, True, 0.95, None), normalize.init_return_stats(num)
+    deep, moments = RewardNormalizer(num, True, 0.95, None), normalize.init_return_stats(num)
     running = jax.numpy.zeros(num)
     for size in (1.0, 1.0, 5000.0, 1.0):
         reward = (size * rng.normal(2.0, 1.0, (steps, num))).astype(np.float32)
         over = rng.random((steps, num)) < 0.1
         for t in range(steps):
-            deep.learn(reward[t], over[t])
+            deep.update(reward[t], over[t])
         running, returns = normalize.discounted_returns(running, array(reward), array(over), array(0.95))
         moments = normalize.update(moments, returns.reshape(-1), None)
         found = normalize.clip_rewards(normalize.normalize_rewards(moments, array(reward)), True, None)

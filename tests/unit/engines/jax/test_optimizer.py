@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
-from operant.engines.torch.optimise import FlatOptimiser
+from operant.engines.jax.optimizer import Optimizer
+from operant.engines.jax.optimizer import optimizer_hyper
 from operant.spec.settings.optimizers import OptimizerSpec
+from operant.engines.torch.optimizer import FlatOptimizer
 
 CASES: dict[str, dict[str, Any]] = {
     "adam": {},
@@ -32,7 +33,7 @@ def test_steps_agree_with_torch(name: str):
     start = {"actor": rng.normal(size=(3, 2)), "critic": rng.normal(size=4)}
     grads = [{key: 3 * rng.normal(size=value.shape) for key, value in start.items()} for _ in range(5)]
     theirs = {key: torch.nn.Parameter(torch.tensor(value, dtype=torch.float32)) for key, value in start.items()}
-    peer = FlatOptimiser(spec, [[theirs["actor"]], [theirs["critic"]]], [spec.lr, spec.critic_lr or spec.lr])
+    peer = FlatOptimizer(spec, [[theirs["actor"]], [theirs["critic"]]], [spec.lr, spec.critic_lr or spec.lr])
     mine: Any = {key: jnp.asarray(value, jnp.float32) for key, value in start.items()}
     optimizer, rates = Optimizer(spec), optimizer_hyper(spec)
     state = optimizer.init(mine)

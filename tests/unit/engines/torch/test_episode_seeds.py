@@ -36,7 +36,7 @@ def spec_of(algorithm: str, **meta: Any) -> Spec:
 @pytest.mark.parametrize("algorithm", LEARNERS)
 def test_every_learner_leaves_evaluation_its_seeds(algorithm: str):
     learner: Any = build_learner(spec_of(algorithm, eval_seed=HASHED), Seeds(SESSION), torch.device("cpu"))
-    vector = learner.experience.vector if hasattr(learner, "experience") else learner.vector
+    vector = learner.collector.vector if hasattr(learner, "collector") else learner.vector
     assert vector._episode_seed(0, 0) == Seeds(SESSION).integer("env", 0, 0)
     assert vector._episode_seed(1, 0) not in range(HASHED, HASHED + 1000)
 

@@ -30,8 +30,8 @@ def test_every_observation_enters_the_statistics_once():
     built = learner()
     for _ in range(3):
         built.iterate()
-    assert built.actor.normaliser.moments is not None
-    assert built.actor.normaliser.moments.count == 2 * (1 + 3 * 5)
+    assert built.actor.obs_normalizer.moments is not None
+    assert built.actor.obs_normalizer.moments.count == 2 * (1 + 3 * 5)
 
 
 def test_targets_bootstrap_from_the_played_action_and_at_a_time_limit_from_the_expectation():
@@ -41,7 +41,7 @@ def test_targets_bootstrap_from_the_played_action_and_at_a_time_limit_from_the_e
     assert rollout.truncated[-1].all()
     played = torch.arange(10.0).reshape(5, 2)
     actual = built.targets(rollout, played).numpy()
-    finals = built.actor.normaliser(np.stack([rollout.final_obs[4, n] for n in range(2)]))
+    finals = built.actor.obs_normalizer(np.stack([rollout.final_obs[4, n] for n in range(2)]))
     with torch.no_grad():
         q = built.net(torch.from_numpy(finals)).numpy()
     expected = rollout.reward + 0.9 * played.numpy()

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from operant.engines.torch import validate
-from operant.engines.torch.film import greedy
 from operant.engines.torch.learners import build_learner
+from operant.engines.torch.video import greedy
 from operant.envs.check import check_env
 from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.envs.watch import play_one

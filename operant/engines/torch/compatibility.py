@@ -1,0 +1,108 @@
+"""Whether the algorithm and the network of a spec can learn in its environment; what cannot is refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import gymnasium as gym
+from gymnasium.spaces import Box, Discrete
+
+from operant.engines.torch.networks.images import check_network
+from operant.envs.check import check_env
+from operant.envs.find import plays_natively
+from operant.envs.gym import observation_shape
+from operant.envs.vector.masks import offers_mask
+from operant.errors import UsageError
+from operant.spec.schema import Spec
+
+CHOOSERS = ("dqn", "sarsa")  # they value every action, so there must be few
+SQUASHERS = ("sac", "td3", "crossq")  # their continuous actions lie between the environment's bounds
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules ask of an environment."""
+
+    env: str
+    actions: gym.Space
+    is_limited: bool
+    is_masked: bool
+
+
+def check_compatibility(spec: Spec) -> None:
+    """`UsageError` for an environment that is unknown, broken, or of the wrong kind for this spec."""
+    env = check_env(spec.env)
+    actions = env.action_space
+    limit = None if env.spec is None else env.spec.max_episode_steps
+    facts = Facts(spec.env.name, actions, limit is not None, isinstance(actions, Discrete) and offers_mask(env))
+    shape = observation_shape(env)
+    env.close()
+    check_network(spec, shape)
+    for refusal in refusals(spec, facts):
+        raise refusal
+
+
+def refusals(spec: Spec, facts: Facts) -> Iterator[UsageError]:
+    """Everything that is not compatible, the gravest first."""
+    if not isinstance(facts.actions, Discrete | Box):
+        yield UsageError(f"env.name: {facts.env} has actions {facts.actions}, which no algorithm here supports")
+    name = spec.agent.algorithm.name
+    yield from _kinds_of_action(name, facts)
+    yield from _pictures(spec, facts)
+    if name == "reinforce":
+        yield from _whole_episodes(spec, facts)
+    if facts.is_masked and not spec.agent.algorithm.TAKES_MASKS:
+        yield UsageError(
+            f"agent.algorithm: {facts.env} says which actions are legal, and {name} does not listen",
+            remedy="-s agent.algorithm.name=ppo, which does; so do a2c, dqn, reinforce and sarsa",
+        )
+
+
+def _kinds_of_action(name: str, facts: Facts) -> Iterator[UsageError]:
+    actions = facts.actions
+    if name in CHOOSERS and not isinstance(actions, Discrete):
+        yield UsageError(
+            f"agent.algorithm: {name} chooses among discrete actions, but {facts.env} has actions {actions}",
+            remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+    if name == "td3" and not isinstance(actions, Box):
+        yield UsageError(
+            f"agent.algorithm: td3 chooses real actions, but {facts.env} has actions {actions}",
+            remedy="-s agent.algorithm.name=sac, or an environment with continuous actions",
+        )
+    if name in SQUASHERS and isinstance(actions, Box) and not actions.is_bounded():
+        yield UsageError(
+            f"agent.algorithm: {name} needs bounds to act within, but {facts.env} has actions {actions}",
+            remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
+        )
+
+
+def _pictures(spec: Spec, facts: Facts) -> Iterator[UsageError]:
+    """Critics that are asked about an action too cannot read images."""
+    name, net = spec.agent.algorithm.name, spec.agent.net
+    if not net.READS_IMAGES or name not in SQUASHERS:
+        return
+    if name == "crossq":
+        yield UsageError(
+            f"agent.net.type: crossq renormalizes perceptrons, and {net.type} is none",
+            remedy="-s agent.algorithm.name=sac, which reads images",
+        )
+    if isinstance(facts.actions, Box):
+        yield UsageError(
+            f"agent.net.type: {name} reads images only where actions are discrete, but {facts.env} has {facts.actions}",
+            remedy="-s agent.algorithm.name=ppo",
+        )
+
+
+def _whole_episodes(spec: Spec, facts: Facts) -> Iterator[UsageError]:
+    if plays_natively(spec.env):
+        yield UsageError(
+            f"agent.algorithm: reinforce lets environments wait for each other, which {facts.env} cannot",
+            remedy="-s agent.algorithm.name=a2c",
+        )
+    if not facts.is_limited:
+        yield UsageError(
+            f"env.max_t: reinforce learns from whole episodes, but those of {facts.env} may never end",
+            remedy="-s env.max_t=1000",
+        )

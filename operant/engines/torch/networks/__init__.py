@@ -1,0 +1,1 @@
+"""Networks: layers, convolutions, recurrent layers, heads, and quick forward passes for acting."""

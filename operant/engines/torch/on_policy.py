@@ -1,0 +1,324 @@
+"""What PPO and A2C share: an actor-critic network, and the rollouts [T, N, ...] that they learn from.
+
+Acting needs only the policy head; values and log-probabilities of a whole rollout are computed
+afterwards in one batch, with the very weights that acted. Only where acting costs as much as that
+batch, as it does on images, may an algorithm let it compute both (`forward_acting`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from operant.engines.torch.actor import Actor
+from operant.engines.torch.advantages import ReturnScale
+from operant.engines.torch.checkpoint import Snapshot, Weights
+from operant.engines.torch.distributed import Ranks
+from operant.engines.torch.episode_seeds import episode_seeds
+from operant.engines.torch.networks.acting import HiddenState, forward_for_acting, hidden_state_of
+from operant.engines.torch.networks.cnn import gathered, laid_out
+from operant.engines.torch.networks.heads import ActorCritic, PolicyAndValue
+from operant.engines.torch.networks.recurrent import RecurrentActorCritic
+from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
+from operant.engines.torch.optimizer import FlatOptimizer
+from operant.engines.torch.policies import Categorical, DiagonalGaussian, Distribution
+from operant.engines.torch.tracker import Tracker
+from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
+
+
+@dataclass(frozen=True)
+class HiddenStates:
+    """What a recurrent network needs of a rollout beside its steps.
+
+    `begun` [T, N] marks the first observations of episodes; `start` and `last` [N, H] are the hidden
+    states before the first step and after the last one, and `final` those of ended episodes.
+    """
+
+    begun: np.ndarray
+    start: np.ndarray
+    last: np.ndarray
+    final: dict[tuple[int, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Steps as they were played; `final_obs` holds the last observations of ended episodes.
+
+    Observations are normalized by the statistics of their moment, all but `final_obs`, which few
+    algorithms need; rewards by those that include the whole rollout. `mask` is what was legal at
+    each step and `final_mask` in final observations, where the environment says so and the algorithm
+    asks. `outputs` are the policy outputs [T, N, A] and values [T, N] of the network as it acted,
+    where acting computes both.
+    """
+
+    obs: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    last_obs: np.ndarray
+    final_obs: dict[tuple[int, int], np.ndarray]
+    ended: list[Ended]
+    mask: np.ndarray | None = None
+    final_mask: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    hidden: HiddenStates | None = None
+    outputs: tuple[np.ndarray, np.ndarray] | None = None
+
+
+def collect(
+    vector: VectorEnv,
+    actor: Actor,
+    rewards: RewardNormalizer,
+    rng: np.random.Generator,
+    steps: int,
+    forward: PolicyAndValue | None = None,
+) -> Rollout:
+    """Play `steps` steps in every environment, learning only the scales of observations and rewards.
+
+    With `forward` the actions come of its policy outputs, which are kept in `outputs` beside its values.
+    """
+    num = vector.num
+    # Images stay bytes here: a quarter of the memory, and the network scales them itself.
+    obs = np.empty((steps, num, *vector.obs_shape), actor.obs_normalizer(vector.obs).dtype)
+    reward = np.empty((steps, num), np.float32)
+    terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
+    action: list[np.ndarray] = []
+    mask: list[np.ndarray] = []
+    outputs: list[tuple[np.ndarray, np.ndarray]] = []
+    final_obs: dict[tuple[int, int], np.ndarray] = {}
+    ended: list[Ended] = []
+    noise = actor.policy.noise(rng, (steps, num))
+    recorder = None if actor.hidden_state is None else HiddenStateRecorder(actor.hidden_state, vector.begun)
+    for t in range(steps):
+        actor.obs_normalizer.update(vector.obs)
+        obs[t] = actor.obs_normalizer(vector.obs)
+        if vector.mask is not None:
+            mask.append(vector.mask)
+        if forward is None:
+            action.append(actor.draw(obs[t], noise[t], vector.mask, vector.begun))
+        else:
+            outputs.append(forward(obs[t]))
+            action.append(actor.pick(outputs[t][0], noise[t], vector.mask))
+        if recorder is not None:
+            recorder.began.append(vector.begun)
+        step = vector.step(action[t])
+        rewards.update(step.reward, step.terminated | step.truncated)
+        reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
+        for over in step.ended:
+            final_obs[t, over.index] = step.next_obs[over.index]
+            if recorder is not None:
+                recorder.final[t, over.index] = recorder.hidden_state.states[over.index]
+        ended += step.ended
+    return Rollout(
+        obs,
+        np.stack(action),
+        rewards.scaled(reward),
+        terminated,
+        truncated,
+        actor.obs_normalizer(vector.obs),
+        final_obs,
+        ended,
+        np.stack(mask) if mask else None,
+        hidden=None if recorder is None else recorder.close(),
+        outputs=None if forward is None else (np.stack([o for o, _ in outputs]), np.stack([v for _, v in outputs])),
+    )
+
+
+class HiddenStateRecorder:
+    """Records hidden states while a rollout is played."""
+
+    def __init__(self, hidden_state: HiddenState, begun: np.ndarray) -> None:
+        hidden_state.reset(begun)
+        self.hidden_state = hidden_state
+        self.began: list[np.ndarray] = []
+        self.final: dict[tuple[int, int], np.ndarray] = {}
+        self._start = hidden_state.states
+
+    def close(self) -> HiddenStates:
+        """All of it, once the last step is played."""
+        return HiddenStates(np.stack(self.began), self._start, self.hidden_state.states, self.final)
+
+
+def next_values(
+    rollout: Rollout,
+    value: np.ndarray,
+    value_of: Callable[[np.ndarray, np.ndarray | None], np.ndarray],
+    actor: Actor,
+) -> np.ndarray:
+    """The value of each step's true successor; where an episode was cut short, of its final observation.
+
+    `value` [T, N] are the values of `rollout.obs`; `value_of` gives those of further observations,
+    and is given the hidden state before each, where the network is recurrent.
+    """
+    cut = [at for at in rollout.final_obs if rollout.truncated[at]]
+    finals = [actor.obs_normalizer(rollout.final_obs[at][None]) for at in cut]
+    before = None
+    if rollout.hidden is not None:
+        before = np.concatenate([rollout.hidden.last, *(rollout.hidden.final[at][None] for at in cut)])
+    ahead = value_of(np.concatenate([rollout.last_obs, *finals]), before)
+    num = len(rollout.last_obs)
+    successor = np.concatenate([value[1:], ahead[None, :num]])
+    for at, final in zip(cut, ahead[num:], strict=True):
+        successor[at] = final
+    return successor
+
+
+@dataclass(frozen=True)
+class ObservationBatch:
+    """What a network reads, in rows: steps [R, ...]; or, where it is recurrent, sequences [N, T, ...].
+
+    `begun` [N, T] then marks the first observations of episodes, and `hidden` [N, H] are the hidden
+    states before the first step.
+    """
+
+    obs: Tensor
+    begun: Tensor | None = None
+    hidden: Tensor | None = None
+
+    def __getitem__(self, index: Tensor | slice) -> ObservationBatch:
+        """The rows at `index`."""
+        if self.begun is None or self.hidden is None:
+            if isinstance(index, Tensor) and self.obs.ndim > 2:
+                return ObservationBatch(gathered(self.obs, index))
+            return ObservationBatch(self.obs[index])
+        return ObservationBatch(self.obs[index], self.begun[index], self.hidden[index])
+
+
+class OnPolicyLearner(ABC):
+    """Environments, network, optimizer and all that must survive a restart; a subclass adds the learning.
+
+    `horizon` is the length of a rollout in steps of each environment, and `streams` is the
+    randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs mean.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        seeds: Seeds,
+        device: torch.device,
+        gamma: float,
+        horizon: int,
+        streams: Mapping[str, np.random.Generator],
+        returns: ReturnScale,
+    ) -> None:
+        self.spec = spec
+        self.device = device
+        self.horizon = horizon
+        self.returns = returns
+        self.tracker = Tracker()
+        self.ranks = Ranks()
+        worlds = self.ranks.vector_env(spec.env, spec.env.num_envs)
+        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), worlds=worlds)
+        torch.manual_seed(seeds.integer("init"))
+        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        optimizer = spec.agent.net.optimizer
+        rates = (optimizer.lr, optimizer.critic_lr or optimizer.lr)
+        self.optimizer = FlatOptimizer(optimizer, self.net.parameter_groups(), rates)
+        self.optimizer.combine = self.ranks.average
+        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.distribution = distribution_for(self.vector.actions)
+        self.rewards = RewardNormalizer(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
+        self.forward_acting: PolicyAndValue | None = None
+        self.rng_act = seeds.rng("act")
+        hidden_state = {} if self.actor.hidden_state is None else {"recall": self.actor.hidden_state}
+        self.snapshot = Snapshot(
+            policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
+            learner={
+                "optimiser": self.optimizer,
+                "env": self.vector,
+                "reward": self.rewards,
+                "returns": returns,
+                **hidden_state,
+            },
+            tracker=self.tracker,
+            streams={"act": self.rng_act, **streams},
+        )
+
+    @abstractmethod
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        """Learn from a rollout of the current policy; returns what to log."""
+
+    @abstractmethod
+    def update_counts(self) -> UpdateCounts:
+        """What a whole session adds up to."""
+
+    def iterate(self) -> list[Ended]:
+        """One rollout and the update that it pays for."""
+        self.ranks.begin()
+        rollout = collect(self.vector, self.actor, self.rewards, self.rng_act, self.horizon, self.forward_acting)
+        self.tracker.frames += rollout.reward.size
+        self.tracker.add(self.update(rollout))
+        for over in rollout.ended:
+            self.tracker.ended(over.score, over.length)
+        return rollout.ended
+
+    def observations(self, rollout: Rollout) -> ObservationBatch:
+        """What the network reads of a rollout."""
+        hidden = rollout.hidden
+        if hidden is None:
+            return ObservationBatch(laid_out(self.rows(rollout.obs)))
+        return ObservationBatch(self.rows(rollout.obs), self.rows(hidden.begun), self.tensor(hidden.start))
+
+    def forward(self, batch: ObservationBatch) -> tuple[Tensor, Tensor]:
+        """Policy output and value of each step, in the rows that they were given in."""
+        return self.net(batch.obs) if batch.hidden is None else self.net(batch.obs, batch.begun, batch.hidden)
+
+    def rows(self, array: np.ndarray) -> Tensor:
+        """An array [T, N, ...] of a rollout as rows to learn from: steps, or sequences of a recurrent network."""
+        tensor = self.tensor(array)
+        return tensor.flatten(0, 1) if self.actor.hidden_state is None else tensor.transpose(0, 1).contiguous()
+
+    def grid(self, rows: Tensor) -> np.ndarray:
+        """Rows [...] of numbers as an array [T, N] of the rollout that they come from."""
+        if self.actor.hidden_state is None:
+            return rows.cpu().numpy().reshape(self.horizon, -1)
+        return np.ascontiguousarray(rows.cpu().numpy().T)
+
+    def next_values(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:
+        """The critic's value of each step's true successor, given those of the steps themselves."""
+        return next_values(rollout, value, self.value_of, self.actor)
+
+    @torch.no_grad()
+    def value_of(self, obs: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        """The critic's values of normalized observations; `before` are the hidden states of a recurrent network."""
+        if isinstance(self.net, ActorCritic):
+            return self.returns.value_of(self.net.value(self.tensor(obs)).cpu().numpy())
+        assert self.actor.hidden_state is not None, "a recurrent network acts through its hidden state"
+        assert before is not None, "the rollout of a recurrent network has hidden states"
+        return self.returns.value_of(self.actor.hidden_state.values(obs, before))
+
+    def legal(self, rollout: Rollout) -> Tensor | None:
+        """What was legal at each step of a rollout, in rows; None where all was."""
+        return None if rollout.mask is None else self.rows(rollout.mask)
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array on the learner's device."""
+        return torch.from_numpy(array).to(self.device)
+
+
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic | RecurrentActorCritic:
+    """A fresh network for these observations and actions."""
+    kind = RecurrentActorCritic if spec.agent.net.memory else ActorCritic
+    return kind(spec.agent.net, obs_shape, actions.size, actions.discrete)
+
+
+def build_actor(
+    spec: Spec, net: ActorCritic | RecurrentActorCritic, obs_shape: tuple[int, ...], actions: ActionMap
+) -> Actor:
+    """The actor that plays `net`, seeing its weights as they are at each call."""
+    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    forward = forward_for_acting(net.policy_layers()) if isinstance(net, ActorCritic) else hidden_state_of(net)
+    return Actor(forward, normalizer, distribution_for(actions), net.log_std)
+
+
+def distribution_for(actions: ActionMap) -> Distribution:
+    """The distribution that fits an action space."""
+    return Categorical(actions.size) if actions.discrete else DiagonalGaussian(actions.size)
