@@ -15,7 +15,7 @@ from operant.engines.jax.learner import Policy, TrainState
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.ppo import Ppo, Samples
 from operant.engines.jax.program import Program, compiler_options, stacked
-from operant.engines.torch import returns
+from operant.engines.torch import advantages
 from operant.engines.torch.learners import build_learner as build_deep
 from operant.engines.torch.on_policy import collect
 from operant.engines.torch.ppo import Ppo as DeepPpo
@@ -112,7 +112,7 @@ def test_advantages_agree():
     rng = np.random.default_rng(0)
     reward, value, ahead = rng.normal(size=(3, 50, 6)).astype(np.float32)
     terminated, truncated = rng.random((2, 50, 6)) < 0.1
-    expected = returns.gae(reward, value, ahead, terminated, truncated, 0.97, 0.9)
+    expected = advantages.gae(reward, value, ahead, terminated, truncated, 0.97, 0.9)
     found = losses.gae(*map(jnp.asarray, (reward, value, ahead, terminated, truncated)), 0.97, 0.9)  # pyright: ignore
     np.testing.assert_allclose(found, expected, atol=1e-5)
 

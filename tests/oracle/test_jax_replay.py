@@ -13,8 +13,7 @@ import torch
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.replay import Transition
-from operant.engines.jax.sac import Networks
-from operant.engines.jax.sac import Sac
+from operant.engines.jax.sac import Networks, Sac
 from operant.engines.torch.buffers.replay import Batch
 from operant.engines.torch.dqn import Dqn as DeepDqn
 from operant.engines.torch.learners import build_learner as build_deep

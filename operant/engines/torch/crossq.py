@@ -12,24 +12,23 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.torch import losses
-from operant.engines.torch.sac import build_actor
-from operant.engines.torch.sac import build_net
-from operant.envs.vector.actions import ActionMap
-from operant.engines.torch.checkpoint import Buffers
-from operant.engines.torch.checkpoint import Weights
+from operant.engines.torch.checkpoint import Buffers, Weights
 from operant.engines.torch.networks.batch_renorm import RenormCritic
 from operant.engines.torch.networks.twin_critics import critic_net
-from operant.engines.torch.off_policy import OffPolicyCollector
-from operant.engines.torch.off_policy import Sample
-from operant.engines.torch.off_policy import critic_step
+from operant.engines.torch.off_policy import OffPolicyCollector, Sample, critic_step
 from operant.engines.torch.optimizer import FlatOptimizer
-from operant.engines.torch.sac import CRITIC_METRICS
-from operant.engines.torch.sac import POLICY_METRICS
-from operant.engines.torch.sac import Temperature
-from operant.engines.torch.sac import action_kind
-from operant.engines.torch.sac import policy_step
+from operant.engines.torch.sac import (
+    CRITIC_METRICS,
+    POLICY_METRICS,
+    Temperature,
+    action_kind,
+    build_actor,
+    build_net,
+    policy_step,
+)
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.gym import Ended
+from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.nets import Net

@@ -18,9 +18,9 @@ from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.networks.heads import QuantileNet
 from operant.engines.torch.off_policy import Storage, replay_update_counts
 from operant.engines.torch.policies import ILLEGAL
-from operant.envs.vector.autoreset import Ended
 from operant.engines.torch.q_learning import QLearner
 from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec

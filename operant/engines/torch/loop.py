@@ -12,8 +12,8 @@ from operant.engines.torch.actor import Actor
 from operant.engines.torch.checkpoint import Snapshot
 from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.tracker import Tracker
-from operant.envs.vector.autoreset import Ended
 from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.vector.autoreset import Ended
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session

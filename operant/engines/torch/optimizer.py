@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.spec.settings.optimizers import OptimizerSpec
 from operant.engines.torch.schedules import LearningRates
+from operant.spec.settings.optimizers import OptimizerSpec
 
 CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,

@@ -18,10 +18,9 @@ from operant.engines.torch.networks.heads import QNet, QuantileNet, mean_of_quan
 from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import Boltzmann, EpsilonGreedy, Policy
-from operant.envs.vector.actions import ActionMap
 from operant.engines.torch.tracker import Tracker
-from operant.envs.gym import Ended
-from operant.envs.gym import VectorEnv
+from operant.envs.gym import Ended, VectorEnv
+from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec

@@ -16,10 +16,9 @@ from operant.engines.torch.episode_seeds import episode_seeds
 from operant.engines.torch.normalize import ObservationNormalizer
 from operant.engines.torch.policies import Uniform
 from operant.engines.torch.tracker import Tracker
-from operant.envs.vector.actions import ActionMap
-from operant.envs.vector.autoreset import AutoresetVectorEnv
-from operant.envs.vector.autoreset import Ended
 from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

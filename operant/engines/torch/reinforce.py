@@ -24,10 +24,9 @@ from operant.engines.torch.normalize import ObservationNormalizer, RewardNormali
 from operant.engines.torch.on_policy import distribution_for
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.tracker import Tracker
-from operant.envs.vector.actions import ActionMap
-from operant.envs.vector.autoreset import AutoresetVectorEnv
-from operant.envs.vector.autoreset import Ended
 from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec

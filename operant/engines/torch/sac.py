@@ -22,27 +22,18 @@ from torch import Tensor, nn
 
 from operant.engines.torch import losses
 from operant.engines.torch.actor import Actor
-from operant.envs.vector.actions import ActionMap
 from operant.engines.torch.checkpoint import Weights
 from operant.engines.torch.networks.acting import forward_for_acting
 from operant.engines.torch.networks.heads import features
 from operant.engines.torch.networks.layers import linear
-from operant.engines.torch.networks.twin_critics import Critics
-from operant.engines.torch.networks.twin_critics import TwinCritic
-from operant.engines.torch.networks.twin_critics import TwinImageCritic
-from operant.engines.torch.networks.twin_critics import critic_net
-from operant.engines.torch.networks.twin_critics import polyak_update
+from operant.engines.torch.networks.twin_critics import Critics, TwinCritic, TwinImageCritic, critic_net, polyak_update
 from operant.engines.torch.normalize import ObservationNormalizer
-from operant.engines.torch.off_policy import OffPolicyCollector
-from operant.engines.torch.off_policy import Sample
-from operant.engines.torch.off_policy import critic_step
+from operant.engines.torch.off_policy import OffPolicyCollector, Sample, critic_step
 from operant.engines.torch.optimizer import FlatOptimizer
-from operant.engines.torch.policies import Categorical
-from operant.engines.torch.policies import Policy
-from operant.engines.torch.policies import TanhGaussian
-from operant.engines.torch.policies import tanh_gaussian_sample
+from operant.engines.torch.policies import Categorical, Policy, TanhGaussian, tanh_gaussian_sample
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.gym import Ended
+from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.off_policy import SoftAlgorithm
 from operant.spec.optimizers import OptimizerSpec

@@ -12,13 +12,11 @@ import torch
 from torch import Tensor
 
 from operant.engines.torch import losses
-from operant.envs.vector.autoreset import Ended
-from operant.engines.torch.checkpoint import Snapshot
-from operant.engines.torch.checkpoint import Weights
+from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.on_policy import Rollout
 from operant.engines.torch.q_learning import QLearner
-from operant.engines.torch.update_counts import UpdateCounts
-from operant.engines.torch.update_counts import rollout_update_counts
+from operant.engines.torch.update_counts import UpdateCounts, rollout_update_counts
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.on_policy import SarsaSpec

@@ -23,9 +23,9 @@ from operant.engines.torch.normalize import ObservationNormalizer
 from operant.engines.torch.off_policy import OffPolicyCollector, Sample, critic_step
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import NoisyTanh
+from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import Ended
-from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec

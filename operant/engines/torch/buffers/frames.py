@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from operant.spec.settings.memories import PrioritisedReplaySpec
-from operant.spec.settings.memories import ReplaySpec
-from operant.engines.torch.buffers.replay import Batch
-from operant.engines.torch.buffers.replay import Priorities
+from operant.engines.torch.buffers.replay import Batch, Priorities
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 Rows = dict[str, np.ndarray]
 KEPT = {"action", "reward", "terminated", "next_mask"}

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from operant.engines.torch.networks.twin_critics import Critics, TwinCritic
 from operant.spec.settings.nets import Net
-from operant.engines.torch.networks.twin_critics import Critics
-from operant.engines.torch.networks.twin_critics import TwinCritic
 
 EPSILON = 1e-3  # of variances: features that hardly vary are not blown up
 WIDEST_SCALE, WIDEST_SHIFT = 3.0, 5.0  # limits of r and d in the end

@@ -13,17 +13,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from operant.spec.settings.nets import ImpalaSpec
-from operant.spec.settings.nets import NatureCnnSpec
-from operant.spec.settings.nets import Net
-from operant.engines.torch.networks.convolution import PRODUCTS_PAY
-from operant.engines.torch.networks.convolution import Convolution
-from operant.engines.torch.networks.images import Image
-from operant.engines.torch.networks.images import feature_map
-from operant.engines.torch.networks.images import image_of
-from operant.engines.torch.networks.layers import ACTIVATIONS
-from operant.engines.torch.networks.layers import HIDDEN_GAIN
-from operant.engines.torch.networks.layers import initialize
+from operant.engines.torch.networks.convolution import PRODUCTS_PAY, Convolution
+from operant.engines.torch.networks.images import Image, feature_map, image_of
+from operant.engines.torch.networks.layers import ACTIVATIONS, HIDDEN_GAIN, initialize
+from operant.spec.settings.nets import ImpalaSpec, NatureCnnSpec, Net
 
 BLOCK = 256 if PRODUCTS_PAY else 64
 """Images that pass the convolutions together on a CPU: more would leave its caches before the gradient returns.

@@ -10,13 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from operant.engines.torch.networks.cnn import ImageTrunk, image_layers
+from operant.engines.torch.networks.layers import ACTIVATIONS, HIDDEN_GAIN, Flat, linear
 from operant.spec.settings.nets import Net
-from operant.engines.torch.networks.cnn import ImageTrunk
-from operant.engines.torch.networks.cnn import image_layers
-from operant.engines.torch.networks.layers import ACTIVATIONS
-from operant.engines.torch.networks.layers import HIDDEN_GAIN
-from operant.engines.torch.networks.layers import Flat
-from operant.engines.torch.networks.layers import linear
 
 Shape = int | tuple[int, ...]
 PolicyAndValue = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -14,11 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from operant.spec.settings.nets import Memory
-from operant.spec.settings.nets import Net
-from operant.engines.torch.networks.heads import Shape
-from operant.engines.torch.networks.heads import features
+from operant.engines.torch.networks.heads import Shape, features
 from operant.engines.torch.networks.layers import linear
+from operant.spec.settings.nets import Memory, Net
 
 
 class Core(nn.Module):

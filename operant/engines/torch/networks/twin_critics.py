@@ -9,11 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from operant.spec.settings.nets import Net
 from operant.engines.torch.networks.heads import QNet
-from operant.engines.torch.networks.layers import ACTIVATIONS
-from operant.engines.torch.networks.layers import HIDDEN_GAIN
-from operant.engines.torch.networks.layers import linear
+from operant.engines.torch.networks.layers import ACTIVATIONS, HIDDEN_GAIN, linear
+from operant.spec.settings.nets import Net
 
 
 class Critics(nn.Module, ABC):

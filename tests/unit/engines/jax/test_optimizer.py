@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.jax.optimizer import Optimizer
-from operant.engines.jax.optimizer import optimizer_hyper
-from operant.spec.settings.optimizers import OptimizerSpec
+from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
 from operant.engines.torch.optimizer import FlatOptimizer
+from operant.spec.settings.optimizers import OptimizerSpec
 
 CASES: dict[str, dict[str, Any]] = {
     "adam": {},

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from operant.engines.torch.evaluation import play, random_return
 from operant.spec.settings.sections import EnvSpec
-from operant.engines.torch.evaluation import play
-from operant.engines.torch.evaluation import random_return
 
 
 def left(obs, *_):

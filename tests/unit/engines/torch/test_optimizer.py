@@ -9,10 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from operant.spec.settings.optimizers import TAKES
-from operant.spec.settings.optimizers import OptimizerSpec
-from operant.engines.torch.optimizer import CLASSES
-from operant.engines.torch.optimizer import FlatOptimizer
+from operant.engines.torch.optimizer import CLASSES, FlatOptimizer
+from operant.spec.settings.optimizers import TAKES, OptimizerSpec
 from tests.unit.engines.torch.test_schedules import EXAMPLES
 
 

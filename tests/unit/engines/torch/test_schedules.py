@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.optim import lr_scheduler
 
+from operant.engines.torch.schedules import LearningRates
 from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.schedulers import SCHEDULERS
-from operant.engines.torch.schedules import LearningRates
 
 EXAMPLES = [
     {"name": "CosineAnnealingLR", "T_max": 5, "eta_min": 1e-4},

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from operant.spec.settings.memories import PrioritisedReplaySpec
-from operant.spec.settings.memories import ReplaySpec
 from operant.engines.torch.buffers.frames import FrameReplay
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 STACK, NUM, GAMMA = 4, 3, 0.9
 ACTION = np.zeros((), np.int64)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from operant.spec.settings.memories import PrioritisedReplaySpec
-from operant.spec.settings.memories import ReplaySpec
-from operant.engines.torch.buffers.replay import Priorities
-from operant.engines.torch.buffers.replay import Replay
+from operant.engines.torch.buffers.replay import Priorities, Replay
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 
 
 def rows(first, count):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from operant.engines.torch import convolution
+from operant.engines.torch.networks import convolution
 from operant.engines.torch.networks.convolution import Convolution, Products
 
 # channels, outputs, kernel, stride, padding, side: the Nature network's, IMPALA's, and one that leaves an edge unseen

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from operant.spec.settings.nets import MlpSpec
 from operant.engines.torch.networks.acting import forward_for_acting
-from operant.engines.torch.networks.heads import ActorCritic
-from operant.engines.torch.networks.heads import QNet
+from operant.engines.torch.networks.heads import ActorCritic, QNet
 from operant.engines.torch.networks.twin_critics import TwinCritic
+from operant.spec.settings.nets import MlpSpec
 
 OBS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 
