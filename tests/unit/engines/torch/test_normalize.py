@@ -78,6 +78,6 @@ def test_a_replay_keeps_rewards_unscaled_and_says_so():
     state = normalizer.state()
     normalizer.restore(state)
     old = {name: array for name, array in state.items() if name != "unscaled"}
-    with pytest.raises(RunError, match="normalised by the statistics of their time"):
+    with pytest.raises(RunError, match="normalized by the statistics of their time"):
         normalizer.restore(old)
     RewardNormalizer(1, True, 0.9, clip=1.0).restore(old)
