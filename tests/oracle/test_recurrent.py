@@ -224,8 +224,8 @@ def test_rollouts_are_evaluated_as_they_were_played(kind: str):
         truncated += _check_successors(learner, rollout, learner.grid(value.detach()))
         learner.tracker.frames += rollout.reward.size
         learner.update(rollout)
-        assert rollout.remembered is not None
-        carried += int((~rollout.remembered.begun[0]).sum())
+        assert rollout.hidden is not None
+        carried += int((~rollout.hidden.begun[0]).sum())
     assert truncated > 2
     assert carried > 2
 
@@ -246,7 +246,7 @@ def _collect_noting(learner: Ppo) -> tuple[Rollout, np.ndarray]:
 
 def _check_successors(learner: Ppo, rollout: Rollout, value: np.ndarray) -> int:
     """Each step's successor has the value that the float64 cells give with all that was seen before it."""
-    kept = rollout.remembered
+    kept = rollout.hidden
     assert kept is not None
     found = learner.next_values(rollout, value)
     net = learner.net

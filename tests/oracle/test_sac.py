@@ -119,7 +119,7 @@ def test_expectation_over_discrete_actions_is_exact():
     q, logp = kind.expect(tensor(logits), critic, tensor(obs), torch.empty(0))
     np.testing.assert_allclose(q.detach().numpy(), (p * both.min(0)).sum(-1), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(logp.detach().numpy(), (p * np.log(p)).sum(-1), rtol=1e-4, atol=1e-5)
-    taken = kind.taken(critic, tensor(obs), torch.from_numpy(action)).detach().numpy()
+    taken = kind.q_taken(critic(tensor(obs)), torch.from_numpy(action)).detach().numpy()
     np.testing.assert_allclose(taken, both[:, np.arange(32), action], rtol=1e-4, atol=1e-5)
     assert kind.target_entropy(0.98) == pytest.approx(0.98 * np.log(4))
 
