@@ -28,10 +28,8 @@ from operant.engines.torch.sac import (
 )
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.gym import Ended
-from operant.envs.vector.actions import ActionMap
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
-from operant.spec.settings.nets import Net
 from operant.spec.settings.off_policy import CrossQSpec
 
 

@@ -38,7 +38,6 @@ from operant.run.seeding import Seeds
 from operant.spec.off_policy import SoftAlgorithm
 from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
-from operant.spec.settings.nets import Net
 from operant.spec.settings.off_policy import SacSpec
 
 CRITIC_METRICS = ("loss/q", "q/mean", "optim/grad_norm")

@@ -29,7 +29,6 @@ from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
-from operant.spec.settings.nets import Net
 from operant.spec.settings.off_policy import Td3Spec
 
 
