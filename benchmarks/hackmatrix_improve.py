@@ -19,21 +19,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from operant.envs.hackmatrix.scripted import scripted_actions
-
-from benchmarks import hackmatrix_imitate as imitation
-from benchmarks.hackmatrix_imitate import FIRST_SEED, Record, imitate, learn_from_script, spec_of
 from operant.engines.fused import losses, nets
 from operant.engines.fused.devices import Axis
-from operant.engines.fused.learner import GREEDY, SAMPLED, Line, Policy, State, line_of
+from operant.engines.fused.learner import Policy, State, line_of
 from operant.engines.fused.learners import build_learner
 from operant.engines.fused.normalise import Moments
 from operant.engines.fused.optimise import Rates, rates_of
 from operant.engines.fused.ppo import Ppo, Samples
-from operant.engines.fused.program import Program, lane_of, prepare_jax, stacked
+from operant.engines.fused.program import Program
 from operant.engines.fused.worlds import Step, Worlds
-from operant.envs.find_functional import find_functional
+
+from benchmarks import hackmatrix_imitate as imitation
+from benchmarks.hackmatrix_imitate import FIRST_SEED, Record, imitate, learn_from_script, spec_of
+from operant.engines.jax.learner import GREEDY, SAMPLED
+from operant.engines.jax.program import lane_of, prepare_jax, stacked
+from operant.envs.functional.find import find_functional
 from operant.envs.hackmatrix.constants import VICTORY_PAY
+from operant.envs.hackmatrix.players.scripted import scripted_actions
+from operant.report.plots import Line
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from operant.engines import engine_of
 from operant.errors import UsageError
-from operant.launch.fork import create_child
+from operant.launch.fork import create_fork
 from operant.launch.prepare import create_trial
 from operant.run.run import Run
 from operant.spec.field_types import FieldType, field_type
@@ -150,7 +150,7 @@ def fork(name: str, spec: Spec, root: Path) -> str:
     try:
         engine_of(spec).validate(spec)
         check_fork(spec_of(name), spec, "the parent", "spec.json")
-        _, (child,) = create_child(
+        _, (child,) = create_fork(
             [run], spec.model_dump(mode="json"), root=root / "children", command=[], source_text=""
         )
     except UsageError as refused:

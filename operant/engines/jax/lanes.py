@@ -17,8 +17,8 @@ from operant.engines.jax.trainer import Lane, Trainer, in_phase
 from operant.run.run import Run
 from operant.run.session import Session
 from operant.run.stop import StopRequest
-from operant.spec.document import leaves
 from operant.spec.errors import dotted
+from operant.spec.reading.document import leaves
 from operant.spec.stored import stored
 
 IGNORED = ("name", "search", "meta.seed", "meta.max_session")

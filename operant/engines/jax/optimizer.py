@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
 
-from operant.spec.optimizers import OptimizerSpec
+from operant.spec.settings.optimizers import OptimizerSpec
 
 Params = Any
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from operant.engines.jax.evaluation import load_policy
 from operant.engines.jax.learner import GREEDY
-from operant.envs.watching import Decide, Decision, watch_policy
+from operant.envs.watch import Decide, Decision, watch_policy
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
 from operant.run.run import Run

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from operant.spec.language import ModelSpec, TextSpec
-from operant.spec.rlvr import VerifiedAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.language import ModelSpec, TextSpec
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 
 def settings_of(spec: Spec) -> VerifiedAlgorithm:

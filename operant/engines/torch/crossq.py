@@ -27,7 +27,7 @@ from operant.engines.torch.sac import (
     policy_step,
 )
 from operant.engines.torch.update_counts import UpdateCounts
-from operant.envs.gym import Ended
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.off_policy import CrossQSpec

@@ -24,13 +24,12 @@ from operant.engines.torch.normalize import RewardNormalizer
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
-from operant.envs.gym import Ended, Step, VectorEnv
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended, Step
 from operant.run.seeding import Seeds
-from operant.spec.algorithms import DqnSpec
 from operant.spec.fields import value_at
-from operant.spec.memories import PrioritisedReplaySpec, ReplaySpec
-from operant.spec.off_policy import TwinAlgorithm
 from operant.spec.schema import Spec
+from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class OffPolicyCollector:
         self.memory = spec.agent.memory
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         self.storage = Storage(self.memory, self.vector)
         self.replay = self.storage.replay
         env = spec.env
@@ -162,7 +161,7 @@ class Storage:
     def __init__(
         self,
         memory: ReplaySpec | PrioritisedReplaySpec,
-        vector: VectorEnv,
+        vector: AutoresetVectorEnv,
         n_step: int = 1,
         gamma: float = 1.0,
         masks: bool = False,
@@ -174,7 +173,7 @@ class Storage:
         self.lookahead: NStep | None = None
         self.replay: Replay | FrameReplay
         if vector.obs.dtype == np.uint8:
-            self.replay = FrameReplay(memory, vector.num, shape, vector.worlds.stack, action, n_step, gamma, masked)
+            self.replay = FrameReplay(memory, vector.num, shape, vector.env.stack, action, n_step, gamma, masked)
         else:
             self.replay = Replay(memory, shape, action, n_step > 1, masked)
             self.lookahead = NStep(vector.num, n_step, gamma, shape, action) if n_step > 1 else None

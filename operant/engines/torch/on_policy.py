@@ -29,7 +29,8 @@ from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import Categorical, DiagonalGaussian, Distribution
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
-from operant.envs.gym import ActionMap, Ended, VectorEnv
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -74,7 +75,7 @@ class Rollout:
 
 
 def collect(
-    vector: VectorEnv,
+    vector: AutoresetVectorEnv,
     actor: Actor,
     rewards: RewardNormalizer,
     rng: np.random.Generator,
@@ -216,7 +217,7 @@ class OnPolicyLearner(ABC):
         self.tracker = Tracker()
         self.ranks = Ranks()
         worlds = self.ranks.vector_env(spec.env, spec.env.num_envs)
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), worlds=worlds)
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), worlds=worlds)
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer

@@ -19,8 +19,8 @@ from operant.engines.torch.normalize import ObservationNormalizer, RewardNormali
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import Boltzmann, EpsilonGreedy, Policy
 from operant.engines.torch.tracker import Tracker
-from operant.envs.gym import Ended, VectorEnv
 from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
@@ -83,7 +83,7 @@ class QLearner(ABC):
         self.spec = spec
         self.device = device
         self.tracker = Tracker()
-        self.vector = VectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer

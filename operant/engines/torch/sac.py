@@ -32,13 +32,12 @@ from operant.engines.torch.off_policy import OffPolicyCollector, Sample, critic_
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import Categorical, Policy, TanhGaussian, tanh_gaussian_sample
 from operant.engines.torch.update_counts import UpdateCounts
-from operant.envs.gym import Ended
 from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
-from operant.spec.off_policy import SoftAlgorithm
-from operant.spec.optimizers import OptimizerSpec
 from operant.spec.schema import Spec
-from operant.spec.settings.off_policy import SacSpec
+from operant.spec.settings.off_policy import SacSpec, SoftAlgorithm
+from operant.spec.settings.optimizers import OptimizerSpec
 
 CRITIC_METRICS = ("loss/q", "q/mean", "optim/grad_norm")
 POLICY_METRICS = ("loss/policy", "policy/entropy", "policy/temperature")

@@ -27,7 +27,7 @@ from operant.envs.vector.subproc import SubprocVectorEnv
 from operant.errors import RunError
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from operant.envs.cores import cores_here
 from operant.envs.find import find, plays_natively
 
 if TYPE_CHECKING:
-    from operant.spec.schema import EnvSpec
+    from operant.spec.settings.sections import EnvSpec
 
 # A step of these takes 50 to 400 microseconds, and a round trip to another process up to 100.
 HEAVY_FAMILIES = ("gymnasium.envs.mujoco", "gymnasium.envs.box2d")

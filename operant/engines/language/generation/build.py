@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operant.engines.language.generation.generator import Generator
 from operant.engines.language.policy.model import Policy
-from operant.spec.language import ModelSpec
+from operant.spec.settings.language import ModelSpec
 
 
 def build_generator(policy: Policy, model: ModelSpec) -> Generator:

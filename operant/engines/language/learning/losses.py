@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from operant.spec.fields import value_at
-from operant.spec.rlvr import VerifiedAlgorithm
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 Surrogate = Literal["clip", "cispo", "reinforce"]
 Level = Literal["token", "sequence"]

@@ -11,8 +11,8 @@ from operant.engines.language.policy.tiny import TinySizes
 from operant.errors import UsageError
 from operant.run.heap import keep_large_blocks
 from operant.run.seeding import Seeds
-from operant.spec.language import LoraSpec, ModelSpec
 from operant.spec.schema import Spec
+from operant.spec.settings.language import LoraSpec, ModelSpec
 
 
 def build_policy(model: ModelSpec, seeds: Seeds, device: str) -> Policy:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from operant.engines.language.model import load_policy, write_folder
-from operant.engines.language.tiny import TinySizes
 
 from operant.engines import engine_of
+from operant.engines.language.policy.model import load_policy, write_folder
+from operant.engines.language.policy.tiny import TinySizes
 from operant.errors import UsageError
 from operant.spec.load import load
 

@@ -6,7 +6,7 @@ import pytest
 
 from operant.envs.cores import CORES_VARIABLE
 from operant.envs.vector.backend import Backend, choose_backend
-from operant.spec.schema import EnvSpec
+from operant.spec.settings.sections import EnvSpec
 
 
 @pytest.mark.parametrize(
