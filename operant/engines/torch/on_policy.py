@@ -216,8 +216,8 @@ class OnPolicyLearner(ABC):
         self.returns = returns
         self.tracker = Tracker()
         self.ranks = Ranks()
-        worlds = self.ranks.vector_env(spec.env, spec.env.num_envs)
-        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), worlds=worlds)
+        env = self.ranks.vector_env(spec.env, spec.env.num_envs)
+        self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), env=env)
         torch.manual_seed(seeds.integer("init"))
         self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
