@@ -19,24 +19,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from operant.engines.fused import losses, nets
-from operant.engines.fused.devices import Axis
-from operant.engines.fused.learner import Policy, State, line_of
-from operant.engines.fused.learners import build_learner
-from operant.engines.fused.normalise import Moments
-from operant.engines.fused.optimise import Rates, rates_of
-from operant.engines.fused.ppo import Ppo, Samples
-from operant.engines.fused.program import Program
-from operant.engines.fused.worlds import Step, Worlds
 
 from benchmarks import hackmatrix_imitate as imitation
 from benchmarks.hackmatrix_imitate import FIRST_SEED, Record, imitate, learn_from_script, spec_of
-from operant.engines.jax.learner import GREEDY, SAMPLED
-from operant.engines.jax.program import lane_of, prepare_jax, stacked
+from operant.engines.jax import losses, nets
+from operant.engines.jax.devices import Axis
+from operant.engines.jax.learner import GREEDY, SAMPLED, LinearSchedule, Policy, TrainState
+from operant.engines.jax.learners import build_learner
+from operant.engines.jax.normalize import RunningMeanStd
+from operant.engines.jax.optimizer import OptimizerHyper, optimizer_hyper
+from operant.engines.jax.ppo import Ppo, Samples
+from operant.engines.jax.program import Program, lane_of, prepare_jax, stacked
+from operant.engines.jax.vector_env import Step, VecEnvState
 from operant.envs.functional.find import find_functional
 from operant.envs.hackmatrix.constants import VICTORY_PAY
 from operant.envs.hackmatrix.players.scripted import scripted_actions
-from operant.report.plots import Line
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
@@ -56,7 +53,10 @@ LANES = (
 
 
 class Lane(NamedTuple):
-    """The settings of a lane; with `won` only victories are rewarded, `script` weighs the script's actions."""
+    """The settings of a lane; with `won` only victories are rewarded, `script` weighs the script's actions.
+
+    Every step costs `step`.
+    """
 
     lr: float = 1e-4
     critic_lr: float = 3e-4
@@ -66,6 +66,7 @@ class Lane(NamedTuple):
     clip: float = 0.1
     won: float = 0.0
     script: float = 0.0
+    step: float = 0.0
 
     @classmethod
     def of(cls, text: str) -> Lane:
@@ -76,22 +77,24 @@ class Lane(NamedTuple):
 class Numbers(NamedTuple):
     """PPO's traced numbers, and those of this script."""
 
-    rates: Rates
+    optimizer: OptimizerHyper
     gamma: Array
     lam: Array
-    clip: Line
-    entropy: Line
+    clip: LinearSchedule
+    entropy: LinearSchedule
     value_coef: Array
     value_clip: Array
     target_kl: Array
     budget: Array
     won: Array
     script: Array
+    step: Array
 
     def at(self, share: float, critic_share: float, script_share: float) -> Numbers:
         """With these shares of the learning rates and of the weight of the script."""
-        rates = self.rates._replace(lr=self.rates.lr * share, critic_lr=self.rates.critic_lr * critic_share)
-        return self._replace(rates=rates, script=self.script * script_share)
+        before = self.optimizer
+        optimizer = before._replace(lr=before.lr * share, critic_lr=before.critic_lr * critic_share)
+        return self._replace(optimizer=optimizer, script=self.script * script_share)
 
 
 class Improver(Ppo):
@@ -99,34 +102,38 @@ class Improver(Ppo):
 
     def numbers(self, spec: Spec, lane: Lane) -> Numbers:
         """Those of a lane."""
-        rates = rates_of(spec.agent.net.optimizer)._replace(
+        optimizer = optimizer_hyper(spec.agent.net.optimizer)._replace(
             lr=jnp.float32(lane.lr), critic_lr=jnp.float32(lane.critic_lr)
         )
-        ours = {name: jnp.float32(getattr(lane, name)) for name in ("gamma", "lam", "won", "script")}
-        base = self.hyper(spec)._asdict()
-        return Numbers(**base | ours | {"rates": rates, "clip": line_of(lane.clip), "entropy": line_of(lane.entropy)})
+        ours = {name: jnp.float32(getattr(lane, name)) for name in ("gamma", "lam", "won", "script", "step")}
+        schedules = {"clip": LinearSchedule.of(lane.clip), "entropy": LinearSchedule.of(lane.entropy)}
+        return Numbers(**self.hyper(spec)._asdict() | ours | schedules | {"optimizer": optimizer})
 
-    def play(self, policy: Policy, now: Worlds, noise: Array) -> tuple[Array, Array, Array | None]:
-        action, env_action, mask = super().play(policy, now, noise)
-        return jnp.stack([action, scripted_actions(now.env)], -1), env_action, mask
+    def select_action(self, policy: Policy, now: VecEnvState, noise: Array) -> tuple[Array, Array, Array | None]:
+        action, env_action, mask = super().select_action(policy, now, noise)
+        return jnp.stack([action, scripted_actions(now.env_state)], -1), env_action, mask
 
     def log_prob(self, output: Array, mask: Array | None, action: Array, log_std: Array | None) -> tuple[Array, Array]:
         return super().log_prob(output, mask, action[..., 0], log_std)
 
-    def rewards(self, state: State, steps: Step, hyper: Any, axis: Axis) -> tuple[Array, Array, Moments]:
+    def make_samples(self, state: TrainState, steps: Step, *rest: Any) -> tuple[Samples, Array, RunningMeanStd]:
+        """As PPO's, but a game that the limit of steps ends is lost: with a value beyond it, to linger would pay."""
+        return super().make_samples(state, steps._replace(terminated=steps.terminated | steps.truncated), *rest)
+
+    def rewards(self, state: TrainState, steps: Step, hyper: Any, axis: Axis) -> tuple[Array, Array, RunningMeanStd]:
         victory = (steps.reward > VICTORY_PAY / 2) * WIN
-        reward = jnp.where(hyper.won > 0, victory, steps.reward * REWARD_SCALE)
-        return reward, state.worlds.running, state.mind.rewards
+        reward = jnp.where(hyper.won > 0, victory, steps.reward * REWARD_SCALE) - hyper.step
+        return reward, state.rollout.discounted_return, state.learner.return_stats
 
     def loss(
-        self, params: Any, seen: Moments | None, batch: Samples, hyper: Any, frame: Array, axis: Axis
+        self, params: Any, obs_stats: RunningMeanStd | None, batch: Samples, hyper: Any, frame: Array, axis: Axis
     ) -> tuple[Array, Array]:
         """PPO's loss, and the cross-entropy of the script's actions."""
         clip = hyper.clip.at(frame)
-        output, value = nets.judge(self.net, params, self.see(seen, batch.observation), self.dtype)
+        output, value = nets.forward(self.net, params, self.normalize_obs(obs_stats, batch.observation), self.dtype)
         logp, entropy = self.log_prob(output, batch.mask, batch.action, None)
         of_script = super().log_prob(output, batch.mask, batch.action[..., 1], None)[0].mean()
-        policy_loss = losses.clipped_surrogate(logp, batch.logp, losses.standardise(batch.advantage, axis), clip)
+        policy_loss = losses.clipped_surrogate(logp, batch.logp, losses.standardize(batch.advantage, axis), clip)
         value_loss, bonus = losses.value_loss(value, batch.target), entropy.mean()
         kl, clipped = losses.approximate_kl(logp, batch.logp), losses.clip_fraction(logp, batch.logp, clip)
         total = policy_loss + hyper.value_coef * value_loss - hyper.entropy.at(frame) * bonus
@@ -150,7 +157,7 @@ class Reports:
         return found | {"length": float(sum(each.length for each in rounds)) / episodes}
 
 
-class Course:
+class Lanes:
     """The lanes of one run: their program, their states, and the rows."""
 
     def __init__(self, learner: Improver, spec: Spec, options: argparse.Namespace, record: Record) -> None:
@@ -170,23 +177,23 @@ class Course:
         self.evaluating = time.perf_counter() - begun
         return [{"greedy": greedy, "sampled": sampled} for greedy, sampled in zip(*found, strict=True)]
 
-    def begin(self, actors: list[Any]) -> State:
+    def begin(self, actors: list[Any]) -> TrainState:
         """States whose policies are these, in turn; the critics are fresh."""
         weights = [
-            self.learner.weights(Seeds(lane).rng("weights")) | {"actor": actors[lane % len(actors)]}
+            self.learner.init_params(Seeds(lane).rng("weights")) | {"actor": actors[lane % len(actors)]}
             for lane in range(len(self.lanes))
         ]
         keys = jax.vmap(jax.random.key)(np.arange(len(self.lanes), dtype=np.uint32))
         return self.program.init(keys, jax.tree.map(lambda *leaves: np.stack(leaves), *weights))
 
-    def advance(self, states: State, numbers: Numbers, reports: Reports) -> State:
+    def advance(self, states: TrainState, numbers: Numbers, reports: Reports) -> TrainState:
         """One round of all lanes."""
         states, report = self.program.chunk(states, numbers, np.int32(1))
         reports.rounds.append(jax.device_get(report))
         self.round += 1
         return states
 
-    def row(self, phase: str, states: State, reports: Reports) -> None:
+    def row(self, phase: str, states: TrainState, reports: Reports) -> None:
         """Evaluate on the selection seeds, write a row, and keep what is the best of each lane."""
         actors = states.policy.params["actor"]
         scores = self.evaluate(actors, SELECTION_SEED)
@@ -203,7 +210,7 @@ class Course:
         states_played = self.round * self.learner.frames
         self.record.add(phase=phase, seeds=SELECTION_SEED, round=self.round, states=states_played, lanes=rows)
 
-    def warm_up(self, states: State) -> State:
+    def warm_up(self, states: TrainState) -> TrainState:
         """Only the critic learns: the learning rate of the policy is 0, while its optimizer gathers its moments."""
         reports, begun = Reports(), time.perf_counter()
         numbers = self.numbers.at(0.0, self.options.warm_factor, 0.0)
@@ -218,7 +225,7 @@ class Course:
         self.row("warm-up, end", states, reports)
         return states
 
-    def improve(self, states: State, end: float) -> None:
+    def improve(self, states: TrainState, end: float) -> None:
         """PPO until the time `end`; learning rates fall to a tenth, the script's weight to 0 at half time."""
         begun = shown = time.perf_counter()
         reports = Reports()
@@ -251,7 +258,7 @@ def stacked_actors(actors: list[Any]) -> Any:
 
 def stored_actor(learner: Ppo, path: Path) -> Any:
     """A policy that `Record.keep` stored."""
-    template = {"actor": learner.weights(np.random.default_rng(0))["actor"]}
+    template = {"actor": learner.init_params(np.random.default_rng(0))["actor"]}
     with np.load(path) as arrays:
         found = jax.tree.map_with_path(lambda at, _: arrays[jax.tree_util.keystr(at)].astype(np.float32), template)
     for mine, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(template), strict=True):
@@ -321,20 +328,20 @@ def main() -> None:
     prepare_jax(spec)
     learner = Improver(spec, find_functional(spec.env))
     record = Record(options, "improve")
-    course = Course(learner, spec, options, record)
+    lanes = Lanes(learner, spec, options, record)
     if options.weights is None:
         actors = imitated(options, record)
     else:
         actors = [stored_actor(learner, path) for path in options.weights]
-    number = len(course.lanes)
+    number = len(lanes.lanes)
     assert len(actors) <= number, "no more imitated policies than lanes"
-    scores = course.evaluate(stacked_actors([actors[lane % len(actors)] for lane in range(number)]), SELECTION_SEED)
+    scores = lanes.evaluate(stacked_actors([actors[lane % len(actors)] for lane in range(number)]), SELECTION_SEED)
     record.add(phase="begin", seeds=SELECTION_SEED, policies=scores[: len(actors)])
     if options.start == "best":
         actors = [actors[max(range(len(actors)), key=lambda at: scores[at]["greedy"]["won"]["point"])]]
-    states = course.warm_up(course.begin(actors))
-    course.improve(states, min(end, time.perf_counter() + options.seconds))
-    course.close()
+    states = lanes.warm_up(lanes.begin(actors))
+    lanes.improve(states, min(end, time.perf_counter() + options.seconds))
+    lanes.close()
 
 
 if __name__ == "__main__":
