@@ -1,4 +1,4 @@
-"""What a person is told when something is wrong: the place, the cause, the next step.
+"""What the user reads when something is wrong: the place, the cause, the next step.
 
 Every expected failure in Operant is an `OperantError`; the command line prints it without a
 traceback and exits with its code. Anything else that escapes is a defect of ours.

@@ -55,7 +55,7 @@ class CheckpointSaved:
 
 @dataclass(frozen=True)
 class Alert:
-    """Something that a session told a person: a resume, a number that is not finite, a failure."""
+    """A message of a session: a resume, a number that is not finite, a failure."""
 
     session: Session
     kind: str
@@ -76,7 +76,7 @@ Event = Row | EpisodeEnded | CheckpointSaved | Alert | StateChanged
 def observe(run: str | Path | Session | Trial | Experiment, root: str | Path = "runs") -> Observer:
     """The events of a run from its beginning, and on until no session of it trains any more.
 
-    A run that rows were cut from by a resume tells them again from the start.
+    After a resume that cut rows off, the rows come again from the start.
     """
     opened = open(run, root) if isinstance(run, str | Path) else run
     trials = opened.trials if isinstance(opened, Experiment) else [opened]
@@ -84,7 +84,7 @@ def observe(run: str | Path | Session | Trial | Experiment, root: str | Path = "
 
 
 class Observer:
-    """An iterator over events, each told once, that can ask for a checkpoint or a stop."""
+    """An iterator over events, each once, that can ask for a checkpoint or a stop."""
 
     def __init__(self, sessions: Sequence[Session], over: Callable[[], bool] | None = None) -> None:
         self._sessions = list(sessions)

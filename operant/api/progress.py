@@ -18,7 +18,7 @@ REDRAW_SECONDS = 1.0
 
 
 def watched(handle: Handle, progress: bool | None) -> Trial:
-    """The trial when it has ended; meanwhile a view, if one is wanted or somebody looks on."""
+    """The trial when it has ended; meanwhile a view, where `progress` or a terminal or notebook asks for one."""
     view = _view(handle, progress)
     if view is None:
         return handle.wait()

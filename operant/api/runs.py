@@ -134,7 +134,7 @@ class Trial:
         return summarise(self.path)
 
     def metrics(self, *names: str) -> Columns:
-        """As a session's, the seeds below each other, told apart by the column `seed`."""
+        """As a session's, the seeds below each other, distinguished by the column `seed`."""
         parts = [(session.seed, session.metrics(*names)) for session in self.sessions]
         return Columns.below_each_other("seed", parts)
 
@@ -210,7 +210,7 @@ def best_score(run: Run) -> float:
 
 
 def choose_checkpoint(run: Run, which: str) -> Checkpoint:
-    """The checkpoint a person means, every byte of it verified; `best` is the newest while none has a score."""
+    """The checkpoint that is named, every byte of it verified; `best` is the newest while none has a score."""
     top = best(run.checkpoints) if which == BEST else None
     if top is not None:
         return verify(top.path)

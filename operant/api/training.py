@@ -41,8 +41,8 @@ def train(
     `spec` is a built-in name, a file (with `name` where it holds several), a mapping or a `Spec`. `settings` change
     it: by a name that is unique in it (`gamma=0.98`), by section (`env={"num_envs": 8}`) or by path
     (`**{"agent.algorithm.gamma": 0.98}`). `sessions` seeds are trained from `seed` on; `until` pauses at so many
-    frames. The run directory is `out`, or `root/NAME/STAMP`. `progress` shows a live view, by default where somebody
-    looks on: a terminal or a notebook. Raises `SpecError` for a wrong spec, `RunError` if a session fails.
+    frames. The run directory is `out`, or `root/NAME/STAMP`. `progress` shows a live view, by default in a
+    terminal and in a notebook. Raises `SpecError` for a wrong spec, `RunError` if a session fails.
     """
     handle = start(spec, name, sessions=sessions, seed=seed, until=until, root=root, out=out, **settings)
     return watched(handle, progress)
@@ -80,7 +80,7 @@ def resume(
     """Continue every session that is not done exactly where its newest good checkpoint left off, to the end.
 
     With `settings` the run stays as it is: a fork is made, which names its parent and starts from the parent's newest
-    good checkpoint under the changed setting. `accept_loss` goes on although rows or checkpoints are missing.
+    good checkpoint under the changed setting. `accept_loss` continues although rows or checkpoints are missing.
     """
     trial = open_trial(run, root)
     if settings:
@@ -108,15 +108,15 @@ def runs_to_resume(
     until: int | None,
     *,
     accept_loss: bool,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
     warn: Callable[[], object] = lambda: None,
 ) -> list[Run]:
     """The sessions that have frames to go, once no process of a killed launcher holds one.
 
-    `tell` hears of such processes, `warn` is called when none holds one any more.
+    `report` is called with a line about such processes, `warn` when none holds one any more.
     """
     sessions = find_sessions(trial.path)
-    await_orphans(sessions, tell)
+    await_orphans(sessions, report)
     warn()
     if not accept_loss:
         refuse_loss(trial.path, faults(trial.path), f"operant resume {shown(trial.path)}")
@@ -145,16 +145,16 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
 
 
 def refuse_loss(place: Path, found: list[Fault], command: str) -> None:
-    """`RunError` where a resume would go on with a hole in the record, or from frame 0."""
+    """`RunError` where a resume would continue with rows missing, or start at 0."""
     grave = [fault for fault in found if fault.harms_resume and fault.path.name != RUN_FILE]
     if grave:
         raise RunError(
-            f"a resume would go on with what is missing: {'; '.join(map(str, grave))}",
+            f"the resume would continue without what is missing: {'; '.join(map(str, grave))}",
             place=shown(place),
-            remedy=f"restore from a copy, or go on without: {command} --accept-loss",
+            remedy=f"restore from a copy, or continue without: {command} --accept-loss",
         )
 
 
 def _command() -> list[str]:
-    """What the person ran, for the record."""
+    """The command that was run, for the record."""
     return ["operant", *sys.argv[1:]] if Path(sys.argv[0]).name in ("operant", "__main__.py") else list(sys.argv)

@@ -23,8 +23,10 @@ def show(catalogue: Catalogue, place: Place) -> None:
         st.info("Choose two episodes.")
         return
     episodes = [catalogue.read(entry) for entry in chosen]
-    told = [catalogue.name_of(entry) for entry in chosen]
-    for column, name, episode, colour in zip(st.columns(2, gap="medium"), told, episodes, figures.SERIES, strict=False):
+    names = [catalogue.name_of(entry) for entry in chosen]
+    for column, name, episode, colour in zip(
+        st.columns(2, gap="medium"), names, episodes, figures.SERIES, strict=False
+    ):
         with column:
             st.html(cards.title(name, colour))
             st.caption(about(episode))
@@ -32,10 +34,10 @@ def show(catalogue: Catalogue, place: Place) -> None:
             if episode.error:
                 st.error(f"error: {episode.error}", icon=":material/error:")
             button("Open timeline", Place(TIMELINE, place.run, name), f"open {name}")
-    drawn = [(name, steps(episode)) for name, episode in zip(told, episodes, strict=True)]
+    drawn = [(name, steps(episode)) for name, episode in zip(names, episodes, strict=True)]
     st.plotly_chart(figures.rewards(drawn), width="stretch", config=NO_BAR)
     apart = parting(*episodes)
-    st.markdown("**They say the same throughout.**" if apart is None else f"**They part at turn {apart}.**")
+    st.markdown("**They are the same throughout.**" if apart is None else f"**They diverge at turn {apart}.**")
     st.html(cards.pairs(side_by_side(*episodes)))
 
 

@@ -141,7 +141,7 @@ def _nodes(found: Tree, spots: Sequence[tuple[float, float]], best: set[int], ch
 
 
 def _hint(node: Node) -> str:
-    """What is told of a node under the pointer."""
+    """What is shown of a node under the pointer."""
     entry = node.entry
     if entry is None:
         return "where every branch began"

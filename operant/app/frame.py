@@ -107,8 +107,8 @@ def _is_followed() -> bool:
 
 
 @st.fragment(run_every=FOLLOW_SECONDS)
-def _follow(catalogue: Catalogue, seen: int) -> None:
+def _follow(catalogue: Catalogue, known: int) -> None:
     """Draw the page anew when there are more episodes than it showed."""
     catalogue.refresh()
-    if len(catalogue.entries) != seen:
+    if len(catalogue.entries) != known:
         st.rerun(scope="app")

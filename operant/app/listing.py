@@ -32,7 +32,7 @@ def show(catalogue: Catalogue, place: Place) -> None:
     if catalogue.damaged:
         st.warning(f"{catalogue.damaged} lines of these files could not be read and are left out.")
     if not found:
-        st.info("No episode is like that.")
+        st.info("No episodes match.")
         return
     actions = st.container()
     rows = found[:MOST_ROWS]

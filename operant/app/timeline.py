@@ -38,18 +38,18 @@ def draw(episode: Episode, name: str) -> None:
     tiles(episode)
     if episode.error:
         st.error(f"error: {episode.error}", icon=":material/error:")
-    told = steps(episode)
-    if not told:
+    shown = steps(episode)
+    if not shown:
         st.info("No turns were kept of this episode.")
         return
-    _pictures(name, told)
-    st.html(cards.timeline(told))
+    _pictures(name, shown)
+    st.html(cards.timeline(shown))
 
 
-def _pictures(name: str, told: Sequence[Step]) -> None:
+def _pictures(name: str, shown: Sequence[Step]) -> None:
     """Costs, and before them rewards where any turn could earn one."""
-    drawn = [figures.rewards([(name, told)])] if any(step.reward is not None for step in told) else []
-    drawn.append(figures.costs(told))
+    drawn = [figures.rewards([(name, shown)])] if any(step.reward is not None for step in shown) else []
+    drawn.append(figures.costs(shown))
     for number, (column, figure) in enumerate(zip(st.columns(len(drawn)), drawn, strict=True)):
         column.plotly_chart(figure, width="stretch", config=NO_BAR, key=f"picture {number}")
 
@@ -62,7 +62,7 @@ def about(episode: Episode) -> str:
         f"policy version {episode.version}" if episode.version is not None else "",
         f"frame {episode.at.frames:,}, update {episode.at.updates:,}",
         f"seed {episode.seed}" if episode.seed is not None else "",
-        f"goes on from {episode.parent}" if episode.parent else "",
+        f"continues {episode.parent}" if episode.parent else "",
         episode.ended,
     ]
     return "  ·  ".join(fact for fact in facts if fact)

@@ -19,7 +19,7 @@ def show(catalogue: Catalogue, place: Place) -> None:
     st.title("Search tree")
     found = trees(catalogue.entries)
     if not found:
-        st.info("There is no search in this run: none of its episodes goes on from another.")
+        st.info("There is no search in this run: none of its episodes continues another.")
         return
     chosen = catalogue.find(place.episode) if place.episode else None
     tree = next((each for each in found if each.place_of(chosen) is not None), found[0])
@@ -63,9 +63,9 @@ def _move_to_click(catalogue: Catalogue, place: Place, clicked: Any) -> None:
         return
     data = points[0]["customdata"]
     entry = catalogue.find(data if isinstance(data, str) else data[0])
-    seen = st.session_state.get("clicked")
+    last_clicked = st.session_state.get("clicked")
     st.session_state["clicked"] = entry.full_name
-    if seen != entry.full_name and place.episode != catalogue.name_of(entry):
+    if last_clicked != entry.full_name and place.episode != catalogue.name_of(entry):
         go(Place(TREE, place.run, catalogue.name_of(entry)))
         st.rerun()
 

@@ -38,7 +38,7 @@ COMMANDS = (
     ("check", check.check, "Validate a spec and estimate its time and disk."),
     ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
     ("serve", serve.serve, "Serve a language model to OpenAI's clients."),
-    ("watch", play.watch, "Watch the agent play, in a window or as a film."),
+    ("watch", play.watch, "Watch the agent play, in a window or as a video."),
     ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
     ("specs", listing.specs, "List the built-in specs, or print one."),
     ("runs", listing.runs, "List the runs with state and score."),
@@ -55,7 +55,7 @@ COMMANDS = (
 GROUPS = (
     ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
     ("models", models.app, "List pretrained language models, and fetch one by name."),
-    ("tasks", tasks.app, "List the tasks in words, show what they ask, check their judges."),
+    ("tasks", tasks.app, "List the language tasks, show their problems, check their verifiers."),
 )
 
 app = typer.Typer(
@@ -96,7 +96,7 @@ app.command("session", hidden=True)(train.session)
 
 
 def command_names() -> list[str]:
-    """The commands a person may type."""
+    """The commands."""
     return [name for name, _, _ in COMMANDS]
 
 
@@ -107,7 +107,7 @@ def group_names() -> list[str]:
 
 def main() -> NoReturn:
     """The entry point of `operant` and of `python -m operant`."""
-    # What a policy has said may hold characters that this terminal has not, and is told all the same.
+    # What a policy has written may hold characters that this terminal lacks, and is printed all the same.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     code = run(sys.argv[1:])
@@ -117,7 +117,7 @@ def main() -> NoReturn:
 
 
 def run(argv: list[str]) -> int:
-    """Carry out one command line and return its exit code; an error is told, never thrown."""
+    """Carry out one command line and return its exit code; an error is printed, never raised."""
     try:
         code = app(argv or ["--help"], prog_name="operant", standalone_mode=False)
     except Exception as error:
@@ -136,7 +136,7 @@ def _tell(error: OperantError, as_json: bool) -> int:
 
 
 def _known(error: Exception, argv: list[str]) -> OperantError:
-    """Every exception as one that can be told: a typing mistake is the user's, anything else ours."""
+    """Every exception as one that can be printed: a typing mistake is the user's, anything else ours."""
     if isinstance(error, OperantError):
         return error
     if isinstance(error, TyperException):

@@ -70,7 +70,7 @@ def check(
 
 
 def _tuned(spec: Spec, tell: Callable[..., None]) -> list[dict[str, Any]]:
-    """Tell each number of environments as it is measured, and in the end what to ask for."""
+    """Print each number of environments as it is measured, and then the fastest setting."""
     from operant.engines import engine_of
     from operant.report.formatting import compact
 

@@ -1,4 +1,4 @@
-"""The episodes of a run, as `operant show` tells them: a list, one, two side by side, a tree."""
+"""The episodes of a run, as `operant show` prints them: a list, one, two side by side, a tree."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def wants_episodes(chosen: Sequence[str], request: Request) -> bool:
 
 
 def show_episodes(chosen: Sequence[str], root: Path, request: Request, as_json: bool) -> int:
-    """Tell what is asked for."""
+    """Print what is asked for."""
     wanted = request.filter()
     named = [_opened(each, root) for each in chosen]
     if all(entry is None for _, entry in named) and len(named) == 1:
@@ -82,7 +82,7 @@ def show_episodes(chosen: Sequence[str], root: Path, request: Request, as_json: 
         )
     if request.tree:
         return _tell_trees([_tree_with(*pair) for pair in pairs], as_json)
-    return _tell_episodes(pairs, request, as_json)
+    return _print_episodes(pairs, request, as_json)
 
 
 def _opened(target: str, root: Path) -> tuple[Catalogue, Entry | None]:
@@ -134,7 +134,7 @@ def _tell_many(catalogue: Catalogue, wanted: Filter, request: Request, as_json: 
     return EXIT_DONE
 
 
-def _tell_episodes(pairs: Sequence[tuple[Catalogue, Entry]], request: Request, as_json: bool) -> int:
+def _print_episodes(pairs: Sequence[tuple[Catalogue, Entry]], request: Request, as_json: bool) -> int:
     from operant.report.formatting import carries_unicode
     from operant.report.transcript import Page, comparison, transcript
 
@@ -144,8 +144,8 @@ def _tell_episodes(pairs: Sequence[tuple[Catalogue, Entry]], request: Request, a
         return EXIT_DONE
     width = shutil.get_terminal_size().columns
     page = Page(width, head=None if request.full else Page.head, unicode=carries_unicode(sys.stdout))
-    told = [(catalogue.name_of(entry), catalogue.read(entry)) for catalogue, entry in pairs]
-    say(*(transcript(told[0][1], told[0][0], page) if len(told) == 1 else comparison(told[0], told[1], page)))
+    (name, episode), *others = [(catalogue.name_of(entry), catalogue.read(entry)) for catalogue, entry in pairs]
+    say(*(comparison((name, episode), others[0], page) if others else transcript(episode, name, page)))
     return EXIT_DONE
 
 
@@ -174,7 +174,7 @@ def _tell_trees(found: Sequence[Tree], as_json: bool) -> int:
     for number, tree in enumerate(found):
         say(*([""] if number else []), *draw_tree(tree, carries_unicode(sys.stdout)))
     if not found:
-        say("there is no search among these episodes: none of them goes on from another")
+        say("there is no search among these episodes: none of them continues another")
     return EXIT_DONE
 
 

@@ -1,4 +1,4 @@
-"""`operant play` and `operant hackmatrix`: the grid hacking game for a person, and for other programs."""
+"""`operant play` and `operant hackmatrix`: the grid hacking game for people and for other programs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def serve(
     return EXIT_DONE
 
 
-@app.command("replay", short_help="Show a stored game in the terminal, or write it as a film or a page.")
+@app.command("replay", short_help="Show a stored game in the terminal, or write it as a video or a page.")
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A replay: seeds and actions.", show_default=False)],
     out: Annotated[
@@ -98,7 +98,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show a stored game: play its actions again, in the terminal, as a film, or as one page of HTML.
+    """Show a stored game: play its actions again, in the terminal, as a video, or as one page of HTML.
 
     \b
       operant hackmatrix replay mine.json

@@ -1,4 +1,4 @@
-"""`operant eval --tasks`: language models sit examinations, and a watcher examines the checkpoints of a running job."""
+"""`operant eval --tasks`: evaluate language models on tasks, and the checkpoints of a running job as they appear."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OVER = ("done", "stopped", "failed")
 
 Tasks = Annotated[
     str | None,
-    typer.Option("--tasks", metavar="A,B", help="Examine a language model in these tasks; see `operant tasks`."),
+    typer.Option("--tasks", metavar="A,B", help="Evaluate a language model on these tasks; see `operant tasks`."),
 ]
 Shots = Annotated[int | None, typer.Option("--shots", metavar="N", min=0, help="Solved examples before each problem.")]
 Samples = Annotated[
@@ -47,7 +47,7 @@ Temperature = Annotated[
     typer.Option("--temperature", metavar="T", min=0, help="0 for one sample and 1 for several by default."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the records of a bare model.")]
-Follow = Annotated[bool, typer.Option("--follow", help="Examine each new checkpoint until the run is over.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Evaluate each new checkpoint until the run is over.")]
 Harness = Annotated[
     str | None,
     typer.Option("--harness", metavar="NAME", help="lm_eval, or lm_eval:hf for its own backend on the checkpoint."),
@@ -64,8 +64,8 @@ Url = Annotated[str | None, typer.Option("--url", metavar="URL", help="Let this 
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the options of an examination say."""
+class EvalOptions:
+    """The options of an evaluation on tasks."""
 
     tasks: str | None = None
     shots: int | None = None
@@ -81,7 +81,7 @@ class Wishes:
     search: str | None = None
 
     def refuse_without_tasks(self) -> None:
-        """Every wish here is about tasks."""
+        """Refuse the options that need --tasks."""
         for name in ("shots", "limit", "arguments", "temperature", "out", "follow", "harness", "search"):
             if getattr(self, name) not in (None, False, []):
                 raise UsageError(
@@ -90,8 +90,8 @@ class Wishes:
         if self.samples != 1 or self.manner != Manner():
             raise UsageError("--samples, --device, --dtype and --url need --tasks", remedy="--tasks gsm8k")
 
-    def paper(self, seed: int) -> EvalSet:
-        """The examination that is wished for; `seed` is for those who name none."""
+    def eval_set(self, seed: int) -> EvalSet:
+        """The evaluation set; `seed` is the one to use where the options name none."""
         from operant.cli.tasks import parsed
         from operant.engines import part
 
@@ -114,66 +114,68 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Sitter:
-    """Who sits an examination, and the file that its episodes are added to."""
+class EvaluatedModel:
+    """A model to evaluate, and the file that its episodes are added to."""
 
     label: str
-    candidate: ModelReference
+    reference: ModelReference
     file: Path
     checkpoint: Checkpoint | None = None
 
 
-def examine(target: str, checkpoint: str, root: Path, wishes: Wishes, as_json: bool) -> int:
-    """Examine a run's checkpoints, or a model, and tell the scores."""
+def evaluate_on_tasks(target: str, checkpoint: str, root: Path, options: EvalOptions, as_json: bool) -> int:
+    """Evaluate a run's checkpoints, or a model, and print the scores."""
     runs = runs_of(target, root)
-    if wishes.harness is not None:
-        from operant.cli.harness import examine_by_harness
+    if options.harness is not None:
+        from operant.cli.harness import evaluate_by_harness
 
-        return examine_by_harness(target, runs, checkpoint, root, wishes, as_json)
-    paper = wishes.paper(runs[0].spec["meta"]["eval_seed"] if runs else 0)
-    _check_tasks(paper)
-    if wishes.follow:
-        return _follow(target, runs, paper, wishes, as_json)
+        return evaluate_by_harness(target, runs, checkpoint, root, options, as_json)
+    eval_set = options.eval_set(runs[0].spec["meta"]["eval_seed"] if runs else 0)
+    _check_tasks(eval_set)
+    if options.follow:
+        return _follow(target, runs, eval_set, options, as_json)
     if runs is None:
-        sitters = [_bare(target, root, wishes)]
+        models = [_bare(target, root, options)]
     else:
         from operant.api.runs import choose_checkpoint
 
-        sitters = [_sitter(run, choose_checkpoint(run, checkpoint), wishes) for run in runs]
-    rows = [_examined(sitter, paper, as_json) for sitter in sitters]
+        models = [_of_checkpoint(run, choose_checkpoint(run, checkpoint), options) for run in runs]
+    rows = [_evaluate(model, eval_set, as_json) for model in models]
     if runs is None:
-        _write_summary(sitters[0], paper, rows[0])
+        _write_summary(models[0], eval_set, rows[0])
     if as_json:
         document({"examined": rows, "exit": EXIT_DONE})
     else:
-        _tell_over_sessions(rows)
+        _print_mean_over_sessions(rows)
         from operant.run.layout import shown
 
-        aside(f"records: {', '.join(shown(sitter.file) for sitter in sitters)}")
+        aside(f"records: {', '.join(shown(model.file) for model in models)}")
     return EXIT_DONE
 
 
-def _check_tasks(paper: EvalSet) -> None:
+def _check_tasks(eval_set: EvalSet) -> None:
     """Refuse unknown ones before any model is loaded, and say which of them do not take an argument."""
     from operant.engines import part
 
     evaluator = part("language", "evaluation.evaluator")
-    evaluator.make_tasks(replace(paper, arguments={}))
-    for line in evaluator.not_taken(paper):
+    evaluator.make_tasks(replace(eval_set, arguments={}))
+    for line in evaluator.not_taken(eval_set):
         aside(f"note: {line}")
 
 
-def _sitter(run: Run, checkpoint: Checkpoint, wishes: Wishes) -> Sitter:
+def _of_checkpoint(run: Run, checkpoint: Checkpoint, options: EvalOptions) -> EvaluatedModel:
     from operant.run.layout import EVALUATIONS_FILE
 
     label = f"{run.path.name} at frame {checkpoint.at.frames:,}"
-    return Sitter(label, of_run(run, checkpoint, wishes.manner), run.path / EVALUATIONS_FILE, checkpoint)
+    return EvaluatedModel(label, of_run(run, checkpoint, options.manner), run.path / EVALUATIONS_FILE, checkpoint)
 
 
-def _bare(target: str, root: Path, wishes: Wishes) -> Sitter:
+def _bare(target: str, root: Path, options: EvalOptions) -> EvaluatedModel:
     from operant.run.layout import EPISODES_FILE
 
-    return Sitter(target, of_model(target, wishes.manner), record_folder(target, root, wishes.out) / EPISODES_FILE)
+    return EvaluatedModel(
+        target, of_model(target, options.manner), record_folder(target, root, options.out) / EPISODES_FILE
+    )
 
 
 def record_folder(target: str, root: Path, out: Path | None) -> Path:
@@ -189,28 +191,28 @@ def record_folder(target: str, root: Path, out: Path | None) -> Path:
     return folder
 
 
-def _examined(sitter: Sitter, paper: EvalSet, as_json: bool) -> dict[str, Any]:
-    """Examine one candidate; its episodes are on disk as they come."""
-    from operant.report.task_scores import exam_table
+def _evaluate(model: EvaluatedModel, eval_set: EvalSet, as_json: bool) -> dict[str, Any]:
+    """Evaluate one model; its episodes are written as they come."""
+    from operant.report.task_scores import score_table
 
-    scores = list(_scores(sitter, paper))
+    scores = list(_scores(model, eval_set))
     if not as_json:
-        say(sitter.label, *(f"  {line}" for line in exam_table(scores)))
-    frames = sitter.checkpoint.at.frames if sitter.checkpoint else None
-    return {"candidate": sitter.label, "frames": frames, "tasks": [each.as_dict() for each in scores]}
+        say(model.label, *(f"  {line}" for line in score_table(scores)))
+    frames = model.checkpoint.at.frames if model.checkpoint else None
+    return {"candidate": model.label, "frames": frames, "tasks": [each.as_dict() for each in scores]}
 
 
-def _scores(sitter: Sitter, paper: EvalSet) -> Iterator[TaskScore]:
+def _scores(model: EvaluatedModel, eval_set: EvalSet) -> Iterator[TaskScore]:
     from operant.engines import part
     from operant.report.task_scores import task_score
     from operant.run.metrics import JsonLines
     from operant.run.progress import Progress
 
-    at = sitter.checkpoint.at if sitter.checkpoint else Progress()
+    at = model.checkpoint.at if model.checkpoint else Progress()
     evaluator = part("language", "evaluation.evaluator")
-    with evaluator.open_evaluator(sitter.candidate, paper) as asks:
-        sitter.file.parent.mkdir(parents=True, exist_ok=True)
-        log = JsonLines(sitter.file)
+    with evaluator.open_evaluator(model.reference, eval_set) as asks:
+        model.file.parent.mkdir(parents=True, exist_ok=True)
+        log = JsonLines(model.file)
         try:
             for task in asks.tasks:
                 result, written = evaluator.TaskResult(task.name), 0
@@ -219,25 +221,26 @@ def _scores(sitter: Sitter, paper: EvalSet) -> Iterator[TaskScore]:
                         log.append(episode.as_dict())
                     log.sync()
                     written = len(result.episodes)
-                    aside(f"{sitter.label}: {task.name}: {plural(written, 'answer')} judged")
+                    aside(f"{model.label}: {task.name}: {plural(written, 'answer')} scored")
                 yield task_score(task.name, [each for each in result.episodes if each.split == "eval"], result.seconds)
         finally:
             log.close()
 
 
-def _write_summary(sitter: Sitter, paper: EvalSet, row: dict[str, Any]) -> None:
+def _write_summary(model: EvaluatedModel, eval_set: EvalSet, row: dict[str, Any]) -> None:
     from operant.cli.files import write_new
     from operant.run.documents import json_text
 
     facts = {
-        "model": sitter.label,
-        "dtype": sitter.candidate.dtype,
-        "paper": vars(paper) | {"tasks": list(paper.tasks), "search": vars(paper.search) if paper.search else None},
+        "model": model.label,
+        "dtype": model.reference.dtype,
+        "paper": vars(eval_set)
+        | {"tasks": list(eval_set.tasks), "search": vars(eval_set.search) if eval_set.search else None},
     }
-    write_new(sitter.file.with_name("eval.json"), json_text(facts | {"scores": row["tasks"]}), "--json")
+    write_new(model.file.with_name("eval.json"), json_text(facts | {"scores": row["tasks"]}), "--json")
 
 
-def _tell_over_sessions(rows: list[dict[str, Any]]) -> None:
+def _print_mean_over_sessions(rows: list[dict[str, Any]]) -> None:
     """Where there are several sessions, the mean over them with its interval."""
     from operant.report.stats import mean_interval
 
@@ -250,18 +253,18 @@ def _tell_over_sessions(rows: list[dict[str, Any]]) -> None:
             say(f"{first['task']}: {mean_interval(points).text(3)} over {plural(len(points), 'session')}")
 
 
-def _follow(target: str, runs: list[Run] | None, paper: EvalSet, wishes: Wishes, as_json: bool) -> int:
-    """Examine every checkpoint as it appears; the trainer notices nothing of it."""
+def _follow(target: str, runs: list[Run] | None, eval_set: EvalSet, options: EvalOptions, as_json: bool) -> int:
+    """Evaluate every checkpoint as it appears, without any effect on the training."""
     if runs is None:
         raise UsageError(f"--follow needs a run, and {target} is a model")
-    rows, seen = [], set()
+    rows, known = [], set()
     while True:
         # Asked before the look at the folder, so that the last checkpoint of a run that ends now is not missed.
         over = all(run.state in OVER for run in runs)
-        fresh = [(run, path) for run in runs for path in _unseen(run, seen)]
+        fresh = [(run, path) for run in runs for path in _new_checkpoints(run, known)]
         for run, path in fresh:
-            seen.add(path)
-            row = _examined_while_there(run, path, paper, wishes, as_json)
+            known.add(path)
+            row = _evaluate_while_there(run, path, eval_set, options, as_json)
             rows += [] if row is None else [row]
         if over and not fresh:
             break
@@ -270,24 +273,26 @@ def _follow(target: str, runs: list[Run] | None, paper: EvalSet, wishes: Wishes,
     if as_json:
         document({"examined": rows, "exit": EXIT_DONE})
     else:
-        say(f"the run is over; {plural(len(rows), 'checkpoint')} examined")
+        say(f"the run is over; {plural(len(rows), 'checkpoint')} evaluated")
     return EXIT_DONE
 
 
-def _unseen(run: Run, seen: set[Path]) -> list[Path]:
+def _new_checkpoints(run: Run, known: set[Path]) -> list[Path]:
     from operant.run.layout import checkpoint_paths
 
-    return [path for path in checkpoint_paths(run.checkpoints) if path not in seen]
+    return [path for path in checkpoint_paths(run.checkpoints) if path not in known]
 
 
-def _examined_while_there(run: Run, path: Path, paper: EvalSet, wishes: Wishes, as_json: bool) -> dict[str, Any] | None:
+def _evaluate_while_there(
+    run: Run, path: Path, eval_set: EvalSet, options: EvalOptions, as_json: bool
+) -> dict[str, Any] | None:
     """The scores of a checkpoint, or None where the trainer removed it before it could be read."""
     from operant.run.checkpoint import verify
 
     try:
-        return _examined(_sitter(run, verify(path), wishes), paper, as_json)
+        return _evaluate(_of_checkpoint(run, verify(path), options), eval_set, as_json)
     except (OperantError, OSError):
         if path.exists():
             raise
-        aside(f"{run.path.name}: the checkpoint at frame {int(path.name):,} was removed before it could be examined")
+        aside(f"{run.path.name}: the checkpoint at frame {int(path.name):,} was removed before it could be evaluated")
         return None

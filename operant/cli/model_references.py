@@ -1,4 +1,4 @@
-"""Language models as a person names them: a run with its checkpoint, or a model by itself."""
+"""Language models as the command line names them: a run with its checkpoint, or a model by itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Dtype = Annotated[
 
 @dataclass(frozen=True)
 class Manner:
-    """How a person wants a model to be loaded; what is None is as the run says."""
+    """How a model is to be loaded; what is None is as the run says."""
 
     device: str | None = None
     dtype: str | None = None
@@ -72,7 +72,7 @@ def is_model_file(path: Path) -> bool:
 
 
 def refuse_other_engines(run: Run) -> None:
-    """Only language models are asked in words."""
+    """Only runs of the language engine have a language model."""
     from operant.run.layout import shown
     from operant.spec.stored import stored
 

@@ -1,4 +1,4 @@
-"""The run that a person names, and a word about everything of it that is missing."""
+"""Opening the run that is named, with a warning for everything of it that is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_place(run: str, root: Path) -> Path:
-    """The directory of the run, whose sessions can be opened; what else is missing of it is told on standard error."""
+    """The directory of the run, whose sessions can be opened; what else is missing goes to standard error."""
     from operant.run.run import find_sessions, resolve
 
     place = resolve(run, root).resolve()

@@ -12,6 +12,7 @@ import typer
 
 from operant.cli.files import new_file
 from operant.cli.model_evaluation import (
+    EvalOptions,
     Follow,
     Harness,
     Limit,
@@ -23,8 +24,7 @@ from operant.cli.model_evaluation import (
     Tasks,
     Temperature,
     Url,
-    Wishes,
-    examine,
+    evaluate_on_tasks,
 )
 from operant.cli.model_references import Device, Dtype, Manner, RunOrModel
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
@@ -82,12 +82,12 @@ def evaluate(
       operant eval smollm2-135m-instruct --tasks gsm8k,mbpp --samples 8 --limit 100
     """
     manner = Manner(device, dtype, url)
-    wishes = Wishes(
+    options = EvalOptions(
         tasks, shots, samples, limit, arguments or [], temperature, seed, out, follow, harness, manner, search
     )
     if tasks is not None:
-        return examine(run, checkpoint, root, wishes, as_json)
-    wishes.refuse_without_tasks()
+        return evaluate_on_tasks(run, checkpoint, root, options, as_json)
+    options.refuse_without_tasks()
     from operant.api.evaluation import Evaluation, evaluate_sessions
     from operant.cli.opening import open_place
 
@@ -118,13 +118,13 @@ def watch(
     latest: Annotated[bool, typer.Option("--latest", help="The newest checkpoint: --checkpoint latest.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write a film (.gif, .mp4) or a replay (.html) instead."),
+        typer.Option("--out", metavar="FILE", help="Write a video (.gif, .mp4) or a replay (.html) instead."),
     ] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Play in this terminal (HackMatrix).")] = False,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
 ) -> int:
-    """Watch the agent play: in a window, or as a film in the run's media folder where there is no screen.
+    """Watch the agent play: in a window, or as a video in the run's media folder where there is no screen.
 
     Of several sessions the one with the best evaluation plays, by default with its best checkpoint.
 
@@ -143,7 +143,7 @@ def watch(
     warn(place, aside)
     saved = choose_checkpoint(best, asked)
     first = best.spec["meta"]["eval_seed"] if seed is None else seed
-    sink: str | Path = "window" if _has_screen() else _film_path(best, saved, first, episodes)
+    sink: str | Path = "window" if _has_screen() else _video_path(best, saved, first, episodes)
     if out or terminal:
         sink = new_file(out) if out else "terminal"
     if not as_json:
@@ -154,14 +154,14 @@ def watch(
     # What an engine prints is for people; the one JSON document stays alone on standard output.
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         played = engine_of_run(best).watch(best, saved, episodes, first, sink)
-    film = shown(sink) if isinstance(sink, Path) and sink.is_file() else None
+    video = shown(sink) if isinstance(sink, Path) and sink.is_file() else None
     if as_json:
         rows = [episode.as_dict() for episode in played]
-        document({"session": shown(best.path), "film": film, "episodes": rows, "exit": EXIT_DONE})
+        document({"session": shown(best.path), "film": video, "episodes": rows, "exit": EXIT_DONE})
     else:
         say(*(f"  seed {each.seed}: score {each.score:g} in {plural(each.length, 'step')}" for each in played))
-        if film:
-            say(f"{'text' if film.endswith('.txt') else 'film'}: {film}")
+        if video:
+            say(f"{'text' if video.endswith('.txt') else 'video'}: {video}")
     return EXIT_DONE
 
 
@@ -200,8 +200,8 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _film_path(run: Run, checkpoint: Checkpoint, seed: int, episodes: int) -> Path:
-    """Named after all that decides its content, so that only the same film is ever written over."""
+def _video_path(run: Run, checkpoint: Checkpoint, seed: int, episodes: int) -> Path:
+    """Named after all that decides its content, so that only the same video is ever written over."""
     from operant.run.layout import MEDIA_FOLDER
 
     return run.path / MEDIA_FOLDER / f"frame_{checkpoint.at.frames}_seed_{seed}_episodes_{episodes}.gif"

@@ -1,4 +1,4 @@
-"""A trial from its start to its last word: sessions run, a view watches, and the end is told."""
+"""Running a trial: start the sessions, show their progress, print the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_TO_FINISH = "stopping: nothing was trained since the last checkpoint, so
 
 
 def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
-    """Show the progress of sessions that train, tell how it ended; returns the exit code."""
+    """Show the progress of sessions that train, print how it ended; returns the exit code."""
     from operant.api.handle import POLL_SECONDS
     from operant.cli.trial_summary import ending, ending_document
     from operant.launch.stop_signals import StopSignals
@@ -34,7 +34,7 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
         tell(f"{place}: {plural(len(runs), 'session')} in one program")
     else:
         tell(f"{place}: {plural(handle.workers, 'session')} at a time, {plural(threads, 'thread')} each")
-    # Requests to stop are counted to the last word: an impatient second Ctrl-C must not cut off how to go on.
+    # Requests to stop are counted to the end: an impatient second Ctrl-C must not cut off the next steps.
     with StopSignals() as signals:
         watch = _Watch(runs, signals, handle.until, as_json=as_json, plain=plain)
         with watch.view:
@@ -52,7 +52,7 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
 
 
 class _Watch:
-    """Refreshes the view, and tells of alerts and requests to stop as they come."""
+    """Refreshes the view, and prints alerts and requests to stop as they come."""
 
     def __init__(
         self, runs: Sequence[Run], signals: StopSignals, until: int | None, *, as_json: bool, plain: bool

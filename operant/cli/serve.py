@@ -90,7 +90,7 @@ def serve(
     if key is None and not no_auth:
         _refuse_other_machines(host)
     access = Access.at(host, allow_host or (), allow_origin or (), key)
-    # A mistake is told before the slow imports.
+    # A mistake is reported before the slow imports.
     candidate = _candidate(target, checkpoint, root, Manner(device, dtype))
     from operant.engines import part
 

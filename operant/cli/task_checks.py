@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def show_dialogue(task: DialogueTask, split: str, takes: Sequence[str], as_json: bool) -> int:
-    """Print the facts of a task, and what a policy is told first."""
+    """Print the facts of a task, and the first messages to the policy."""
     from operant.report.formatting import columns
 
     problems = task.problems("train" if split == "train" else "eval")
     first = problems[0]
     opening = [(role, text) for role, text in (("system", first.system), ("user", first.prompt)) if text]
     if as_json:
-        told = [{"role": role, "text": text} for role, text in opening]
-        facts = {"task": task.name, "problems": len(problems), "facts": dict(task.facts()), "opening": told}
+        messages = [{"role": role, "text": text} for role, text in opening]
+        facts = {"task": task.name, "problems": len(problems), "facts": dict(task.facts()), "opening": messages}
         document({**facts, "exit": EXIT_DONE})
         return EXIT_DONE
     say(f"{task.name}: {len(problems):,} problems in {split}, worked on in turns", *takes)
@@ -33,19 +33,19 @@ def show_dialogue(task: DialogueTask, split: str, takes: Sequence[str], as_json:
     return EXIT_DONE
 
 
-def as_data(rehearsal: AgentReport) -> dict[str, Any]:
-    """A rehearsal for `--json`."""
-    parts = [vars(part) for part in rehearsal.parts]
-    kept = {"task": rehearsal.task, "tolerance": rehearsal.tolerance, "seconds": rehearsal.seconds}
-    return {**kept, "agents": parts, "missing": rehearsal.missing, "sound": rehearsal.sound}
+def as_data(report: AgentReport) -> dict[str, Any]:
+    """A report as `--json` gives it."""
+    parts = [vars(part) for part in report.parts]
+    kept = {"task": report.task, "tolerance": report.tolerance, "seconds": report.seconds}
+    return {**kept, "agents": parts, "missing": report.missing, "sound": report.sound}
 
 
-def tell_rehearsals(rehearsals: Sequence[AgentReport]) -> None:
+def print_agent_reports(reports: Sequence[AgentReport]) -> None:
     """One table for each task."""
     from operant.report.formatting import columns, duration
 
     head = ["agent", "kind", "score", "raw", "time", ""]
-    for one in rehearsals:
+    for one in reports:
         said = "sound" if one.sound else "NOT SOUND"
         say(f"{one.task}: {said}, {duration(one.seconds)}; chance may move a score by {one.tolerance:.3f}")
         rows = [
@@ -61,7 +61,7 @@ def tell_rehearsals(rehearsals: Sequence[AgentReport]) -> None:
         ]
         say(*(f"  {line.rstrip()}" for line in columns([head, *rows])))
         if one.missing:
-            say(f"  nobody has written: {', '.join(one.missing)}")
+            say(f"  there is no agent for: {', '.join(one.missing)}")
 
 
 def _number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`operant tasks`: the tasks in words, what they ask, and whether they judge rightly."""
+"""`operant tasks`: the language tasks, their problems, and checks of their verifiers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from operant.cli.options import AsJson
 from operant.cli.output import aside, document, plural, say
-from operant.cli.task_checks import as_data, show_dialogue, tell_rehearsals
+from operant.cli.task_checks import as_data, print_agent_reports, show_dialogue
 from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ Data = Annotated[
 
 @app.callback(invoke_without_command=True)
 def tasks(context: typer.Context, as_json: AsJson = False) -> int:
-    """List the tasks in words; show what one asks; check that it judges rightly.
+    """List the language tasks; show the problems of one; check its verifier.
 
     \b
       operant tasks
@@ -78,7 +78,7 @@ def tasks(context: typer.Context, as_json: AsJson = False) -> int:
     return EXIT_DONE
 
 
-@app.command("show", short_help="Print problems of a task with their answers and how they are judged.")
+@app.command("show", short_help="Print problems of a task with their answers and how they are scored.")
 def show(
     name: TaskName,
     count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many problems.")] = 3,
@@ -87,9 +87,9 @@ def show(
     data: Data = None,
     as_json: AsJson = False,
 ) -> int:
-    """Print problems of a task: prompt, stop strings, an answer that is right, and how answers are judged.
+    """Print problems of a task: prompt, stop strings, an answer that is right, and how answers are scored.
 
-    Of a task that is worked on in turns: its facts, and what a policy is told first.
+    Of a task that is worked on in turns: its facts, and the first messages to the policy.
 
     \b
       operant tasks show gsm8k -n 1 --split train -a shots=2 --data DIR
@@ -103,18 +103,18 @@ def show(
         return show_dialogue(task, split, _takes(type(task)), as_json)
     problems = task.problems("train" if split == "train" else "eval")
     shown = problems[:count]
-    judged = _first_paragraph(type(task).verify.__doc__)
+    scored_by = _first_paragraph(type(task).verify.__doc__)
     if as_json:
         rows = [vars(problem) | {"gold": task.gold(problem)} for problem in shown]
-        document({"task": task.name, "problems": len(problems), "judged": judged, "shown": rows, "exit": EXIT_DONE})
+        document({"task": task.name, "problems": len(problems), "judged": scored_by, "shown": rows, "exit": EXIT_DONE})
         return EXIT_DONE
-    say(f"{task.name}: {plural(len(problems), 'problem')} in {split}", f"judged by: {judged}", *_takes(type(task)))
+    say(f"{task.name}: {plural(len(problems), 'problem')} in {split}", f"scored by: {scored_by}", *_takes(type(task)))
     for problem in shown:
         say("", *_problem_lines(problem, task.gold(problem)))
     return EXIT_DONE
 
 
-@app.command("validate", short_help="Judge gold and wrong answers without a model.")
+@app.command("validate", short_help="Verify gold and wrong answers without a model.")
 def validate(
     name: Annotated[
         str,
@@ -123,10 +123,10 @@ def validate(
     arguments: Arguments = None,
     data: Data = None,
     wrong: Annotated[int, typer.Option("--wrong", metavar="N", min=0, help="How many wrong answers.")] = 1_000,
-    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Processes that judge.")] = 2,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Processes that verify.")] = 2,
     as_json: AsJson = False,
 ) -> int:
-    """Judge without a model: every gold answer must score 1 and every wrong one 0.
+    """Check the verifier without a model: every gold answer must score 1 and every wrong one 0.
 
     A task that is worked on in turns is played by its scripted agents: an expert must reach its ceiling, a lazy one
     its baseline, and no cheater more than that.
@@ -151,8 +151,8 @@ def validate(
         rows = [as_data(one) if isinstance(one, AgentReport) else vars(one) | {"sound": one.sound} for one in found]
         document({"tasks": rows, "exit": code})
     else:
-        _tell([one for one in found if not isinstance(one, AgentReport)])
-        tell_rehearsals([one for one in found if isinstance(one, AgentReport)])
+        _print_reports([one for one in found if not isinstance(one, AgentReport)])
+        print_agent_reports([one for one in found if isinstance(one, AgentReport)])
     return code
 
 
@@ -199,7 +199,7 @@ def parsed(arguments: list[str] | None) -> dict[str, Any]:
     return parsed
 
 
-def _tell(reports: list[Report]) -> None:
+def _print_reports(reports: list[Report]) -> None:
     from operant.report.formatting import columns, duration
 
     if not reports:
@@ -221,7 +221,7 @@ def _tell(reports: list[Report]) -> None:
         for what, failures in (("a gold answer", report.gold_failures), ("a wrong answer", report.wrong_failures)):
             for ident, verdict in failures[:SHOWN_FAILURES]:
                 said = f"{verdict.outcome} {verdict.score}" + (f", {verdict.note}" if verdict.note else "")
-                say(f"  {ident}: {what} was judged {said}")
+                say(f"  {ident}: {what} was scored {said}")
             if len(failures) > SHOWN_FAILURES:
                 say(f"  ... and {len(failures) - SHOWN_FAILURES} more")
         if twice := report.right_after_all:
@@ -242,7 +242,7 @@ def _takes(kind: type[Task]) -> list[str]:
 
 def _problem_lines(problem: Problem, gold: str | None) -> list[str]:
     lines = [f"--- {problem.id}", *([f"[system] {problem.system}"] if problem.system else []), problem.prompt]
-    lines.append(f"[gold] {gold if gold is not None else 'nobody has written one down'}")
+    lines.append(f"[gold] {gold if gold is not None else 'no reference answer'}")
     return [*lines, f"[ends] at {' or '.join(map(repr, problem.stop)) or 'its end'}, or {problem.max_tokens} tokens"]
 
 

@@ -76,7 +76,7 @@ def resume(
     overrides: Overrides = None,
     until: Until = None,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Go on although rows or checkpoints of the run are missing.")
+        bool, typer.Option("--accept-loss", help="Continue although rows or checkpoints of the run are missing.")
     ] = False,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
@@ -109,7 +109,7 @@ def resume(
         fork = todo[0].path.parent.parent
         tell(f"fork {shown(fork)} of {shown(place)} with {', '.join(overrides)}")
     else:
-        todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, tell=tell, warn=lambda: warn(place, tell))
+        todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, report=tell, warn=lambda: warn(place, tell))
     if not todo:
         return _nothing_to_do(place, until, as_json)
     for each in todo:
@@ -177,7 +177,7 @@ def _nothing_to_do(place: Path, until: int | None, as_json: bool) -> int:
         say(
             f"{shown(place)}: every session {goal}; nothing to resume",
             f"  look:     operant show {shown(place)}",
-            f"  go on:    operant resume {shown(place)} -s env.max_frame=...    (a fork with a larger budget)",
+            f"  extend:   operant resume {shown(place)} -s env.max_frame=...    (a fork with a larger budget)",
         )
     return EXIT_DONE
 

@@ -1,4 +1,4 @@
-"""How a trial ended, in words or as a document: the result, the failure, or how to go on."""
+"""How a trial ended, as text or as JSON: the result, the failure, or how to continue."""
 
 from __future__ import annotations
 

@@ -51,15 +51,15 @@ TASKS: dict[str, Environment | str] = {
     "count_letters": _task(f"{TEXT}.letters:CountLetters", "how often a letter occurs in a string"),
     "sort": _task(f"{TEXT}.number_lists:Sort", "a few numbers from the smallest to the largest"),
     "copy": _task(f"{TEXT}.letters:Copy", "a string of letters again, with credit for each in its place"),
-    "gsm8k": _task(f"{TEXT}.word_problems:Gsm8k", "grade-school mathematics in words (needs data)"),
-    "svamp": _task(f"{TEXT}.word_problems:Svamp", "short sums in words with a twist (needs data)"),
+    "gsm8k": _task(f"{TEXT}.word_problems:Gsm8k", "grade-school word problems (needs data)"),
+    "svamp": _task(f"{TEXT}.word_problems:Svamp", "short word problems with a twist (needs data)"),
     "math": _task(f"{TEXT}.competition:Math", "competition mathematics, answers in LaTeX (needs data)"),
     "mbpp": _task(f"{TEXT}.mbpp:Mbpp", "short Python functions with tests, run in the sandbox (needs data)"),
     "humaneval": _task(f"{TEXT}.humaneval:HumanEval", "Python functions to complete, run in the sandbox (needs data)"),
     "ifeval": _task(f"{TEXT}.ifeval:IfEval", "instructions whose following can be checked (needs data)"),
     "reasoning_gym": _task(f"{TEXT}.reasoning:ReasoningGym", "any dataset of the package reasoning-gym"),
     "hackmatrix": _task(
-        f"{TEXT}.hackmatrix:HackMatrix", "the best next move of the grid hacking game, from a board in words"
+        f"{TEXT}.hackmatrix:HackMatrix", "the best next move of the grid hacking game, from a board as text"
     ),
     "guess": _task(f"{TEXT}.guessing:Guess", "a number found by guessing higher and lower, in several turns"),
     "hackmatrix_game": _task(f"{TEXT}.hackmatrix_game:HackMatrixGame", "whole games of it, one action a turn"),

@@ -1,4 +1,4 @@
-"""Whether an environment can be built and played, told in a person's words before any work starts."""
+"""Checks that an environment can be built and stepped, before any work starts."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def usable_cores() -> int:
 def share(sessions: int, threads: int | None = None, cores: int | None = None, processes: int = 1) -> Budget:
     """Share `cores` among `sessions` of so many `processes` each.
 
-    `threads`, those of one process, are what a person asked for (`meta.threads`) or a run recorded.
+    `threads`, those of one process, are what the user asked for (`meta.threads`) or a run recorded.
     """
     threads = threads or UNASKED_THREADS
     at_once = max(1, (cores or usable_cores()) // (threads * processes))

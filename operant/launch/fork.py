@@ -38,7 +38,7 @@ def experiment_of(runs: Sequence[Run]) -> Experiment:
 def create_fork(
     parents: Sequence[Run], spec: dict[str, Any], *, root: Path, command: Sequence[str], source_text: str
 ) -> tuple[Experiment, list[Run]]:
-    """A new experiment in which every session of `parents` goes on under `spec`.
+    """A new experiment in which every session of `parents` continues under `spec`.
 
     Everything that could be wrong is checked before the first directory is made; whether the settings that differ may
     do so is the spec's own question, which the caller has asked.

@@ -16,7 +16,7 @@ from operant.run.run import Run
 
 PARENT_VARIABLE = "OPERANT_PARENT"
 _LOOK_EVERY_SECONDS = 1.0
-_TELL_EVERY_SECONDS = 5.0
+_REPORT_EVERY_SECONDS = 5.0
 
 
 def stop_with_parent() -> None:
@@ -48,7 +48,7 @@ def exit_when_signalled() -> None:
         signal.signal(number, lambda *_: os._exit(EXIT_STOPPED))
 
 
-def await_orphans(runs: Sequence[Run], tell: Callable[[str], None]) -> None:
+def await_orphans(runs: Sequence[Run], report: Callable[[str], None]) -> None:
     """Wait until no session of `runs` is held by a process whose launcher was killed; end one that takes too long.
 
     Such a process has noticed, and saves. Of what it has not saved by then nothing is lost but time: the last
@@ -57,24 +57,24 @@ def await_orphans(runs: Sequence[Run], tell: Callable[[str], None]) -> None:
     for run in runs:
         holder = holder_of(run.path / LOCK_FILE)
         if holder is not None and holder.is_orphan:
-            tell(
+            report(
                 f"  {run.path.name}: process {holder.pid} still saves, although the launcher that started it was"
                 f" killed; waiting until it ends ({ORPHAN_SECONDS:.0f} s at most, then it is ended)"
             )
-            _await_end(run, holder, tell)
+            _await_end(run, holder, report)
 
 
-def _await_end(run: Run, holder: Holder, tell: Callable[[str], None]) -> None:
-    lock, begun, told = run.path / LOCK_FILE, time.monotonic(), 0.0
+def _await_end(run: Run, holder: Holder, report: Callable[[str], None]) -> None:
+    lock, begun, reported = run.path / LOCK_FILE, time.monotonic(), 0.0
     while holder_of(lock) == holder:
         waited = time.monotonic() - begun
         if waited > ORPHAN_SECONDS:
             _end(run, holder)
-            tell(f"  {run.path.name}: process {holder.pid} was ended; it goes on from its last checkpoint")
+            report(f"  {run.path.name}: process {holder.pid} was ended; it continues from its last checkpoint")
             return
-        if waited - told > _TELL_EVERY_SECONDS:
-            told = waited
-            tell(f"  {run.path.name}: still waiting for process {holder.pid}, {waited:.0f} s")
+        if waited - reported > _REPORT_EVERY_SECONDS:
+            reported = waited
+            report(f"  {run.path.name}: still waiting for process {holder.pid}, {waited:.0f} s")
         time.sleep(0.1)
 
 

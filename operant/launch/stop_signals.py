@@ -1,4 +1,4 @@
-"""How often a person or the machine has asked this process to stop."""
+"""How often the user or the machine has asked this process to stop."""
 
 from __future__ import annotations
 

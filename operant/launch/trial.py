@@ -73,7 +73,7 @@ class SessionJobs:
     """The jobs of a trial: those that wait, run and have ended, each of one session or more and known by its first.
 
     At most `workers` run at once, or all sessions `together` in one job. A failed session does not stop the others.
-    Whoever drives it calls `advance` several times a second until it is no longer `busy`.
+    The caller calls `advance` several times a second until it is no longer `busy`.
     """
 
     def __init__(

@@ -95,7 +95,7 @@ def nice_ticks(low: float, high: float, most: int = 5) -> Floats:
 
 
 def _columns(curves: Sequence[Curve], right: float, count: int) -> Floats:
-    """Dot columns over [0, right]; the nearest one is moved onto a lone point so that it is seen."""
+    """Dot columns over [0, right]; the nearest one is moved onto a lone point so that it is visible."""
     at = np.linspace(0.0, right, count)
     for x in (float(curve.x[0]) for curve in curves if len(curve.x) == 1):
         at[np.abs(at - x).argmin()] = x
@@ -121,7 +121,7 @@ def _draw_cells(seeds: Aligned, ticks: Floats, height: int, pen: Pen) -> list[st
             line[min(start, here) : max(start, here) + 1, column] = True
             previous = here
         else:
-            # No line here: whole characters, so that the range of the seeds that are left is seen however thin.
+            # No line here: whole characters, so that the range of the seeds that are left is visible however thin.
             top, bottom, previous = top - top % DOTS_DOWN, bottom - bottom % DOTS_DOWN + DOTS_DOWN - 1, None
         band[top : bottom + 1, column] = True
     return [_characters(*rows, pen) for rows in zip(_blocks(line), _blocks(band), strict=True)]

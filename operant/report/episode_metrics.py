@@ -1,4 +1,4 @@
-"""What a problem tells of its episodes beside their score, such as the stage reached and whether the game was won."""
+"""What an environment reports of its episodes beside their score, such as the stage reached or a win."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def over_episodes(episodes: Iterable[Mapping[str, float]]) -> dict[str, Estimate
 
 def final_parts(sessions: Sequence[SessionRecord]) -> dict[str, Estimate]:
     """The mean of each part in the final evaluations: over seeds, or over the episodes of the only one."""
-    told = [session for session in sessions if _means(session)]
-    if len(told) == 1:
-        return over_episodes(row.get("parts", {}) for row in told[0].episodes("final"))
-    means = parts_of(_means(session) for session in told)
+    reporting = [session for session in sessions if _means(session)]
+    if len(reporting) == 1:
+        return over_episodes(row.get("parts", {}) for row in reporting[0].episodes("final"))
+    means = parts_of(_means(session) for session in reporting)
     return {name: mean_interval(values) for name, values in means.items()}
 
 

@@ -22,7 +22,7 @@ from operant.run import layout
 from operant.run.episode import Episode
 
 SUFFIX = ".jsonl"
-EXAMINED = "eval"
+EVALUATION = "eval"
 FEW = 3
 
 
@@ -30,7 +30,7 @@ FEW = 3
 class Entry:
     """One episode in short.
 
-    `label` and `name` tell it apart: the file within its run, and the episode within its file (its id, else the number
+    `label` and `name` identify it: the file within its run, and the episode within its file (its id, else the number
     of its line). `tokens` are those that the policy wrote; None is "not known".
     """
 
@@ -60,12 +60,12 @@ class Entry:
     @property
     def session(self) -> str:
         """The label of its session, whichever of the session's files it is in."""
-        return self.label.removesuffix(EXAMINED).removesuffix("/")
+        return self.label.removesuffix(EVALUATION).removesuffix("/")
 
     @property
-    def examined(self) -> bool:
-        """Whether it is of an examination (`operant eval --tasks`), which may ask in another way than training."""
-        return self.label.endswith(EXAMINED)
+    def from_eval(self) -> bool:
+        """Whether it is of an evaluation (`operant eval --tasks`), which may ask in another way than training."""
+        return self.label.endswith(EVALUATION)
 
     @property
     def full_name(self) -> str:
@@ -126,7 +126,7 @@ class EpisodeFile:
         self._offset += len(line)
 
     def _entry(self, row: Mapping[str, Any], size: int) -> Entry:
-        # An examination that is sat again uses its names again; a parent is the last one of its name.
+        # An evaluation that is repeated uses its names again; a parent is the last one of its name.
         parent = self._names.get(row["parent"], row["parent"]) if row.get("parent") else None
         spoken = [turn for turn in row.get("turns") or () if turn["role"] == POLICY]
         parts = row.get("parts") or {}
@@ -261,7 +261,7 @@ def holds_episodes(path: Path) -> bool:
 
 
 def _labelled(base: Path, files: Sequence[Path]) -> dict[str, Path]:
-    """Files by what tells them apart below `base`: `session_0`, `trial_001/session_0`, `session_0/eval`."""
+    """Files by what identifies them below `base`: `session_0`, `trial_001/session_0`, `session_0/eval`."""
     one_trial = len(layout.trial_paths(base)) <= 1
     return {_label(base, file, one_trial): file for file in files}
 
@@ -270,7 +270,7 @@ def _label(base: Path, file: Path, one_trial: bool) -> str:
     if file == base:
         return ""
     parts = [part for part in file.parent.relative_to(base).parts if not (one_trial and part.startswith("trial_"))]
-    return "/".join([*parts, *([EXAMINED] if file.name == layout.EVALUATIONS_FILE else [])])
+    return "/".join([*parts, *([EVALUATION] if file.name == layout.EVALUATIONS_FILE else [])])
 
 
 def newest_first(entries: Sequence[Entry]) -> Iterator[Entry]:

@@ -64,7 +64,7 @@ class Filter:
     failed: bool = False
 
     def fits(self, entry: Entry) -> bool:
-        """Whether an episode is wanted, as far as its entry tells; `text` is not in it."""
+        """Whether an episode is wanted, as far as its entry says; `text` is not in it."""
         return (
             _like(entry.env, self.task)
             and _like(entry.item or "", self.item)

@@ -31,7 +31,7 @@ def compact(value: float) -> str:
 
 
 def axis_labels(ticks: Sequence[float], in_full: float = 1e5) -> list[str]:
-    """Labels of evenly spaced ticks: one SI letter and just the decimals that tell them apart.
+    """Labels of evenly spaced ticks: one SI letter and just the decimals that distinguish them.
 
     Numbers below `in_full` carry no letter.
     """

@@ -47,7 +47,7 @@ class History:
 
 
 def histories(entries: Sequence[Entry], axis: Axis = "frames", most: int = MOST_POINTS) -> list[History]:
-    """The history of each task and split, by task; examinations stand apart from training's own evaluations.
+    """The history of each task and split, by task; those of `operant eval` are kept apart from training's own.
 
     Moments are put together where there are more than `most`.
 
@@ -56,7 +56,7 @@ def histories(entries: Sequence[Entry], axis: Axis = "frames", most: int = MOST_
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         if AXES[axis](entry) is not None:
-            split = f"{entry.split}, examined" if entry.examined else entry.split
+            split = f"{entry.split}, evaluation" if entry.from_eval else entry.split
             groups.setdefault((entry.env, split), []).append(entry)
     return [_history(task, split, axis, groups[task, split], most) for task, split in sorted(groups)]
 

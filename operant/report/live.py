@@ -47,7 +47,7 @@ def live_view(
 
 
 def labels(sessions: Sequence[Path]) -> list[str]:
-    """The shortest path endings that tell the sessions apart: `session_0`, or `trial_001/session_0`."""
+    """The shortest path endings that identify the sessions: `session_0`, or `trial_001/session_0`."""
     for parts in (1, 2, 3):
         names = ["/".join(path.parts[-parts:]) for path in sessions]
         if len(set(names)) == len(names):

@@ -25,7 +25,7 @@ AXES: tuple[str, ...] = get_args(Axis)
 BAND_RESAMPLES = 2000
 SIZE_INCHES = (7.2, 4.4)
 PNG_DPI = 160
-# Okabe and Ito's palette: told apart by readers of every colour vision, and in print.
+# Okabe and Ito's palette: distinguishable with every colour vision, and in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
 DASHES = ("solid", "dashed", "dashdot", "dotted")
 Y_LABELS = {"train/return": "return in training", "eval/score": "greedy return in evaluation"}

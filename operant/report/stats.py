@@ -1,9 +1,9 @@
-"""Scores with their uncertainty: intervals over seeds, aggregates over tasks, and verdicts in words.
+"""Scores with their uncertainty: intervals over seeds, aggregates over tasks, and verdicts.
 
 All intervals are percentile bootstraps over seeds with a fixed random stream, so the same run
 directory always prints the same numbers. One seed has no interval; it is said, never invented.
 With few seeds a percentile interval is somewhat too narrow, so no verdict is given below the number
-of seeds at which any ordering of the scores could be told from chance (`MOST_CHANCE`).
+of seeds at which any ordering of the scores could be distinguished from chance (`MOST_CHANCE`).
 
 References: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice"
 (2021), for the interquartile mean, the stratified bootstrap and the probability of improvement.
@@ -147,7 +147,7 @@ def probability_of_improvement(
 ) -> Comparison:
     """P(A > B) for scores `[seed]` or `[seed, task]`, ties counting one half, averaged over tasks.
 
-    "A better" only when the interval excludes 0.5 and there are seeds enough to tell.
+    "A better" only when the interval excludes 0.5 and there are enough seeds.
     `n` of the estimate is the smaller number of seeds.
     """
     first, second = _by_task(a), _by_task(b)

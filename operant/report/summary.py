@@ -40,9 +40,9 @@ class SessionRow:
 
 @dataclass(frozen=True)
 class TrialSummary:
-    """The whole of a trial. `score` is None when no seed was evaluated yet; `notes` are caveats in words.
+    """The whole of a trial. `score` is None when no seed was evaluated yet; `notes` are caveats.
 
-    `score_from` says which evaluation was scored; `parts` are means of what the problem told of the
+    `score_from` says which evaluation was scored; `parts` are means of what the environment reported of the
     episodes of the final one; `frames` and `seconds` are those of the seed that
     has most; `resume` is "exact", "warm" or None when it is not known.
     """

@@ -1,4 +1,4 @@
-"""Examinations in words: the score of every task with its interval over items, pass@k, and what went wrong."""
+"""Evaluations on tasks: the score of each with its interval over items, pass@k, and what went wrong."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def task_score(task: str, episodes: Sequence[Episode], seconds: float) -> TaskSc
         scores = items[episode.item]
         if counted:
             scores.append(counted[place])
-    judged = [scores for scores in items.values() if scores]
-    samples = max(map(len, judged), default=0)
+    scored = [scores for scores in items.values() if scores]
+    samples = max(map(len, scored), default=0)
     return TaskScore(
         task=task,
         items=len(items),
         samples=samples,
-        score=episode_interval([sum(scores) / len(scores) for scores in judged]) if judged else None,
-        passes=_passes(judged, samples),
+        score=episode_interval([sum(scores) / len(scores) for scores in scored]) if scored else None,
+        passes=_passes(scored, samples),
         unparsed=sum(bool(episode.parts.get("unparsed")) for episode in episodes),
         truncated=sum(episode.ended == "truncated" for episode in episodes),
         errors=sum(episode.ended == "error" for episode in episodes),
@@ -76,16 +76,16 @@ def task_score(task: str, episodes: Sequence[Episode], seconds: float) -> TaskSc
     )
 
 
-def _passes(judged: Sequence[Sequence[float]], samples: int) -> dict[int, Estimate]:
-    """pass@k over the items that have k judged samples; none where there is but one sample."""
+def _passes(scored: Sequence[Sequence[float]], samples: int) -> dict[int, Estimate]:
+    """pass@k over the items that have k scored samples; none where there is but one sample."""
     found: dict[int, Estimate] = {}
     for k in range(1, samples + 1 if samples > 1 else 1):
-        counts = [(len(scores), sum(score >= RIGHT for score in scores)) for scores in judged if len(scores) >= k]
+        counts = [(len(scores), sum(score >= RIGHT for score in scores)) for scores in scored if len(scores) >= k]
         found[k] = episode_interval([pass_at_k(n, right, k) for n, right in counts])
     return found
 
 
-def exam_table(scores: Sequence[TaskScore]) -> list[str]:
+def score_table(scores: Sequence[TaskScore]) -> list[str]:
     """One line for each task; of pass@k the powers of two and the last."""
     ks = sorted({k for each in scores for k in each.passes if k == each.samples or k & (k - 1) == 0})
     head = ["task", "items", "score", *(f"pass@{k}" for k in ks), "unparsed", "truncated", "errors", "tokens/s"]

@@ -55,7 +55,7 @@ class Step:
 
     @property
     def read(self) -> int:
-        """Tokens that it was told."""
+        """Tokens of the messages to it."""
         return sum(turn.tokens for turn in self.heard)
 
     @property
@@ -100,7 +100,7 @@ class Totals:
 
 
 def totals(episode: Episode) -> Totals:
-    """Turns and tokens of the policy, tokens it was told, faults, reward and time."""
+    """Turns and tokens of the policy, tokens of the messages to it, faults, reward and time."""
     spoken = [turn for turn in episode.turns if turn.role == POLICY]
     return Totals(
         turns=len(spoken),

@@ -42,8 +42,8 @@ class Page:
 
 def transcript(episode: Episode, name: str, page: Page) -> list[str]:
     """One episode: what it was, what it came to, and its turns."""
-    told = [line for step in steps(episode) for line in ("", *_step(step, page))]
-    return [*heading(episode, name), *(told or ["", "no turns were kept of this episode"])]
+    lines = [line for step in steps(episode) for line in ("", *_step(step, page))]
+    return [*heading(episode, name), *(lines or ["", "no turns were kept of this episode"])]
 
 
 def heading(episode: Episode, name: str) -> list[str]:
@@ -52,7 +52,7 @@ def heading(episode: Episode, name: str) -> list[str]:
     what = [name, episode.env, f"item {episode.item}" if episode.item else "", episode.split, version]
     lines = ["  ".join(part for part in what if part), score_line(episode), size_line(episode)]
     if episode.parent is not None:
-        lines.append(f"goes on from {episode.parent}")
+        lines.append(f"continues {episode.parent}")
     if episode.error is not None:
         lines.append(f"error: {episode.error}")
     return lines
@@ -84,7 +84,7 @@ def comparison(first: tuple[str, Episode], second: tuple[str, Episode], page: Pa
     half = page.half()
     lines = _beside([_wrapped(heading(episode, name), half) for name, episode in (first, second)], half)
     apart = parting(first[1], second[1])
-    lines += ["", "they say the same throughout" if apart is None else f"they part at turn {apart}"]
+    lines += ["", "they are the same throughout" if apart is None else f"they diverge at turn {apart}"]
     for pair in side_by_side(first[1], second[1]):
         lines += ["", *_pair(pair, page)]
     return lines
@@ -93,7 +93,7 @@ def comparison(first: tuple[str, Episode], second: tuple[str, Episode], page: Pa
 def listing(catalogue: Catalogue, entries: Sequence[Entry], limit: int) -> list[str]:
     """Episodes one to a line, at most `limit` of them, and how many there are."""
     if not entries:
-        return ["no episode is like that"]
+        return ["no episodes match"]
     head = ["episode", "task", "item", "split", "version", "score", "turns", "tokens", "time", "ended", ""]
     rows = [_row(catalogue.name_of(entry), entry) for entry in entries[:limit]]
     used = [place for place in range(len(head)) if any(row[place] for row in rows)]
@@ -129,7 +129,7 @@ def _step(step: Step, page: Page) -> list[str]:
 
 
 def _pair(pair: tuple[Step | None, Step | None], page: Page) -> list[str]:
-    """Two steps of one number; an opening that both share is told once."""
+    """Two steps of one number; an opening that both share is printed once."""
     if same_opening(*pair):
         return _step(pair[0], page) if pair[0] else []
     half = page.half()

@@ -1,4 +1,4 @@
-"""Search trees: episodes that go on from the end of others, with the path that the search, or hindsight, chose."""
+"""Search trees: episodes that continue others, with the path that the search, or hindsight, chose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Key = tuple[str, str]
 class Node:
     """An episode in a tree: its place among the nodes, its parent's, and whether it is its parent's last child.
 
-    The beginning that several episodes share, and which nobody played, is a node without an episode.
+    The beginning that several episodes share, and which was not played by itself, is a node without an episode.
     """
 
     entry: Entry | None
@@ -32,7 +32,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What tells it apart within its tree."""
+        """What identifies it within its tree."""
         return START if self.entry is None else self.entry.name.rpartition("/")[2]
 
     @property
@@ -61,8 +61,8 @@ class Tree:
     def answer(self) -> Node | None:
         """The episode that the search gave as its answer: the one that is not part of the searching."""
         splits = {node.entry.split for node in self.nodes if node.entry}
-        told = [node for node in self.nodes if node.entry and node.entry.split != SEARCH]
-        return told[-1] if SEARCH in splits and told else None
+        played = [node for node in self.nodes if node.entry and node.entry.split != SEARCH]
+        return played[-1] if SEARCH in splits and played else None
 
     @cached_property
     def best(self) -> Node | None:

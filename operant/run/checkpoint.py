@@ -198,7 +198,7 @@ def set_aside(path: Path) -> Path:
 
 
 def adopt(source: Checkpoint, checkpoints: Path) -> Checkpoint:
-    """Make a verified copy of another run's checkpoint the first one of a child run, whose logs start empty."""
+    """Make a verified copy of another run's checkpoint the first one of a fork, whose logs start empty."""
 
     def copy(folder: Path) -> None:
         for name in verify(source.path).files:

@@ -62,7 +62,7 @@ def create_folder(path: Path, files: Mapping[str, str]) -> None:
     """Make a folder that appears with all its files at once; FileExistsError if it holds anything already.
 
     A folder that exists and is empty is filled in place (it may be a mount point, which cannot be
-    renamed over); the last of `files` then tells that it is whole.
+    renamed over); the last of `files` then says that it is whole.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of one session beside its fellows, on this machine; `lines` say in words what its numbers add up to."""
+    """The cost of one session on this machine while the others train too; `lines` explain its numbers."""
 
     parameters: int
     lines: list[str]

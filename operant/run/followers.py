@@ -57,7 +57,7 @@ def search_path() -> str:
 
 
 def follow(work: Callable[[], object], dismissed: type[Exception]) -> None:
-    """The life of a follower: do the work until dismissed; whatever else ends it is told to the session."""
+    """The life of a follower: do the work until dismissed; whatever else ends it is reported to the session."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_leader, daemon=True).start()
@@ -84,8 +84,8 @@ def _start(code: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
 
 def _last_words(process: subprocess.Popen[bytes], code: int) -> str:
     assert process.stdout is not None, "followers are started with a pipe"
-    told = process.stdout.read().decode(errors="replace")
-    return told or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
+    output = process.stdout.read().decode(errors="replace")
+    return output or (signal.Signals(-code).name if code < 0 else f"exit code {code}")
 
 
 def _end_with_leader() -> None:

@@ -44,7 +44,7 @@ LOST = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is not as it should be; with `harms_resume` a resume would go on with a hole, or from frame 0."""
+    """A fault of a run directory; with `harms_resume` a resume would continue with rows missing, or start at 0."""
 
     path: Path
     problem: str
@@ -83,7 +83,7 @@ def past_losses(session: Path) -> list[str]:
 def _of_experiment(path: Path) -> Iterator[Fault]:
     meanings = {
         EXPERIMENT_FILE: "how and when the experiment was started is lost; its sessions are not touched by that",
-        RESOLVED_FILE: "a child run (operant resume -s) cannot be made; plain resume needs only the sessions",
+        RESOLVED_FILE: "a fork (operant resume -s) cannot be made; plain resume needs only the sessions",
     }
     for name, meaning in meanings.items():
         yield from _of_document(path / name, meaning)
@@ -92,7 +92,7 @@ def _of_experiment(path: Path) -> Iterator[Fault]:
 
 
 def _absent_sessions(experiment: Path, trial: Path) -> Iterator[Fault]:
-    """Sessions that the spec asks for; a child run has those of its parent, however many these were."""
+    """Sessions that the spec asks for; a fork has those of its parent, however many these were."""
     document, spec = _read(experiment / EXPERIMENT_FILE), _read(experiment / RESOLVED_FILE)
     if document is None or spec is None or document.get("parent") is not None:
         return

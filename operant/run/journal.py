@@ -1,4 +1,4 @@
-"""What happened to a run, told twice: as rows for programs (events.jsonl) and as lines for people.
+"""What happened to a run, written twice: as rows for programs (events.jsonl) and as lines for people.
 
 Unlike metrics, events are never cut back: they are the history of the attempts themselves.
 """
@@ -27,7 +27,7 @@ class Journal:
         self._log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def event(self, kind: str, message: str) -> None:
-        """Record something a person should know, and print it."""
+        """Record something the user should know, and print it."""
         message = redact(message)
         with self._turn:
             self._events.append({"time": timestamp(), "attempt": self._attempt, "kind": kind, "message": message})

@@ -113,7 +113,7 @@ def dropped_path(session: Path, attempt: int, file: str) -> Path:
 
 
 def shown(path: Path | str) -> str:
-    """A path as a person would type it from here: relative when it lies below the working directory."""
+    """A path as one would type it from here: relative when it lies below the working directory."""
     try:
         relative = os.path.relpath(path)
     except (ValueError, FileNotFoundError):

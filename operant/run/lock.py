@@ -133,7 +133,7 @@ def holder_of(path: Path) -> Holder | None:
 
 
 def launched_by(pid: int) -> None:
-    """Say which process started this one, so that locks taken from now on tell whose they are."""
+    """Say which process started this one, so that locks taken from now on name it."""
     global _launcher
     _launcher = pid
 

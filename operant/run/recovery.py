@@ -54,7 +54,7 @@ def _find_good(checkpoints: Path, report: Report) -> Checkpoint | None:
         aside = set_aside(path)
         report("corrupt_checkpoint", f"{problem}; kept as {shown(aside)}")
     if problems and good is None:
-        report("restart", "no checkpoint is good: training starts again from the beginning")
+        report("restart", "no checkpoint is good: training starts at 0")
     return good
 
 

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, so that a part that is missing or of another form is told by its name."""
+"""What a checkpoint holds, so that a part that is missing or of another form is named in the error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Saved(dict[str, Any]):
         self._part = part
 
     def __missing__(self, name: str) -> Any:
-        raise misfit(self._file, f"{self._part}{name} is needed, but was not saved")
+        raise mismatch(self._file, f"{self._part}{name} is needed, but was not saved")
 
 
 @contextmanager
@@ -31,9 +31,9 @@ def restoring(file: Path, part: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, IndexError, RuntimeError, KeyError) as fault:
-        raise misfit(file, f"{part} cannot be taken back ({fault})") from fault
+        raise mismatch(file, f"{part} cannot be taken back ({fault})") from fault
 
 
-def misfit(file: Path, what: str) -> RunError:
+def mismatch(file: Path, what: str) -> RunError:
     """The refusal of a checkpoint that is whole, but of another run than this."""
     return RunError(f"the checkpoint does not fit: {what}", place=shown(file), remedy=REMEDY)

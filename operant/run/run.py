@@ -265,7 +265,7 @@ def _open_session(path: Path) -> Run:
 
 
 def resolve(text: str, root: Path | str = "runs") -> Path:
-    """The directory a person means: a path, `name`, `name/stamp`, or `latest`.
+    """The directory that is named: a path, `name`, `name/stamp`, or `latest`.
 
     A name means its newest experiment. `UsageError` with the nearest names if there is none such.
     """
@@ -290,7 +290,7 @@ def _is_run_folder(path: Path) -> bool:
 
 
 def _newest_last(experiments: Iterable[Experiment]) -> list[Experiment]:
-    """By the moment of creation, which the stamp tells where it cannot be read; then by stamp."""
+    """By the moment of creation, which the stamp gives where it cannot be read; then by stamp."""
     return sorted(experiments, key=lambda each: (_created(each), _stamp_order(each.path.name)))
 
 

@@ -121,7 +121,7 @@ class Session:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a person or the machine asked for an end."""
+        """Whether the user or the machine asked for an end."""
         return self._stop.requested
 
     @contextmanager
@@ -218,7 +218,7 @@ class Session:
             write_json(file, self.anchors)
 
     def event(self, kind: str, message: str) -> None:
-        """Tell a person something: a row in the events, a line in the log and on the terminal."""
+        """Report something to the user: a row in the events, a line in the log and on the terminal."""
         if self._journal is not None:
             self._journal.event(kind, message)
 

@@ -117,7 +117,7 @@ class StopRequest:
 
 
 class _SignalThread:
-    """A thread that is told of each signal by the interpreter itself, whatever the main thread does."""
+    """A thread that the interpreter itself notifies of each signal, whatever the main thread does."""
 
     def __init__(self, heard: Callable[[int], None]) -> None:
         self._reading, self._writing = os.pipe()

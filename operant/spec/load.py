@@ -42,8 +42,8 @@ REMEDY = "operant help spec"
 class Loaded:
     """A spec and where it came from; `source` is the text of the file, word for word.
 
-    `lab` tells whose words it was in, such as "an SLM-Lab spec", and is empty for a native one. `written` is what a
-    translated spec says in native words, before defaults, and `remarks` tell what was changed or left out.
+    `lab` says whose dialect it was in, such as "an SLM-Lab spec", and is empty for a native one. `written` is what a
+    translated spec is in the native form, before defaults, and `remarks` say what was changed or left out.
     """
 
     spec: Spec

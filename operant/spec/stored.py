@@ -34,7 +34,7 @@ def stored(data: Mapping[str, Any]) -> Spec:
 
 
 def aged(data: Mapping[str, Any]) -> list[str]:
-    """What to tell a person who goes on with a run: settings refused today, and what an older version computed."""
+    """Warnings for a resumed run: settings refused today, and what an older version computed."""
     spec = stored(data)
     refused = [
         f"{each.path} = {setting(spec, each.path)} {each.reason}. This run goes on with it as it began; "

@@ -43,7 +43,7 @@ class Guard:
     """Stands before `app` (final).
 
     The application gets requests whose body is there in whole, and is cancelled when the client leaves. What it raises
-    is told in one line on standard error and answered with 500.
+    is reported in one line on standard error and answered with 500.
     """
 
     def __init__(self, app: App, access: Access, limits: Limits | None = None) -> None:
@@ -88,8 +88,8 @@ class Guard:
     async def _read(self, body: bytearray, headers: Mapping[str, str], receive: Receive) -> None:
         """Fill `body`; refuse one that is too large before it is read, and one that comes too slowly."""
         limits = self.limits
-        told = headers.get("content-length", "0")
-        self._check_size(int(told[:30]) if told.isdecimal() else 0)
+        announced = headers.get("content-length", "0")
+        self._check_size(int(announced[:30]) if announced.isdecimal() else 0)
         try:
             async with asyncio.timeout(limits.body_seconds):
                 more = True
@@ -123,7 +123,7 @@ class Guard:
         work = asyncio.ensure_future(self._run(scope, replay, reply))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if reply.complete:  # which the server tells as if the client had left
+            if reply.complete:  # which the server reports as if the client had left
                 await work
         finally:
             gone.cancel()

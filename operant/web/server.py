@@ -19,7 +19,7 @@ from operant.web.guard import HEADER_BYTES, App, to_json
 PATIENCE_SECONDS = 15.0
 """A client that sent nothing new and took nothing for so long, twice in a row, is given up."""
 GRACE_SECONDS = 5
-"""How long requests that are being answered may go on once the server is told to end."""
+"""How long requests that are being answered may go on once the server is asked to end."""
 
 
 class WebServer:
@@ -108,7 +108,7 @@ class PatientProtocol(H11Protocol):
             self._watch.cancel()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is told so, unless a reply is already on its way."""
+        """What is no HTTP gets an error, unless a reply is already on its way."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

@@ -1,4 +1,4 @@
-"""What a session would cost: derived arithmetic in words, and a second of real training as the measure."""
+"""What a session would cost: its update counts as text, and a second of real training as the measure."""
 
 from __future__ import annotations
 

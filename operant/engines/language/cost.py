@@ -1,4 +1,4 @@
-"""What a session would cost: the arithmetic of its batches in words, and real rounds as the measure."""
+"""What a session would cost: its batch sizes as text, and real rounds as the measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session would cost: update counts in words, and a second of real training as the measure."""
+"""What a session would cost: update counts as text, and a second of real training as the measure."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from operant.envs.functional import Continuous, Discrete, FunctionalEnv, Outcome
 from operant.errors import UsageError
 
 
-class Seen(NamedTuple):
-    """The library's own state and what was last seen of it, since some of its observations are drawn by chance."""
+class GymnaxState(NamedTuple):
+    """The library's own state and its last observation, since some of its observations are drawn by chance."""
 
     inner: Any
     observation: Array
@@ -52,21 +52,21 @@ class GymnaxEnv(FunctionalEnv):
             return Continuous(float(jnp.max(space.low)), float(jnp.max(space.high)), tuple(space.shape))
         raise UsageError(f"env.name: {self.name} has actions {space}, which no algorithm here supports")
 
-    def reset(self, key: Array) -> tuple[Seen, Array]:
+    def reset(self, key: Array) -> tuple[GymnaxState, Array]:
         env, params = self._library
         observation, inner = env.reset_env(key, params)
-        state = Seen(inner, flat(observation))
+        state = GymnaxState(inner, flat(observation))
         return state, state.observation
 
-    def step(self, state: Seen, action: Array, key: Array) -> tuple[Seen, Outcome]:
+    def step(self, state: GymnaxState, action: Array, key: Array) -> tuple[GymnaxState, Outcome]:
         env, params = self._library
         observation, inner, reward, terminated, _ = env.step_env(key, state.inner, action, params)
-        after = Seen(inner, flat(observation))
+        after = GymnaxState(inner, flat(observation))
         truncated = jnp.asarray(env.is_truncated(inner, params), bool)
         reward, terminated = jnp.asarray(reward, jnp.float32), jnp.asarray(terminated, bool)
         return after, Outcome(after.observation, reward, terminated, truncated, {})
 
-    def observe(self, state: Seen) -> Array:
+    def observe(self, state: GymnaxState) -> Array:
         return state.observation
 
 

@@ -17,7 +17,7 @@ VARIED = ("observation", "both")
 
 @dataclass(frozen=True)
 class FunctionalProbe(Classic):
-    """One probe; its quantities are what is seen and the steps played. `continuous` is as in `probe.Probe`."""
+    """One probe; its quantities are the observation and the steps played. `continuous` is as in `probe.Probe`."""
 
     limit: int = 10
     name: str = "operant/Probe"
@@ -31,25 +31,25 @@ class FunctionalProbe(Classic):
         return Continuous(-1.0, 1.0, (1,)) if self.continuous else Discrete(2)
 
     def begin(self, key: Array) -> Quantities:
-        seen = jax.random.rademacher(key, (), jnp.float32) if self.kind in VARIED else jnp.float32(0.0)
-        return seen, jnp.float32(0.0)
+        obs = jax.random.rademacher(key, (), jnp.float32) if self.kind in VARIED else jnp.float32(0.0)
+        return obs, jnp.float32(0.0)
 
     def move(self, at: Quantities, action: Array) -> tuple[Quantities, Array, Array]:
-        seen, played = at
-        reward = self.reward(seen, played, action)
+        obs, played = at
+        reward = self.reward(obs, played, action)
         last = 2 if self.kind == "discount" else 1
-        after = jnp.ones_like(seen) if self.kind == "discount" else seen
+        after = jnp.ones_like(obs) if self.kind == "discount" else obs
         return (after, played + 1), reward, played + 1 >= last
 
-    def reward(self, seen: Array, played: Array, action: Array) -> Array:
+    def reward(self, obs: Array, played: Array, action: Array) -> Array:
         """What an action is worth."""
         if self.kind == "constant":
-            return jnp.ones_like(seen)
+            return jnp.ones_like(obs)
         if self.kind == "observation":
-            return seen
+            return obs
         if self.kind == "discount":
             return (played == 1).astype(jnp.float32)
-        wanted = seen if self.kind == "both" else jnp.full_like(seen, 0.5)
+        wanted = obs if self.kind == "both" else jnp.full_like(obs, 0.5)
         if self.continuous:
             return -jnp.square(action[0] - wanted)
         return jnp.where(action == (wanted > 0), 1.0, -1.0)

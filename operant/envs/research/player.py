@@ -21,7 +21,7 @@ CHUNK = 1 << 16
 KEPT_WORDS = 2_000  # bytes of what the program printed last
 GRACE = 1.0
 
-# Put before every program. The pipes are moved away at once, so that no print of the judged code spoils an answer.
+# Put before every program. The pipes are moved away at once, so that no print of the graded code spoils an answer.
 PRELUDE = """
 def _private_pipes():
     import os
@@ -41,7 +41,7 @@ def answer(function, pipes=_private_pipes()):
 
 
 class Unfit(OperantError):
-    """The artefact is missing, or cannot be scored; why is told to the one who made it."""
+    """The artefact is missing, or cannot be scored; the message goes to the agent."""
 
     kind = "unfit"
 

@@ -170,7 +170,7 @@ class Rollout(Dialogue):
         """The tool that was asked for and its answer: the one place where what goes wrong becomes words.
 
         What the policy did wrong is a fault of its own. A sandbox that died was opened anew, or there is none to go on
-        with. Anything else is a defect of ours, which costs the policy nothing, is counted, and is told in the log.
+        with. Anything else is a defect of ours, which costs the policy nothing, is counted, and is logged.
         """
         tool = None
         try:
@@ -214,7 +214,7 @@ class Rollout(Dialogue):
     def _timed(self, run: Callable[[float], tools.Ran]) -> Answer:
         with self._clock():
             ran = run(min(self._settings.folder.task.limits.seconds, self._left.seconds))
-        return Answer(tools.told(ran, self._settings.output_bytes))
+        return Answer(tools.command_output(ran, self._settings.output_bytes))
 
     def _write(self, arguments: Mapping[str, Any]) -> Answer:
         with self._clock():
@@ -290,7 +290,7 @@ class Rollout(Dialogue):
     def _end(self) -> None:
         """Take what is there to be graded; of work that died with its sandbox, what is known of it.
 
-        Who can kill their sandbox must not thereby escape a score. Without any sandbox nothing can be judged.
+        Who can kill their sandbox must not thereby escape a score. Without any sandbox nothing can be graded.
         """
         self._ended = True
         try:

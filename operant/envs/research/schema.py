@@ -68,7 +68,7 @@ class Budget(Closed):
 class TaskFile(Closed):
     """The whole file.
 
-    `prompt` is what the agent is told of the problem; how to use the tools and what is left is told besides. `bare`
+    `prompt` describes the problem to the agent; how to use the tools and what is left is added. `bare`
     is a prompt of one short line for models that read bytes. `visible` are files of visible/ that the agent finds
     in its workspace (all of them, unless said), or `data:NAME` for a data file; `artefacts` are the files that are
     graded. `noise` is the standard deviation of a hidden score over seeds. `data` names files below OPERANT_DATA,

@@ -1,4 +1,4 @@
-"""The tools that work on files: each does one thing in a workspace and says in words what came of it."""
+"""The tools that work on files: each does one thing in a workspace and says what came of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def abridged(words: str, most: int = 200) -> str:
     return words if len(words) <= most else f"{words[:half]} ... {words[-half:]}"
 
 
-def told(ran: Ran, most: int) -> str:
+def command_output(ran: Ran, most: int) -> str:
     """What a command printed, head and tail, and how it ended if not well."""
     words = shortened(ran.out, most, ran.dropped, ran.tail).rstrip("\n")
     if ran.timed_out:

@@ -1,4 +1,4 @@
-"""What an agent is told, in two styles: in words, and as briefly as a model of a few hundred bytes needs it."""
+"""The prompts of an agent, in two styles: in sentences, and as briefly as a model of a few hundred bytes needs it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Until then the files are only written down, so that a rollout that runs no command costs no sandbox. A sandbox that
 dies is opened anew from what is known: the last snapshot, or the files at the start, and the files that were written
-by a tool since. What commands changed in between is lost with it, and whoever asked is told so.
+by a tool since. What commands changed in between is lost with it, and the caller gets an error that says so.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Problems in words whose answers can be checked: a prompt, and a verdict on what was answered."""
+"""Language tasks, whose answers can be verified: a prompt, and a verdict on what was answered."""

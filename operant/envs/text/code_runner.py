@@ -1,4 +1,4 @@
-"""The program inside the sandbox that loads the judged program and calls it as it is told.
+"""The program inside the sandbox that loads the program under test and calls it as requested.
 
 It need not be trusted: it can send nothing but values and says nothing about whether they are right.
 """
@@ -13,7 +13,7 @@ from operant.envs.text.code_wire import End, Malformed, Reader, encoded, receive
 
 
 class Runner:
-    """The judged program and everything of it that has been handed out."""
+    """The program under test and everything of it that has been handed out."""
 
     def __init__(self) -> None:
         self._module = type(sys)("candidate")

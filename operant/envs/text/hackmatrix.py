@@ -1,4 +1,4 @@
-"""The grid hacking game one move at a time: a board in words, and the move that pays most at once.
+"""The grid hacking game one move at a time: a board as text, and the move that pays most at once.
 
 The whole game, turn after turn, is an environment of its own; here each position is a problem by itself, so that a
 language model and a trained policy can be asked the same question.
@@ -44,10 +44,10 @@ class HackMatrix(Generated):
         """Rules, board and legal actions, and what each of these earns."""
         game = position(*puzzle)
         assert game is not None, "only positions of games that go on are drawn"
-        seen = TextGame()
-        seen.game = game
+        text_game = TextGame()
+        text_game.game = game
         rules = "" if self.style == "bare" else f"{TextGame.introduction()}\n\n"
-        return f"{rules}{seen.view()}\n{ASK}\n", worth(game)
+        return f"{rules}{text_game.view()}\n{ASK}\n", worth(game)
 
     def longest_answer(self) -> int:
         """The longest name of an action, and a character to end with."""

@@ -1,4 +1,4 @@
-"""Sums in words: gsm8k (grade-school mathematics) and svamp, whose answers are one number."""
+"""Word problems: gsm8k (grade-school mathematics) and svamp, whose answers are one number."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _WordProblems(Task):
 
     @abstractmethod
     def rows(self, split: Literal["train", "eval"]) -> list[Row]:
-        """The rows of a split, each with `question`, `answer` (the number) and `solution` (an answer in words)."""
+        """The rows of a split, each with `question`, `answer` (the number) and `solution` (an answer as text)."""
 
     def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
         """All questions of a split; a question that serves as an example is never asked."""

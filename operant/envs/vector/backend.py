@@ -28,7 +28,7 @@ class Backend:
     processes: int = 1
 
     def describe(self, num: int) -> str:
-        """The same in words, of `num` environments."""
+        """The same as text, of `num` environments."""
         if num == 1:
             return "1 environment"
         if self.name == NATIVE:

@@ -1,1 +1,1 @@
-"""Spec files of other labs, read as they are and told in Operant's own words."""
+"""Spec files of other labs, read as they are and translated to native specs."""

@@ -29,7 +29,7 @@ class Remark:
 class Conversion:
     """Collects the native document, its remarks and its problems.
 
-    `losses` may be accepted by a person who asks for it, and are then told as `lost`; `refusals` never, for without
+    `losses` may be accepted with --lossy, and are then listed as `lost`; `refusals` never, for without
     the setting there is no spec.
     `homes` gives, for each path of theirs, the native path that holds the very same value; `lab` is whose spec it is.
     """

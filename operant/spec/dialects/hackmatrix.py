@@ -1,4 +1,4 @@
-"""The command line of HackMatrix's own trainer, told as settings of a spec.
+"""The command line of HackMatrix's own trainer, translated to settings of a spec.
 
 Its flags count in updates and minibatches where a spec counts in frames and samples, so those that
 depend on one another are worked out together, from its defaults where a flag is not given.

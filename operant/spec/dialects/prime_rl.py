@@ -1,4 +1,4 @@
-"""The `rl` files of prime-rl, of today's form and of the one that air-agent used, told as native specs.
+"""The `rl` files of prime-rl, of today's form and of the one that air-agent used, translated to native specs.
 
 Batches count completions there as here. Servers, transports and placement decide how fast a run is and not what it
 learns, so they are left out, each key with the reason. A file says its model and environments once for three programs.
@@ -210,7 +210,7 @@ def _evaluation(section: Section, batch: int, steps: int) -> None:
     section.drop({"group_size": once, "rollouts_per_example": once, "sampling": once})
     held_out = "left out: evaluations take held-out problems of the tasks that are trained on"
     section.drop({"source": held_out, "env": held_out})
-    section.drop({"skip_first_step": "left out: a policy is always examined before it learns"})
+    section.drop({"skip_first_step": "left out: a policy is always evaluated before it learns"})
     section.close()
 
 

@@ -1,6 +1,6 @@
 """Environments of research tasks in prime-rl files, as air-agent writes them: MLGym's tasks by their configs.
 
-MLGym's tasks are not ours: those that have a counterpart are told as our re-creations of the same games and data,
+MLGym's tasks are not ours: those that have a counterpart are translated to our re-creations of the same games and data,
 with other opponents, seeds and splits, so that scores of the two are not to be compared.
 """
 

@@ -1,4 +1,4 @@
-"""The labs whose spec files are understood, and how each of them is told from a native one."""
+"""The labs whose spec files are understood, and how each of them is recognized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training files of rlvr-experiments, told as native specs.
+"""The training files of rlvr-experiments, translated to native specs.
 
 Such a file counts in prompts where a spec counts in completions, gives every engine a section of its own under
 `roles`, and has no evaluation. What it says of engines, ports and buffers decides how fast a run is and not what it

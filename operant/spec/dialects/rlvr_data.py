@@ -82,7 +82,7 @@ def _task(section: Section, name: str, key: str = "dataset") -> str | None:
 
 
 def _arguments(section: Section, task: str) -> dict[str, Any]:
-    """What a loader is told, as far as the task takes it."""
+    """The arguments of a loader, as far as the task takes it."""
     found: dict[str, Any] = {}
     level = section.get("level")
     if level is not None and task == "math":

@@ -89,7 +89,7 @@ def test_the_list_of_episodes_and_its_filters(runs: Path) -> None:
     assert set(table["split"]) == {"eval"}
     assert min(table["faults"]) == 1
     app.text_input(key="text").set_value("no such words anywhere")
-    assert "No episode is like that." in [each.value for each in run(app).info]
+    assert "No episodes match." in [each.value for each in run(app).info]
 
 
 def test_filters_by_score_and_version_leave_out_what_has_none(runs: Path) -> None:
@@ -108,7 +108,7 @@ def test_nothing_is_opened_while_no_row_is_ticked(runs: Path) -> None:
 def test_the_timeline_of_an_episode(runs: Path) -> None:
     app = opened(runs, run=SEARCH, episode="n9")
     assert app.title[0].value == "blotto · n9"
-    assert "goes on from n6" in app.caption[0].value
+    assert "continues n6" in app.caption[0].value
     html = html_of(app)
     assert "fault: the command failed (exit 1)" in html
     assert "Turn 7" in html
@@ -137,7 +137,7 @@ def test_an_error_is_shown_as_one(runs: Path) -> None:
 def test_two_side_by_side(runs: Path) -> None:
     app = opened(runs, run=SEARCH, episode="n1", other="n2")
     assert app.title[0].value == "Compare"
-    assert any("They part at turn 2" in each.value for each in app.markdown)
+    assert any("They diverge at turn 2" in each.value for each in app.markdown)
     assert html_of(app).count("You are a careful researcher") == 1
     app.selectbox(key="right").select("n3")
     run(app)
@@ -154,7 +154,7 @@ def test_the_tree_and_the_node_below_it(runs: Path) -> None:
     app = opened(runs, view="tree", run=SEARCH, episode="n4")
     assert app.subheader[0].value == "blotto · n4"
     told = [each.value for each in opened(runs, view="tree", run=RESEARCH).info]
-    assert told == ["There is no search in this run: none of its episodes goes on from another."]
+    assert told == ["There is no search in this run: none of its episodes continues another."]
 
 
 def test_the_history_of_every_task(runs: Path) -> None:

@@ -77,10 +77,10 @@ def test_the_quick_interval_of_many_is_that_of_the_bootstrap() -> None:
     assert [quick.low, quick.high] == pytest.approx([slow.low, slow.high], abs=1e-3)
 
 
-def test_an_examination_is_no_other_seed_and_is_told_apart(tmp_path: Path) -> None:
+def test_an_evaluation_is_no_other_seed_and_is_kept_apart(tmp_path: Path) -> None:
     place = write_experiment(tmp_path, "one", "20260101-000000", [[episode(0, 0.2), episode(0, 0.4)]])
     write_rows(place / "trial_000/session_0/eval.jsonl", [episode(0, 0.9).as_dict()])
     for path in (place, place / "trial_000/session_0"):
-        trained, examined = histories(Catalogue.open(path).entries)
+        trained, evaluated = histories(Catalogue.open(path).entries)
         assert (trained.split, trained.over, trained.points[0].episodes) == ("eval", "episodes", 2)
-        assert (examined.split, examined.points[0].estimate.point) == ("eval, examined", 0.9)
+        assert (evaluated.split, evaluated.points[0].estimate.point) == ("eval, evaluation", 0.9)

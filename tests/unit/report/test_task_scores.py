@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operant.report.task_scores import exam_table, task_score
+from operant.report.task_scores import score_table, task_score
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 
@@ -41,7 +41,7 @@ def test_answers_without_a_score_are_counted_and_never_dropped_from_a_mean() -> 
     assert found.score is not None
     assert (found.items, found.errors, found.score.n, found.score.point) == (3, 3, 3, pytest.approx(1 / 3))
     assert (found.passes[2].n, found.passes[2].point) == (3, pytest.approx(2 / 3))
-    assert exam_table([found])[-1] == "3 answers without a score: they count as 0"
+    assert score_table([found])[-1] == "3 answers without a score: they count as 0"
 
 
 def test_a_part_of_a_point_is_no_pass() -> None:
@@ -61,14 +61,14 @@ def test_a_rate_of_zero_has_an_interval() -> None:
 def test_a_task_without_a_single_verdict_has_no_score() -> None:
     found = task_score("t", answers("a", None), 1.0)
     assert found.score is None
-    assert exam_table([found]) == [
+    assert score_table([found]) == [
         "task  items  score  unparsed  truncated  errors  tokens/s",
         "t         1  -             0          0       1        10",
     ]
 
 
 def test_the_table_shows_powers_of_two_and_the_last_k() -> None:
-    (head, _) = exam_table([task_score("t", answers("a", *[1.0] * 6), 1.0)])
+    (head, _) = score_table([task_score("t", answers("a", *[1.0] * 6), 1.0)])
     assert head.split() == [
         "task",
         "items",

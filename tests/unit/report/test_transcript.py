@@ -31,7 +31,7 @@ def test_an_episode_in_words() -> None:
         "n9  blotto  item blotto/eval/3  eval  policy version 40",
         "score 0.4120  (hidden 0.103, faults 1)",
         "2 turns, 7 tokens written, 6 read, 1 fault, 1.5 s, terminated at frame 6,400",
-        "goes on from n3",
+        "continues n3",
         "",
         "-- opening",
         "user",
@@ -76,11 +76,11 @@ def test_indents_stay_long_lines_break_and_control_characters_cannot_drive_the_t
     assert fold("a\tb", PLAIN) == ["a   b"]
 
 
-def test_two_side_by_side_fit_the_page_and_say_where_they_part() -> None:
+def test_two_side_by_side_fit_the_page_and_say_where_they_diverge() -> None:
     first, second = search()[1:3]
     lines = comparison(("n1", first), ("n2", second), Page(width=100))
     assert max(map(len, lines)) <= 100
-    assert "they part at turn 2" in lines
+    assert "they diverge at turn 2" in lines
     assert sum("You are a careful researcher" in line for line in lines) == 1
     assert any("turn 7" in line.partition(" │ ")[0] and "turn 7" in line.partition(" │ ")[2] for line in lines)
 
@@ -89,7 +89,7 @@ def test_one_that_is_over_leaves_its_side_empty() -> None:
     said = Turn("assistant", "validate")
     lines = comparison(("a", episode(said)), ("b", episode(said, said)), PLAIN)
     assert any(line.startswith("(over)") for line in lines)
-    assert "they say the same throughout" in comparison(("a", episode(said)), ("b", episode(said)), PLAIN)
+    assert "they are the same throughout" in comparison(("a", episode(said)), ("b", episode(said)), PLAIN)
 
 
 def test_a_list_has_only_columns_that_say_something(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_list_has_only_columns_that_say_something(tmp_path: Path) -> None:
         "2        CartPole-v1  eval   401.0  terminated",
         "and 3 more; --limit 5 lists them all",
     ]
-    assert listing(games, [], 2) == ["no episode is like that"]
+    assert listing(games, [], 2) == ["no episodes match"]
     words = Catalogue.open(write_rows(tmp_path / "words.jsonl", [each.as_dict() for each in training(0)]))
     head = listing(words, words.entries, 5)[0].split()
     assert head == ["episode", "task", "item", "split", "version", "score", "turns", "tokens", "time", "ended"]

@@ -1,4 +1,4 @@
-"""The account of every prompt: taken, answered, judged, and what became of it in the end.
+"""The account of every prompt: taken, answered, scored, and what became of it in the end.
 
 At every moment the prompts taken are those with a fate and those that are open, so that none is lost unseen.
 """

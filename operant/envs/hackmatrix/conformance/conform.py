@@ -74,7 +74,7 @@ class Form(Protocol):
 class Scene:
     """What a form shows after the last action."""
 
-    seen: dict[str, Any]
+    obs: dict[str, Any]
     inside: dict[str, Any]
     mask: list[int]
     arrays: tuple[np.ndarray, np.ndarray] | None
@@ -82,15 +82,15 @@ class Scene:
     listed: list[tuple[Any, ...]] = field(default_factory=list)
 
     def cell(self, match: re.Match[str]) -> dict[str, Any]:
-        return self.seen["cells"][int(match["row"])][int(match["col"])]
+        return self.obs["cells"][int(match["row"])][int(match["col"])]
 
     def count(self, key: str) -> int:
         """In how many cells something is seen."""
-        return sum(bool(cell.get(key)) for row in self.seen["cells"] for cell in row)
+        return sum(bool(cell.get(key)) for row in self.obs["cells"] for cell in row)
 
 
 def faults(form: Form, case: Case) -> list[str]:
-    """What is not as the case says, in words; nothing if all is."""
+    """The differences from what the case says, as text; nothing if there are none."""
     scene = play(form, case)
     found = [f"{item}: {problem}" for item in case.results if (problem := _fault(scene, item))]
     if scene.listed and sorted(scene.listed) != sorted(_list_of(scene)):
@@ -100,11 +100,11 @@ def faults(form: Form, case: Case) -> list[str]:
 
 def play(form: Form, case: Case) -> Scene:
     """Set the case up and play its actions."""
-    seen, last = form.set_state(case.state), None
+    obs, last = form.set_state(case.state), None
     for action in case.actions:
         last = form.step(action)
-        seen = last["observation"]
-    return Scene(seen, form.internal(), form.valid_actions(), form.arrays(), last)
+        obs = last["observation"]
+    return Scene(obs, form.internal(), form.valid_actions(), form.arrays(), last)
 
 
 def _fault(scene: Scene, item: str) -> str | None:
@@ -128,11 +128,11 @@ def _list_of(scene: Scene) -> list[tuple[Any, ...]]:
 
 
 def _at(scene: Scene, match: re.Match[str]) -> str | None:
-    return _differs((scene.seen["playerRow"], scene.seen["playerCol"]), (int(match["row"]), int(match["col"])))
+    return _differs((scene.obs["playerRow"], scene.obs["playerCol"]), (int(match["row"]), int(match["col"])))
 
 
 def _stat(scene: Scene, match: re.Match[str]) -> str | None:
-    return _differs(scene.seen[_STATS[match["key"]]], int(match["n"]))
+    return _differs(scene.obs[_STATS[match["key"]]], int(match["n"]))
 
 
 def _timer(scene: Scene, match: re.Match[str]) -> str | None:
@@ -140,11 +140,11 @@ def _timer(scene: Scene, match: re.Match[str]) -> str | None:
 
 
 def _switch(scene: Scene, match: re.Match[str]) -> str | None:
-    return _differs(scene.seen[_SWITCHES[match["key"]]], match["on"] == "on")
+    return _differs(scene.obs[_SWITCHES[match["key"]]], match["on"] == "on")
 
 
 def _owned(scene: Scene, match: re.Match[str]) -> str | None:
-    return _differs(scene.seen["ownedPrograms"], read_numbers(match["list"]))
+    return _differs(scene.obs["ownedPrograms"], read_numbers(match["list"]))
 
 
 def _last(scene: Scene) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _listed(scene: Scene, match: re.Match[str]) -> str | None:
 
 
 def _hints(scene: Scene, match: re.Match[str]) -> str | None:
-    found = ",".join(f"({hint['row']},{hint['col']})" for hint in scene.seen["cryptogHints"])
+    found = ",".join(f"({hint['row']},{hint['col']})" for hint in scene.obs["cryptogHints"])
     return _differs(found, match["list"])
 
 
@@ -269,7 +269,7 @@ def _channels(scene: Scene, match: re.Match[str]) -> str | None:
 
 
 def _fresh(scene: Scene, match: re.Match[str]) -> str | None:
-    return ", ".join(faults_of_board(scene.seen)) or None
+    return ", ".join(faults_of_board(scene.obs)) or None
 
 
 class _Check(NamedTuple):

@@ -16,17 +16,17 @@ from operant.envs.hackmatrix.reference.board import number
 from operant.envs.hackmatrix.reference.stages import is_connected, is_siphonable
 
 
-def faults_of_board(seen: dict[str, Any]) -> list[str]:
-    """Every rule of a new stage's board that this one breaks, in words."""
-    cells = {(cell["row"], cell["col"]): cell for row in seen["cells"] for cell in row}
+def faults_of_board(obs: dict[str, Any]) -> list[str]:
+    """Every rule of a new stage's board that this one breaks."""
+    cells = {(cell["row"], cell["col"]): cell for row in obs["cells"] for cell in row}
     blocks = {at: cell["block"] for at, cell in cells.items() if "block" in cell}
-    player = seen["playerRow"], seen["playerCol"]
+    player = obs["playerRow"], obs["playerCol"]
     return [
         *_faults_of_corners(cells, player),
         *_faults_of_places(cells, blocks),
         *_faults_of_contents(list(blocks.values())),
         *_faults_of_resources(cells),
-        *_faults_of_transmissions(cells, seen["stage"], player),
+        *_faults_of_transmissions(cells, obs["stage"], player),
     ]
 
 

@@ -41,18 +41,18 @@ class HackMatrixBridge(gym.Env[Any, Any]):
         request = {} if seed is None else {"seed": seed}
         answer = self._child.ask(action="reset", **request)
         self._steps = 0
-        return self._seen(answer), self._info(answer)
+        return self._observation(answer), self._info(answer)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         answer = self._child.ask(action="step", actionIndex=int(action))
-        seen, info = self._seen(answer), self._info(answer)
+        obs, info = self._observation(answer), self._info(answer)
         try:
             reward, done = float(answer["reward"]), bool(answer["done"])
             info |= {"reward_parts": _parts(reward, answer["info"]["reward_breakdown"])}
         except NONSENSE as problem:
             raise _nonsense("step", problem, self._child) from problem
         self._steps += 1
-        return seen, reward, done, self._steps >= STEP_LIMIT and not done, info
+        return obs, reward, done, self._steps >= STEP_LIMIT and not done, info
 
     def action_masks(self) -> np.ndarray:
         """Which of the 28 actions are legal now."""
@@ -62,7 +62,7 @@ class HackMatrixBridge(gym.Env[Any, Any]):
         """End the child process; harmless when repeated."""
         self._child.close()
 
-    def _seen(self, answer: dict[str, Any]) -> Any:
+    def _observation(self, answer: dict[str, Any]) -> Any:
         try:
             return in_form(decode(answer["observation"]), self._form)
         except NONSENSE as problem:
@@ -74,8 +74,8 @@ class HackMatrixBridge(gym.Env[Any, Any]):
             self._mask = marked(valid["validActions"], ACTION_COUNT)
         except NONSENSE as problem:
             raise _nonsense("getValidActions", problem, self._child) from problem
-        seen = answer["observation"]
-        return {"action_mask": self.action_masks(), "stage": seen["stage"], "score": seen["score"]}
+        obs = answer["observation"]
+        return {"action_mask": self.action_masks(), "stage": obs["stage"], "score": obs["score"]}
 
 
 def _parts(reward: float, breakdown: dict[str, float]) -> dict[str, float]:

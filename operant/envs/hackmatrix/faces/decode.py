@@ -34,14 +34,14 @@ NONSENSE = (KeyError, TypeError, ValueError, IndexError)
 BLOCK_TYPES = ("data", "program", "question")
 
 
-def decode(seen: dict[str, Any]) -> Arrays:
-    """The arrays that say the same; one of `NONSENSE` is raised if `seen` is no observation."""
-    programs = marked([action - FIRST_PROGRAM for action in seen["ownedPrograms"]], PROGRAM_COUNT)
+def decode(obs: dict[str, Any]) -> Arrays:
+    """The arrays that say the same; one of `NONSENSE` is raised if `obs` is no observation."""
+    programs = marked([action - FIRST_PROGRAM for action in obs["ownedPrograms"]], PROGRAM_COUNT)
     grid = np.zeros((SIZE, SIZE, CHANNELS), np.float32)
-    for row in seen["cells"]:
+    for row in obs["cells"]:
         for cell in row:
             _paint(grid[cell["row"], cell["col"]], cell)
-    return Arrays(np.array(_player(seen), np.float32), programs.astype(np.int32), grid)
+    return Arrays(np.array(_player(obs), np.float32), programs.astype(np.int32), grid)
 
 
 def marked(indices: list[int], size: int) -> np.ndarray:
@@ -53,18 +53,18 @@ def marked(indices: list[int], size: int) -> np.ndarray:
     return flags
 
 
-def _player(seen: dict[str, Any]) -> list[float]:
+def _player(obs: dict[str, Any]) -> list[float]:
     return [
-        seen["playerRow"] / 5,
-        seen["playerCol"] / 5,
-        seen["playerHP"] / 3,
-        min(seen["credits"] / 50, 1),
-        min(seen["energy"] / 50, 1),
-        (seen["stage"] - 1) / 7,
-        seen["dataSiphons"] / 10,
-        (seen["baseAttack"] - 1) / 2,
-        seen["showActivated"],
-        seen["scheduledTasksDisabled"],
+        obs["playerRow"] / 5,
+        obs["playerCol"] / 5,
+        obs["playerHP"] / 3,
+        min(obs["credits"] / 50, 1),
+        min(obs["energy"] / 50, 1),
+        (obs["stage"] - 1) / 7,
+        obs["dataSiphons"] / 10,
+        (obs["baseAttack"] - 1) / 2,
+        obs["showActivated"],
+        obs["scheduledTasksDisabled"],
     ]
 
 

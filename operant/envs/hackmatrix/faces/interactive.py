@@ -31,7 +31,7 @@ class InteractiveGame:
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
-        """Sit down to a new game."""
+        """Start a new game."""
         self.seed = seed
         self.actions: list[int] = []
         self._replay()
@@ -78,19 +78,19 @@ class InteractiveGame:
 
     def screen(self, rows: int, colour: bool = True, helping: bool = False) -> list[str]:
         """The lines to show in a terminal of that many rows."""
-        seen = observation(self.game.state)
-        head = [f"HackMatrix   seed {self.seed}   reward {self.total:+.2f}", *status(seen, colour)[:1]]
+        obs = observation(self.game.state)
+        head = [f"HackMatrix   seed {self.seed}   reward {self.total:+.2f}", *status(obs, colour)[:1]]
         if helping:
             return [*head, "", *HELP, "", *LEGEND]
-        below = [*self._programs(seen, colour), *self._news(colour), SHORT_HELP]
-        lines = [*head, *board(seen, colour), *below]
-        return lines if len(lines) < rows else [*head, *board(seen, colour, compact=True), *below][: rows - 1]
+        below = [*self._programs(obs, colour), *self._news(colour), SHORT_HELP]
+        lines = [*head, *board(obs, colour), *below]
+        return lines if len(lines) < rows else [*head, *board(obs, colour, compact=True), *below][: rows - 1]
 
-    def _programs(self, seen: dict[str, Any], colour: bool) -> list[str]:
+    def _programs(self, obs: dict[str, Any], colour: bool) -> list[str]:
         """The owned programs with their keys and costs, four to a line; dim what cannot run now."""
         mask = self.game.mask()
         words = []
-        for key, action in zip(PROGRAM_KEYS, seen["ownedPrograms"], strict=False):
+        for key, action in zip(PROGRAM_KEYS, obs["ownedPrograms"], strict=False):
             text = f"{key} {ACTION_NAMES[action]} {cost(action - FIRST_PROGRAM)}"
             words.append(paint(text, "bold" if mask[action] else "dim", colour))
         lines = ["   ".join(words[start : start + 4]) for start in range(0, len(words), 4)]

@@ -115,5 +115,5 @@ def play_in_pipe(seed: int, source: TextIO, sink: TextIO) -> Replay:
 
 
 def is_interactive() -> bool:
-    """Whether a person sits before both ends."""
+    """Whether standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()

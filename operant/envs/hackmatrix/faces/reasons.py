@@ -1,4 +1,4 @@
-"""What each action would do, and why one cannot be done, in words."""
+"""What each action would do, and why one cannot be done, as text."""
 
 from __future__ import annotations
 

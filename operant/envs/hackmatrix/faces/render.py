@@ -48,8 +48,8 @@ Token = tuple[str, str]
 
 def ansi(state: State, colour: bool = True) -> str:
     """A game's status, board and legend."""
-    seen = observation(state)
-    return "\n".join([*status(seen, colour), *board(seen, colour), *LEGEND])
+    obs = observation(state)
+    return "\n".join([*status(obs, colour), *board(obs, colour), *LEGEND])
 
 
 def paint(text: str, style: str, colour: bool = True) -> str:
@@ -57,34 +57,34 @@ def paint(text: str, style: str, colour: bool = True) -> str:
     return f"{_STYLES[style]}{text}{_RESET}" if colour else text
 
 
-def status(seen: dict[str, Any], colour: bool = True) -> list[str]:
+def status(obs: dict[str, Any], colour: bool = True) -> list[str]:
     """Two lines on the player."""
-    flags = [name for name, key in (("SHOW", "showActivated"), ("CALM", "scheduledTasksDisabled")) if seen[key]]
-    hearts = "#" * seen["playerHP"] + "." * (MAX_HP - seen["playerHP"])
+    flags = [name for name, key in (("SHOW", "showActivated"), ("CALM", "scheduledTasksDisabled")) if obs[key]]
+    hearts = "#" * obs["playerHP"] + "." * (MAX_HP - obs["playerHP"])
     first = [
-        paint(f"stage {seen['stage']}/{STAGES}", "bold", colour),
-        f"turn {seen['turn']}",
-        paint(f"hp {hearts}", "virus" if seen["playerHP"] == 1 else "bold", colour),
-        paint(f"score {seen['score']}", "bold", colour),
-        paint(f"credits {seen['credits']}", "credits", colour),
-        paint(f"energy {seen['energy']}", "energy", colour),
-        paint(f"siphons {seen['dataSiphons']}", "pickup", colour),
-        f"attack {seen['baseAttack']}",
+        paint(f"stage {obs['stage']}/{STAGES}", "bold", colour),
+        f"turn {obs['turn']}",
+        paint(f"hp {hearts}", "virus" if obs["playerHP"] == 1 else "bold", colour),
+        paint(f"score {obs['score']}", "bold", colour),
+        paint(f"credits {obs['credits']}", "credits", colour),
+        paint(f"energy {obs['energy']}", "energy", colour),
+        paint(f"siphons {obs['dataSiphons']}", "pickup", colour),
+        f"attack {obs['baseAttack']}",
         *flags,
     ]
-    programs = " ".join(ACTION_NAMES[action] for action in seen["ownedPrograms"]) or "none yet"
+    programs = " ".join(ACTION_NAMES[action] for action in obs["ownedPrograms"]) or "none yet"
     return ["  ".join(first), f"programs: {programs}"]
 
 
-def board(seen: dict[str, Any], colour: bool = True, compact: bool = False) -> list[str]:
+def board(obs: dict[str, Any], colour: bool = True, compact: bool = False) -> list[str]:
     """The 36 cells, each of two lines: above who is there, below what; `compact` without lines between rows."""
     edge = paint(f"  +{'+'.join(['-' * WIDTH] * SIZE)}+", "frame", colour)
     lines = ["  " + "".join(f"{col:^{WIDTH + 1}}" for col in range(SIZE)).rstrip()]
     for row in reversed(range(SIZE)):
         if row == SIZE - 1 or not compact:
             lines.append(edge)
-        cells = seen["cells"][row]
-        lines.append(_line(f"{row} ", [_movers(seen, cell) for cell in cells], cells, colour))
+        cells = obs["cells"][row]
+        lines.append(_line(f"{row} ", [_movers(obs, cell) for cell in cells], cells, colour))
         lines.append(_line("  ", [_ground(cell) for cell in cells], cells, colour))
     return [*lines, edge]
 
@@ -113,16 +113,16 @@ def _backdrop(cell: dict[str, Any]) -> str | None:
     return None
 
 
-def _movers(seen: dict[str, Any], cell: dict[str, Any]) -> list[Token]:
+def _movers(obs: dict[str, Any], cell: dict[str, Any]) -> list[Token]:
     tokens: list[Token] = []
-    if (cell["row"], cell["col"]) == (seen["playerRow"], seen["playerCol"]):
+    if (cell["row"], cell["col"]) == (obs["playerRow"], obs["playerCol"]):
         tokens.append(("player", "@"))
     if enemy := cell.get("enemy"):
         stun = "z" if enemy["isStunned"] else ""
         tokens.append((enemy["type"], f"{enemy['type'][0].upper()}{enemy['hp']}{stun}"))
     if one := cell.get("transmission"):
         tokens.append(("transmission", f"~{one['turnsUntilSpawn']}{one.get('enemyType', '')[:1].upper()}"))
-    if {"row": cell["row"], "col": cell["col"]} in seen["cryptogHints"]:
+    if {"row": cell["row"], "col": cell["col"]} in obs["cryptogHints"]:
         tokens.append(("hint", "C?"))
     return tokens
 

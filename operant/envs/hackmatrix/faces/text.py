@@ -42,7 +42,7 @@ class Turn:
 
 
 class TextGame:
-    """One game in words."""
+    """One game as text."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.game = Game(seed)
@@ -56,8 +56,8 @@ class TextGame:
 
     def view(self) -> str:
         """The status, the board and the legal actions."""
-        seen = observation(self.game.state)
-        return "\n".join([*render.status(seen, colour=False), *render.board(seen, colour=False), *self._choices()])
+        obs = observation(self.game.state)
+        return "\n".join([*render.status(obs, colour=False), *render.board(obs, colour=False), *self._choices()])
 
     def act(self, text: str) -> Turn:
         """Play an action by its name or number; an answer that helps where it is none, or not a legal one."""

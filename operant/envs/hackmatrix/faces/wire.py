@@ -90,18 +90,18 @@ def _cells(state: State) -> list[list[dict[str, Any]]]:
     enemies, transmissions = seen_enemies(state), seen_transmissions(state)
     cells = []
     for at, cell in enumerate(state.cells):
-        seen = _cell(at, cell)
+        shown = _cell(at, cell)
         if at in enemies:
-            seen["enemy"] = _enemy(enemies[at])
+            shown["enemy"] = _enemy(enemies[at])
         if at in transmissions:
-            seen["transmission"] = _transmission(transmissions[at], state.show)
-        cells.append(seen)
+            shown["transmission"] = _transmission(transmissions[at], state.show)
+        cells.append(shown)
     return [cells[start : start + SIZE] for start in range(0, len(cells), SIZE)]
 
 
 def _cell(at: int, cell: Cell) -> dict[str, Any]:
     row, col = place(at)
-    seen: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "row": row,
         "col": col,
         "isDataSiphon": cell.content == "pickup",
@@ -109,12 +109,12 @@ def _cell(at: int, cell: Cell) -> dict[str, Any]:
         "siphonCenter": cell.centre,
     }
     if cell.block:
-        seen["block"] = _block(cell.block, cell.siphoned)
+        shown["block"] = _block(cell.block, cell.siphoned)
     if cell.credits and (not cell.block or cell.siphoned):
-        seen["credits"] = cell.credits
+        shown["credits"] = cell.credits
     if cell.energy and (not cell.block or cell.siphoned):
-        seen["energy"] = cell.energy
-    return seen
+        shown["energy"] = cell.energy
+    return shown
 
 
 def _block(block: Block, siphoned: bool) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def hatch(scene: Scene, acts: Array) -> Scene:
         kind=old.kind,
         at=old.at,
         hp=min(MAX_HP) + (old.kind == DAEMON),
-        seen=old.at,
+        last_seen=old.at,
         stunned=jnp.zeros_like(due),
         from_siphon=old.from_siphon,
         from_task=old.from_task,
@@ -153,7 +153,7 @@ def _act(scene: Scene, words: Array, hp: Array, mine: Array, barred: Board) -> M
     at = enemy.at + step
     in_line = (row_of(at) == row_of(scene.at)) | (col_of(at) == col_of(scene.at))
     noticed = (step != STAY) & (enemy.kind == CRYPTOG) & in_line
-    moved = enemy._replace(at=at, seen=jnp.where(noticed, at, enemy.seen), finished=enemy.finished | attacks)
+    moved = enemy._replace(at=at, last_seen=jnp.where(noticed, at, enemy.last_seen), finished=enemy.finished | attacks)
     return March(words, write_enemies(moved), jnp.maximum(hp - attacks, 0))
 
 

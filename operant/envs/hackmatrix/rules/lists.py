@@ -21,7 +21,7 @@ HP_LIMIT = 200  # of an enemy; in play it has at most 3
 TURNS_LIMIT = 30_000  # of a transmission when it is set; DELAY may add to it
 MAX_HP = tuple(kind.max_hp for kind in ENEMIES)
 
-# Bits of an enemy's word: at 0-5, seen 6-11, kind 12-13, flags, hp 24-31
+# Bits of an enemy's word: at 0-5, last_seen 6-11, kind 12-13, flags, hp 24-31
 ENEMY_STUNNED, ENEMY_FROM_SIPHON, ENEMY_FROM_TASK, ENEMY_DISABLED, ENEMY_FINISHED, ENEMY_ALIVE = range(14, 20)
 # Bits of a transmission's word: at 0-5, flags, kind 8-9, turns 16-31
 SIGNAL_FROM_SIPHON, SIGNAL_FROM_TASK, SIGNAL_ALIVE = 6, 7, 10
@@ -39,7 +39,7 @@ class Enemies(NamedTuple):
     kind: Array
     at: Array
     hp: Array
-    seen: Array
+    last_seen: Array
     stunned: Array
     from_siphon: Array
     from_task: Array
@@ -94,7 +94,7 @@ def read_enemies(words: Array) -> Enemies:
         kind=field(words, 12, 2),
         at=field(words, 0, 6),
         hp=field(words, 24, 8),
-        seen=field(words, 6, 6),
+        last_seen=field(words, 6, 6),
         stunned=flag(words, ENEMY_STUNNED),
         from_siphon=flag(words, ENEMY_FROM_SIPHON),
         from_task=flag(words, ENEMY_FROM_TASK),
@@ -110,7 +110,7 @@ def write_enemies(enemies: Enemies) -> Array:
         | shifted(enemies.kind, 12)
         | shifted(enemies.at, 0)
         | shifted(enemies.hp, 24)
-        | shifted(enemies.seen, 6)
+        | shifted(enemies.last_seen, 6)
         | shifted(enemies.stunned, ENEMY_STUNNED)
         | shifted(enemies.from_siphon, ENEMY_FROM_SIPHON)
         | shifted(enemies.from_task, ENEMY_FROM_TASK)

@@ -135,14 +135,14 @@ def _first_enemies(scene: Scene) -> Array:
     first = first_at(squares, enemies.at, enemies.alive, looks)
     kind = first & 3
     in_line = (row_of(squares) == row_of(scene.at)) | (col_of(squares) == col_of(scene.at))
-    seen = (first != 0) & ((kind != CRYPTOG) | in_line | scene.show)
+    visible = (first != 0) & ((kind != CRYPTOG) | in_line | scene.show)
     shown = (
         jnp.uint32(1) << kind + CH_ENEMY
         | (first >> 2 & 1) << CH_STUNNED
         | (first >> 3 & 1) << CH_FROM_SIPHON
         | (first >> 4 & 255) << 8
     )
-    return jnp.where(seen, shown, 0)
+    return jnp.where(visible, shown, 0)
 
 
 def _first_transmissions(scene: Scene) -> Array:

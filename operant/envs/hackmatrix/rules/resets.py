@@ -46,13 +46,13 @@ def renew(start: Renewal, next_stage: Array, over: Array, keys: Array) -> Renewa
         fresh = new_games(jax.tree.map(lambda words: words[env], sources))
         ready = settled(jnp.where(is_new, fresh, done.words[env].T))
         words = settled(pack(lay_out(unpack(ready))))
-        seen = observe(unpack(words))
+        obs = observe(unpack(words))
         lasting = jnp.where(waiting & (is_new | ~over[env]), env, number)
         passing = jnp.where(waiting & ~is_new, env, number)
         return Renewal(
             done.words.at[lasting].set(words.T, mode="drop"),
-            done.first.at[lasting].set(seen, mode="drop"),
-            done.final.at[passing].set(seen, mode="drop"),
+            done.first.at[lasting].set(obs, mode="drop"),
+            done.final.at[passing].set(obs, mode="drop"),
         )
 
     return lax.fori_loop(0, (total + size - 1) // size, one, start)

@@ -140,7 +140,7 @@ def _strike_enemies(scene: Scene, old: Enemies, act: Act, victim: Victim, source
         kind=kind,
         at=jnp.where(shoves & movable & first, target, old.at),
         hp=hp,
-        seen=jnp.where(turns & (kind == CRYPTOG), old.at, old.seen),
+        last_seen=jnp.where(turns & (kind == CRYPTOG), old.at, old.last_seen),
         stunned=old.stunned | hit,
     )
     return new, total(paid)

@@ -44,28 +44,28 @@ class _Cells:
 def _episode(replay: Replay, cells: _Cells) -> dict[str, Any]:
     shown = list(frames(replay))
     last = shown[-1]
-    title = f"seed {replay.seed}: stage {last.seen['stage']}, {last.over or 'not over'}, reward {last.total:.2f}"
+    title = f"seed {replay.seed}: stage {last.obs['stage']}, {last.over or 'not over'}, reward {last.total:.2f}"
     return {"seed": replay.seed, "title": title, "frames": [_frame(frame, cells) for frame in shown]}
 
 
 def _frame(frame: Frame, cells: _Cells) -> dict[str, Any]:
-    seen = frame.seen
+    obs = frame.obs
     brief = {
-        "row": seen["playerRow"],
-        "col": seen["playerCol"],
-        "hp": seen["playerHP"],
-        "credits": seen["credits"],
-        "energy": seen["energy"],
-        "stage": seen["stage"],
-        "turn": seen["turn"],
-        "siphons": seen["dataSiphons"],
-        "attack": seen["baseAttack"],
-        "score": seen["score"],
-        "show": seen["showActivated"],
-        "calm": seen["scheduledTasksDisabled"],
-        "owned": seen["ownedPrograms"],
-        "hints": [[hint["row"], hint["col"]] for hint in seen["cryptogHints"]],
-        "cells": [cells.position(cell) for row in seen["cells"] for cell in row],
+        "row": obs["playerRow"],
+        "col": obs["playerCol"],
+        "hp": obs["playerHP"],
+        "credits": obs["credits"],
+        "energy": obs["energy"],
+        "stage": obs["stage"],
+        "turn": obs["turn"],
+        "siphons": obs["dataSiphons"],
+        "attack": obs["baseAttack"],
+        "score": obs["score"],
+        "show": obs["showActivated"],
+        "calm": obs["scheduledTasksDisabled"],
+        "owned": obs["ownedPrograms"],
+        "hints": [[hint["row"], hint["col"]] for hint in obs["cryptogHints"]],
+        "cells": [cells.position(cell) for row in obs["cells"] for cell in row],
         "action": frame.action,
         "reward": round(frame.reward, 6),
         "total": round(frame.total, 6),

@@ -30,9 +30,9 @@ def picture(frame: Frame, caption: str = "") -> Image.Image:
     """One frame of a replay."""
     image = _canvas().copy()
     pen = ImageDraw.Draw(image)
-    _draw_board(image, frame.seen)
+    _draw_board(image, frame.obs)
     if frame.action is not None and frame.action < SIPHON:
-        _draw_arrow(pen, frame.seen, frame.action)
+        _draw_arrow(pen, frame.obs, frame.action)
     _draw_panel(pen, frame, caption)
     return image
 
@@ -54,19 +54,19 @@ def _corner(row: int, col: int) -> tuple[int, int]:
     return _LEFT + col * SIDE, _TOP + (SIZE - 1 - row) * SIDE
 
 
-def _draw_board(image: Image.Image, seen: dict[str, Any]) -> None:
-    hints = [(hint["row"], hint["col"]) for hint in seen["cryptogHints"]]
-    for row in seen["cells"]:
+def _draw_board(image: Image.Image, obs: dict[str, Any]) -> None:
+    hints = [(hint["row"], hint["col"]) for hint in obs["cryptogHints"]]
+    for row in obs["cells"]:
         for cell in row:
             at = cell["row"], cell["col"]
-            here = at == (seen["playerRow"], seen["playerCol"])
-            image.paste(tile(cell, seen["playerHP"] if here else None, at in hints), _corner(*at))
+            here = at == (obs["playerRow"], obs["playerCol"])
+            image.paste(tile(cell, obs["playerHP"] if here else None, at in hints), _corner(*at))
 
 
-def _draw_arrow(pen: ImageDraw.ImageDraw, seen: dict[str, Any], direction: int) -> None:
+def _draw_arrow(pen: ImageDraw.ImageDraw, obs: dict[str, Any], direction: int) -> None:
     """Where the coming action goes."""
     rows, cols = DELTAS[direction]
-    left, top = _corner(seen["playerRow"], seen["playerCol"])
+    left, top = _corner(obs["playerRow"], obs["playerCol"])
     x, y = left + SIDE / 2 + cols * SIDE * 0.46, top + SIDE / 2 - rows * SIDE * 0.46
     turn = {(1, 0): 0, (-1, 0): 180, (0, -1): 90, (0, 1): 270}[rows, cols]
     pen.regular_polygon((x, y, 13), 3, turn, INK, BACKGROUND)
@@ -87,20 +87,20 @@ def _draw_panel(pen: ImageDraw.ImageDraw, frame: Frame, caption: str) -> None:
 
 
 def _draw_status(pen: ImageDraw.ImageDraw, frame: Frame, caption: str) -> int:
-    seen = frame.seen
-    pen.text((_PANEL, 12), f"Stage {seen['stage']} of {STAGES}", INK, font(26))
+    obs = frame.obs
+    pen.text((_PANEL, 12), f"Stage {obs['stage']} of {STAGES}", INK, font(26))
     pen.text((WIDTH - 16, _TOP + _BOARD + 11), caption, FAINT, font(14), anchor="rm")
     for k in range(MAX_HP):
-        fill = COLOURS["virus"] if k < seen["playerHP"] else "#2a3345"
+        fill = COLOURS["virus"] if k < obs["playerHP"] else "#2a3345"
         pen.rounded_rectangle((_PANEL + 34 * k, 50, _PANEL + 34 * k + 28, 60), 4, fill)
-    pen.text((_PANEL + 108, 55), f"{seen['playerHP']} hp    turn {seen['turn']}", FAINT, font(15), anchor="lm")
-    flags = [word for word, key in (("SHOW", "showActivated"), ("CALM", "scheduledTasksDisabled")) if seen[key]]
+    pen.text((_PANEL + 108, 55), f"{obs['playerHP']} hp    turn {obs['turn']}", FAINT, font(15), anchor="lm")
+    flags = [word for word, key in (("SHOW", "showActivated"), ("CALM", "scheduledTasksDisabled")) if obs[key]]
     pen.text((WIDTH - 16, 55), " ".join(flags), COLOURS["cryptog"], font(15), anchor="rm")
     for k, (key, label, ink) in enumerate(_COLUMNS):
-        pen.text((_PANEL + 66 * k, 72), str(seen[key]), ink, font(20))
+        pen.text((_PANEL + 66 * k, 72), str(obs[key]), ink, font(20))
         pen.text((_PANEL + 66 * k, 96), label, FAINT, font(12))
-    programs = "  ".join(ACTION_NAMES[action] for action in seen["ownedPrograms"]) or "no programs"
-    return _paragraph(pen, programs, 122, COLOURS["glitch"] if seen["ownedPrograms"] else FAINT, 14, 4) + 8
+    programs = "  ".join(ACTION_NAMES[action] for action in obs["ownedPrograms"]) or "no programs"
+    return _paragraph(pen, programs, 122, COLOURS["glitch"] if obs["ownedPrograms"] else FAINT, 14, 4) + 8
 
 
 def _draw_policy(pen: ImageDraw.ImageDraw, frame: Frame, y: int) -> int:

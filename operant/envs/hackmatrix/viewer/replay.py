@@ -56,7 +56,7 @@ class Frame:
     `events` and `reward` are of the action before, `total` the reward so far, `over` how it ended.
     """
 
-    seen: dict[str, Any]
+    obs: dict[str, Any]
     legal: tuple[int, ...]
     action: int | None = None
     reward: float = 0.0
@@ -106,8 +106,8 @@ def summary(replay: Replay) -> dict[str, Any]:
     return {
         "seed": replay.seed,
         "steps": len(replay.actions),
-        "stage": last.seen["stage"],
-        "score": last.seen["score"],
+        "stage": last.obs["stage"],
+        "score": last.obs["score"],
         "reward": last.total,
         "ended": last.over,
     }

@@ -48,8 +48,8 @@ def _print(replays: list[Replay], sink: TextIO, pause: float) -> None:
     for frame, caption in captioned(replays):
         lines = [
             caption,
-            *status(frame.seen, colour),
-            *board(frame.seen, colour, compact=True),
+            *status(frame.obs, colour),
+            *board(frame.obs, colour, compact=True),
             *policy_lines(frame, colour),
         ]
         text = "".join(f"{line}\x1b[K\n" if live else f"{line}\n" for line in lines)

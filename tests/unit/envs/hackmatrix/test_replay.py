@@ -38,7 +38,7 @@ def test_frames_are_the_game_again() -> None:
     replay = play(3, 100)
     game, total = Game(3), 0.0
     for frame, action in zip(frames(replay), (*replay.actions, None), strict=True):
-        assert frame.seen == observation(game.state)
+        assert frame.obs == observation(game.state)
         assert frame.action == action
         assert frame.total == pytest.approx(total)
         if action is not None:

@@ -29,7 +29,7 @@ answer(decide)
 def grade(work: Work) -> float:
     """The logarithm (base 2) of the share of decisions; a search that takes twice the plain one's is ended there."""
     code = work.artefact(CODE)
-    formulas, plain = exam(work.seed)
+    formulas, plain = hidden_formulas(work.seed)
     searches = [Search(formula) for formula in formulas]
     with work.player(RUNNER, {CODE: code}, SECONDS) as player:
         while waiting := [search for search, most in zip(searches, plain, strict=True) if goes_on(search, most)]:
@@ -40,7 +40,7 @@ def grade(work: Work) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def exam(seed: int) -> tuple[list[Formula], list[int]]:
+def hidden_formulas(seed: int) -> tuple[list[Formula], list[int]]:
     """The formulas of a seed, and how many decisions the plainest heuristic makes on each."""
     rng = random.Random(seed)
     formulas = [random_formula(VARIABLES, CLAUSES, rng) for _ in range(FORMULAS)]

@@ -1,4 +1,4 @@
-"""Random formulas of three literals a clause, and the search whose branching is judged.
+"""Random formulas of three literals a clause, and the search whose branching is graded.
 
 The search belongs to the grader: it splits on the literal it is given, follows every clause of one literal, and goes
 back when a clause is empty. It is a complete one (Davis, Putnam, Logemann and Loveland, 1962), so whatever the

@@ -28,7 +28,7 @@ class External(Protocol):
         ...
 
     def rows(self, split: str, start: int, count: int) -> list[dict[str, Any]]:
-        """Rows of a split: an `id` and the `prompt` in words."""
+        """Rows of a split: an `id` and the `prompt` as text."""
         ...
 
     async def group(self, request: dict[str, Any]) -> list[dict[str, Any]]:

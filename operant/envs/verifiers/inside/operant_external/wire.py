@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 
 class Refusal(Exception):
-    """A request that cannot be met, in words for the person who asked; `remedy` is what to try."""
+    """A request that cannot be met, with a message for the user; `remedy` is what to try."""
 
     def __init__(self, cause: str, remedy: str | None = None) -> None:
         super().__init__(cause)

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from operant.envs.research.grading import Unfit
-from operant.envs.research.tasks.sat.grader import checked, exam, legal
+from operant.envs.research.tasks.sat.grader import checked, hidden_formulas, legal
 from operant.envs.research.tasks.sat.solver import Formula, Search, lowest, plain_decisions, random_formula
 
 
@@ -38,10 +38,10 @@ def test_clauses_of_one_literal_need_no_decision() -> None:
 
 
 def test_a_seed_has_its_formulas_and_its_plain_decisions() -> None:
-    formulas, plain = exam(3)
+    formulas, plain = hidden_formulas(3)
     assert len(formulas) == len(plain) == 40
     assert plain[0] == plain_decisions(formulas[0]) > 1
-    assert exam(4)[0] != formulas
+    assert hidden_formulas(4)[0] != formulas
 
 
 def test_the_plainest_choice_is_the_first_variable() -> None:

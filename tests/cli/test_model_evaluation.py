@@ -55,7 +55,7 @@ def rows(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_a_model_is_examined_into_a_folder_of_its_own(operant: Operant, folder: Path, here: Path) -> None:
+def test_a_model_is_evaluated_into_a_folder_of_its_own(operant: Operant, folder: Path, here: Path) -> None:
     told = operant("eval", str(folder), *ASK, "-a", "style=bare", "--samples", "3")
     assert told.code == 0, told.err
     head, line = (each.split() for each in told.out.splitlines()[1:])
@@ -81,7 +81,7 @@ def test_a_model_is_examined_into_a_folder_of_its_own(operant: Operant, folder: 
     assert summary["scores"][0]["passes"].keys() == {"pass@1", "pass@2", "pass@3"}
 
 
-def test_a_run_is_examined_beside_its_own_records(operant: Operant, run: Run) -> None:
+def test_a_run_is_evaluated_beside_its_own_records(operant: Operant, run: Run) -> None:
     told = operant("eval", str(run.path), *ASK, "--json").document
     (row,) = told["examined"]
     assert (row["frames"], row["tasks"][0]["task"], row["tasks"][0]["score"]["n"]) == (64, "copy", 4)
@@ -127,7 +127,7 @@ def in_turn(monkeypatch: pytest.MonkeyPatch, *events: Callable[[], None]) -> Non
     monkeypatch.setattr("operant.cli.model_evaluation.time.sleep", lambda _: left.pop(0)())
 
 
-def test_a_watcher_examines_each_new_checkpoint_until_the_run_is_over(
+def test_follow_evaluates_each_new_checkpoint_until_the_run_is_over(
     operant: Operant, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_turn(monkeypatch, lambda: None, lambda: save(run, folder, 128), lambda: save(run, folder, 192))
@@ -138,7 +138,7 @@ def test_a_watcher_examines_each_new_checkpoint_until_the_run_is_over(
         "session_0 at frame 128",
         "session_0 at frame 192",
     ]
-    assert told.out.splitlines()[-1] == "the run is over; 3 checkpoints examined"
+    assert told.out.splitlines()[-1] == "the run is over; 3 checkpoints evaluated"
     assert [row["frames"] for row in rows(run.path / "eval.jsonl")] == [64] * 4 + [128] * 4 + [192] * 4
 
 
@@ -157,8 +157,8 @@ def test_a_checkpoint_that_was_pruned_meanwhile_is_skipped_and_said_so(
     in_turn(monkeypatch)
     told = operant("eval", str(run.path), *ASK, "--follow")
     assert told.code == 0, told.err
-    assert "session_0: the checkpoint at frame 64 was removed before it could be examined" in told.err
-    assert "the run is over; 1 checkpoint examined" in told.out
+    assert "session_0: the checkpoint at frame 64 was removed before it could be evaluated" in told.err
+    assert "the run is over; 1 checkpoint evaluated" in told.out
 
 
 def test_a_watcher_stops_at_a_checkpoint_that_is_there_and_wrong(operant: Operant, run: Run) -> None:
