@@ -8,13 +8,14 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from operant.cli.options import AsJson, Overrides, SpecName, Target, TrainerFlags
 from operant.cli.output import aside, document, plural, say, size
-from operant.errors import EXIT_DONE, UsageError
+from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
     from operant.launch.budget import Budget
@@ -31,6 +32,14 @@ def check(
     tune: Annotated[
         bool, typer.Option("--tune", help="Measure how many environments this device plays quickest (jax engine).")
     ] = False,
+    contract: Annotated[
+        bool,
+        typer.Option(
+            "--contract",
+            help="Train it for a few updates, kill it, resume it, evaluate it, and say which promises it keeps. "
+            "TARGET may be a part: module:Name of an environment, task, algorithm or network.",
+        ),
+    ] = False,
     flags: TrainerFlags = None,
     as_json: AsJson = False,
 ) -> int:
@@ -39,7 +48,10 @@ def check(
     \b
       operant check ppo_cartpole
       operant check my_spec.yaml -s env.num_envs=16
+      operant check --contract my_envs:MyEnv
     """
+    if contract:
+        return _check_contract(target, name, overrides or [], as_json)
     from operant.api.specs import validate
     from operant.cli.plan import asked_by_flags, plan, translation_lines
     from operant.engines import engine_of, trains_together
@@ -67,6 +79,25 @@ def check(
         facts = {"ok": True, "spec": spec.model_dump(mode="json"), "remarks": remarks, "estimate": costs or None}
         document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
+
+
+def _check_contract(target: str, name: str | None, overrides: list[str], as_json: bool) -> int:
+    """Tell each promise as it is tried, in a folder that is taken away afterwards."""
+    from operant.api.specs import validate
+    from operant.contract.runner import run_contract
+    from operant.contract.targets import contract_spec
+
+    spec = contract_spec(target, name, overrides)
+    validate(spec, target)
+    found = []
+    with TemporaryDirectory(prefix="operant-contract-") as folder:
+        for finding in run_contract(spec, Path(folder)):
+            found.append(finding)
+            (aside if as_json else say)(str(finding))
+    code = EXIT_DONE if all(finding.kept for finding in found) else EXIT_FAILED
+    if as_json:
+        document({"target": target, "findings": [asdict(finding) for finding in found], "exit": code})
+    return code
 
 
 def _tuned(spec: Spec, tell: Callable[..., None]) -> list[dict[str, Any]]:

@@ -1,0 +1,179 @@
+"""The promises of a run, each a function that raises `Broken` where it is not kept and else returns what was tried."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from operant.contract.processes import finish, kill
+from operant.contract.records import Records, Rows, difference, files_difference, rows_difference
+from operant.engines import engine_of
+from operant.run.checkpoint import list_checkpoints
+from operant.run.layout import EPISODES_FILE, EVENTS_FILE, METRICS_FILE
+from operant.run.metrics import read_rows
+from operant.run.run import Run
+from operant.spec.stored import stored
+
+COUNTERS = ("frames", "updates", "episodes", "seconds")
+OF_EPISODES = ("seed", "score", "length", "split")
+SPLITS = ("train", "eval", "final")
+OF_EVALUATION = ("eval/", "final/")
+KILLS = 3
+EVALUATED = 3
+ALERT = "not_finite"
+
+MakeRun = Callable[[str, Mapping[str, Any]], Run]
+"""A fresh session directory of this name for the same spec and seed, with these settings of `meta` changed."""
+
+
+class Broken(Exception):
+    """A promise is not kept; the text says what differs or is missing."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A session that was trained undisturbed, what it wrote, and how to make another of the same spec and seed."""
+
+    run: Run
+    records: Records
+    make: MakeRun
+
+
+def same_seed(subject: Subject) -> str:
+    """The same spec and seed give the same bytes, in another process."""
+    again = subject.make("again", {})
+    finish(again)
+    _must_be_equal(subject.records, Records.of(again))
+    return f"2 runs, {_count(len(subject.records.checkpoints), 'checkpoint')}"
+
+
+def kill_and_resume(subject: Subject) -> str:
+    """A session killed at several moments and resumed equals the undisturbed one, or at least finishes.
+
+    The first is promised by an algorithm that resumes exactly, the second by one that resumes warm.
+    """
+    broken = subject.make("killed", {})
+    moments = kill_moments(len(subject.records.metrics))
+    hit = [moment for moment in moments if kill(broken, moment)]
+    if not hit:
+        raise Broken(f"the session ended before it could be killed at {_listed(moments)}; give it more frames")
+    finish(broken)
+    spec = stored(subject.run.spec)
+    kind = type(spec.agent.algorithm).resume_kind(subject.run.spec)
+    if kind == "exact":
+        _must_be_equal(subject.records, Records.of(broken))
+    return f"{kind}; killed at {_listed(hit)}"
+
+
+def rows(subject: Subject) -> str:
+    """Every metric row has the counters, frames never fall and reach the budget, and a null was told as an alert."""
+    table = subject.records.metrics
+    lacking = [
+        f"line {n} has no {key}" for n, row in enumerate(_timed(subject), 1) for key in COUNTERS if key not in row
+    ]
+    _must(not lacking, METRICS_FILE, lacking)
+    frames = [row["frames"] for row in table]
+    _must(frames == sorted(frames), METRICS_FILE, ["frames do not grow"])
+    _must(bool(frames) and frames[-1] >= subject.run.max_frame, METRICS_FILE, ["the budget is not reached"])
+    _must(sum("final/score" in row for row in table) == 1, METRICS_FILE, ["there is no one row with final/score"])
+    told = " ".join(event["message"] for event in read_rows(subject.run.path / EVENTS_FILE) if event["kind"] == ALERT)
+    silent = sorted({key for row in table for key, value in row.items() if value is None and key not in told})
+    _must(not silent, METRICS_FILE, [f"{key} is not a finite number, and no alert said so" for key in silent])
+    lost = sorted({key for row in table for key, value in row.items() if value is None})
+    return f"{_count(len(table), 'row')}" + (f", with alerts for {', '.join(lost)}" if lost else "")
+
+
+def episodes(subject: Subject) -> str:
+    """Every episode has a seed, score, length and split, and the final evaluation played as many as asked for."""
+    table = subject.records.episodes
+    lacking = [
+        f"line {number} has no {key}"
+        for number, row in enumerate(table, 1)
+        for key in OF_EPISODES
+        if row.get(key) is None and not (key == "score" and row.get("ended") == "error")
+    ]
+    _must(not lacking, EPISODES_FILE, lacking)
+    odd = sorted({row["split"] for row in table} - set(SPLITS))
+    _must(not odd, EPISODES_FILE, [f"there is no split {each!r}" for each in odd])
+    counts = {split: sum(row["split"] == split for row in table) for split in SPLITS}
+    asked = subject.run.spec["meta"]["final_episodes"]
+    _must(counts["final"] == asked, EPISODES_FILE, [f"{counts['final']} final episodes instead of {asked}"])
+    return ", ".join(f"{number} {split}" for split, number in counts.items())
+
+
+def evaluation(subject: Subject) -> str:
+    """A checkpoint scores the same on the same seeds each time, and training goes the same way without evaluations."""
+    first, second = _scores(subject.run), _scores(subject.run)
+    if first != second:
+        raise Broken(f"the same checkpoint and seeds scored {first} and then {second}")
+    if difference(subject.records, Records.of(subject.run)):
+        raise Broken(f"evaluating changed the run: {difference(subject.records, Records.of(subject.run))}")
+    quiet = subject.make("quiet", {"eval_frequency": subject.run.max_frame})
+    finish(quiet)
+    found = training_difference(subject.records, Records.of(quiet))
+    if found:
+        raise Broken(f"training goes another way without evaluations: {found}")
+    return f"{_count(len(first), 'episode')} twice, and a run without evaluations"
+
+
+CHECKS: dict[str, Callable[[Subject], str]] = {
+    "same seed, same bytes": same_seed,
+    "kill and resume": kill_and_resume,
+    "rows": rows,
+    "episodes": episodes,
+    "evaluation": evaluation,
+}
+
+
+def kill_moments(rows: int) -> list[str]:
+    """When to kill a session of so many rows: after rows spread over it, and in the midst of a checkpoint."""
+    dice = random.Random(rows)
+    spread = [dice.randint(part * rows // (KILLS + 1) + 1, (part + 1) * rows // (KILLS + 1)) for part in range(KILLS)]
+    return [*(f"row:{row}" for row in sorted({max(1, row) for row in spread})), "checkpoint:1"]
+
+
+def training_difference(first: Records, second: Records) -> str | None:
+    """As `difference`, but of what training alone wrote: evaluations may have come at other frames."""
+    found = rows_difference(METRICS_FILE, _of_training(first.metrics), _of_training(second.metrics))
+    found = found or rows_difference(EPISODES_FILE, _trained(first.episodes), _trained(second.episodes))
+    return found or files_difference(first.newest, second.newest)
+
+
+def _of_training(table: Rows) -> Rows:
+    kept = [{key: value for key, value in row.items() if not key.startswith(OF_EVALUATION)} for row in table]
+    return [row for row in kept if any("/" in key for key in row)]
+
+
+def _trained(table: Rows) -> Rows:
+    return [row for row in table if row["split"] == "train"]
+
+
+def _scores(run: Run) -> list[float | None]:
+    spec, newest = stored(run.spec), list_checkpoints(run.checkpoints)[-1]
+    return [each.score for each in engine_of(spec).evaluate(run, newest, EVALUATED, spec.meta.eval_seed)]
+
+
+def _timed(subject: Subject) -> Rows:
+    return read_rows(subject.run.path / METRICS_FILE)
+
+
+def _must_be_equal(first: Records, second: Records) -> None:
+    found = difference(first, second)
+    if found:
+        raise Broken(found)
+
+
+def _must(kept: bool, file: str, problems: list[str]) -> None:
+    if not kept:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise Broken(f"{file}: {problems[0]}{more}")
+
+
+def _listed(moments: list[str]) -> str:
+    return ", ".join(moment.replace(":", " ") for moment in moments)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

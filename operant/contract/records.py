@@ -1,0 +1,120 @@
+"""What a session has written, less the clock, and in which file and key two sessions differ first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from operant.run.checkpoint import list_checkpoints, verify
+from operant.run.layout import EPISODES_FILE, METRICS_FILE
+from operant.run.metrics import read_rows
+from operant.run.progress import without_timing
+from operant.run.run import Run
+
+Rows = list[dict[str, Any]]
+LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Records:
+    """Everything of a session that the same spec and seed must give again, byte for byte.
+
+    `checkpoints` maps the names of the checkpoints that are kept, newest last, to the content of their files.
+    """
+
+    metrics: Rows
+    episodes: Rows
+    checkpoints: dict[str, dict[str, bytes]]
+
+    @classmethod
+    def of(cls, run: Run) -> Records:
+        """Those of a session; raises `CorruptCheckpoint` for a checkpoint that is not what its manifest says."""
+        saved = [verify(found.path) for found in list_checkpoints(run.checkpoints)]
+        return cls(
+            metrics=untimed_rows(run.path / METRICS_FILE),
+            episodes=untimed_rows(run.path / EPISODES_FILE),
+            checkpoints={
+                each.path.name: {name: (each.path / name).read_bytes() for name in each.files} for each in saved
+            },
+        )
+
+    @property
+    def newest(self) -> dict[str, bytes]:
+        """The files of the last checkpoint."""
+        return next(reversed(self.checkpoints.values()), {})
+
+
+def untimed_rows(path: Path) -> Rows:
+    """The rows of a log less their timing columns; no file means no rows."""
+    return [without_timing(row) for row in read_rows(path)]
+
+
+def difference(first: Records, second: Records) -> str | None:
+    """Where two sessions differ first: the file and the key; None where they are the same bytes.
+
+    Checkpoints that only one of them still keeps are passed over, but the newest must be in both.
+    """
+    found = rows_difference(METRICS_FILE, first.metrics, second.metrics)
+    found = found or rows_difference(EPISODES_FILE, first.episodes, second.episodes)
+    if found:
+        return found
+    if list(first.checkpoints)[-1:] != list(second.checkpoints)[-1:]:
+        return f"the newest checkpoints are {list(first.checkpoints)[-1:]} and {list(second.checkpoints)[-1:]}"
+    for name in first.checkpoints.keys() & second.checkpoints.keys():
+        found = files_difference(first.checkpoints[name], second.checkpoints[name])
+        if found:
+            return f"checkpoints/{name}/{found}"
+    return None
+
+
+def rows_difference(file: str, first: Rows, second: Rows) -> str | None:
+    """The first line and key in which two logs differ."""
+    for number, (mine, theirs) in enumerate(zip(first, second, strict=False), start=1):
+        if json.dumps(mine) != json.dumps(theirs):
+            return f"{file} line {number}: {_key_difference(mine, theirs)}"
+    if len(first) != len(second):
+        return f"{file}: {len(first)} and {len(second)} lines"
+    return None
+
+
+def files_difference(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> str | None:
+    """The first file, and where it can be told the first tensor or key, in which two checkpoints differ."""
+    if first.keys() != second.keys():
+        return f": only one of them has {', '.join(sorted(first.keys() ^ second.keys()))}"
+    name = next((name for name in first if first[name] != second[name]), None)
+    if name is None:
+        return None
+    readers = {".safetensors": _tensors, ".json": json.loads}
+    reader = readers.get(Path(name).suffix)
+    return f"{name}: {_key_difference(reader(first[name]), reader(second[name]))}" if reader else name
+
+
+def _key_difference(mine: Any, theirs: Any) -> str:
+    """The path of the first key whose values differ, with the values where they are short."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        if list(mine) != list(theirs):
+            odd = sorted(mine.keys() ^ theirs.keys())
+            return f"only one of them has {odd[0]}" if odd else "the order of the keys"
+        key = next(key for key in mine if mine[key] != theirs[key])
+        return f"{key}{_inner(mine[key], theirs[key])}"
+    return _inner(mine, theirs).removeprefix(": ")
+
+
+def _inner(mine: Any, theirs: Any) -> str:
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return f".{_key_difference(mine, theirs)}"
+    values = [repr(value) for value in (mine, theirs)]
+    return "" if max(map(len, values)) > LONGEST else f": {values[0]} and {values[1]}"
+
+
+def _tensors(content: bytes) -> dict[str, bytes]:
+    """The tensors of a safetensors file by name, as bytes of whatever type they are."""
+    size = int.from_bytes(content[:8], "little")
+    header, data = json.loads(content[8 : 8 + size]), content[8 + size :]
+    spans: dict[str, Sequence[int]] = {
+        name: tensor["data_offsets"] for name, tensor in header.items() if name != "__metadata__"
+    }
+    return {name: data[start:end] for name, (start, end) in spans.items()}
