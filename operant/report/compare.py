@@ -52,6 +52,9 @@ class Verdict:
             "notes": list(self.notes),
         }
 
+    def __str__(self) -> str:
+        return render(self)
+
 
 def compare(first: Path, second: Path) -> Verdict:
     """Compare two trials by the scores of their seeds; both must have been evaluated."""

@@ -45,6 +45,9 @@ class Estimate:
         """The same numbers for `--json`."""
         return asdict(self)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def text(self, digits: int | None = None) -> str:
         """`498.6 [497.1, 500.0]`, or the point and the reason why there is no interval."""
         if self.low is None or self.high is None:
