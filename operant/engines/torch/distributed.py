@@ -28,11 +28,10 @@ from operant.envs.vector.autoreset import make_vector_env
 from operant.envs.vector.base import Outcome, VectorEnv
 from operant.envs.vector.subproc import Layout, Shared
 from operant.errors import RunError
-from operant.run.followers import Death, Followers, follow
+from operant.run.followers import Death, Followers
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from operant.spec.settings.sections import EnvSpec
-from operant.spec.stored import stored
 
 HOST = "127.0.0.1"
 PATIENCE = timedelta(days=30)  # the leader may evaluate for as long as it takes
@@ -145,13 +144,13 @@ def led(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
     store = TCPStore(HOST, 0, spec.meta.processes, is_master=True, wait_for_workers=False, timeout=PATIENCE)
     # Each process steps its environments on its own share of the cores.
     os.environ[CORES_VARIABLE] = str(max(1, cores_here() // spec.meta.processes))
-    code = "from operant.engines.torch.distributed import follow_leader; follow_leader()"
+    code = "from operant.engines.torch.follower import follow_leader; follow_leader()"
     given = [
         [str(run.path), str(store.port), str(rank), str(checkpoint or "")] for rank in range(1, spec.meta.processes)
     ]
     with Followers(code, given) as followers:
         try:
-            _join(spec, store, 0)
+            join(spec, store, 0)
             yield
             Ranks().dismiss()
         except RuntimeError as broken:
@@ -164,7 +163,7 @@ def led(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
                 dist.destroy_process_group()
 
 
-def _join(spec: Spec, store: Store, rank: int) -> None:
+def join(spec: Spec, store: Store, rank: int) -> None:
     """Become one of the session's processes; environments speak by gloo, gradients on GPUs by NCCL."""
     size = spec.meta.processes
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
@@ -182,23 +181,3 @@ def _death_error(death: Death, spec: Spec) -> RunError:
         f" {mine.start} to {mine.stop - 1}, died: {death.cause}",
         remedy="`operant resume` goes on from the last checkpoint",
     )
-
-
-def follow_leader() -> None:
-    """The life of a follower: as the leader, but for everything that is written."""
-    path, port, rank, checkpoint = sys.argv[1:]
-    follow(lambda: _follow(Run.open(Path(path)), int(port), int(rank), checkpoint), Dismissed)
-
-
-def _follow(run: Run, port: int, rank: int, checkpoint: str) -> None:
-    from operant.engines.torch.learners import build_learner, prepare_torch
-    from operant.run.seeding import Seeds
-
-    spec = stored(run.spec)
-    device = prepare_torch(spec, run.threads)
-    _join(spec, TCPStore(HOST, port, spec.meta.processes, is_master=False, timeout=PATIENCE), rank)
-    learner = build_learner(spec, Seeds(run.seed), device)
-    if checkpoint:
-        learner.snapshot.read(Path(checkpoint))
-    while True:
-        learner.iterate()
