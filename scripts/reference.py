@@ -33,7 +33,7 @@ def index_page() -> str:
     """The list of all topics."""
     lines = ["# Reference", "", "| settings | |", "|---|---|"]
     for words, about in topics():
-        lines.append(f"| [{words}]({words.split()[0]}.md#{words.replace(' ', '-')}) | {about} |")
+        lines.append(f"| [{words}]({words.split()[0]}.md#{words.replace(' ', '-').lower()}) | {about} |")
     return "\n".join([*lines, "", "The commands are [here](commands.md). In the terminal: `operant help`.", ""])
 
 

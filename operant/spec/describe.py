@@ -20,7 +20,7 @@ from operant.spec.schema import Spec
 
 Words = tuple[str, ...]
 SEARCH = ("search",)
-SEARCH_SUMMARY = "Distributions to draw settings from, written path__distribution: [parameters] under `search:`."
+SEARCH_SUMMARY = "Distributions to draw settings from (path__distribution: [parameters]); checked, not drawn from yet."
 
 
 @dataclass(frozen=True)
