@@ -53,7 +53,7 @@ def test_until_pauses_and_resume_goes_on(operant: Operant, toy: Toy) -> None:
     assert "every session has reached 60 frames; nothing to resume" in again.out
     resumed = operant("resume", "toy")
     assert resumed.code == 0
-    assert "session_0 goes on from frame 60 of 100" in resumed.out
+    assert "session_0 continues at frame 60 of 100" in resumed.out
     assert toy.states() == ["done", "done"]
 
 
@@ -146,11 +146,11 @@ def test_eval_scores_every_session_and_keeps_the_episodes(operant: Operant, toy:
     assert "mean greedy return over 2 sessions, 2 episodes each" in words
 
 
-def test_watch_without_a_screen_makes_a_film(operant: Operant, toy: Toy) -> None:
+def test_watch_without_a_screen_makes_a_video(operant: Operant, toy: Toy) -> None:
     operant("train", "toy.yaml", "--sessions", "1")
-    film = Path(operant("watch", "toy", "--json").document["film"])
-    assert film.absolute().parent == toy.sessions()[0].path / "media"
-    assert film.suffix == ".gif"
+    video = Path(operant("watch", "toy", "--json").document["film"])
+    assert video.absolute().parent == toy.sessions()[0].path / "media"
+    assert video.suffix == ".gif"
     assert operant("watch", "toy", "--out", "mine.gif").code == 0
     assert Path("mine.gif").exists()
     assert operant("watch", "toy", "--out", "mine.gif").code == 2

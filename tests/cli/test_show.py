@@ -67,7 +67,7 @@ def test_the_tree_of_a_search(operant: Operant, golden: Golden, runs: Path) -> N
     assert operant("show", "search#n14", "--tree").out == shown.out
     (tree,) = operant("show", "search", "--tree", "--json").document["trees"]
     assert (tree["best"], len(tree["nodes"])) == ("n12", 15)
-    assert "none of them goes on from another" in operant("show", "grpo", "--tree").out
+    assert "none of them continues another" in operant("show", "grpo", "--tree").out
 
 
 def test_long_outputs_are_folded_unless_full(operant: Operant, here: Path) -> None:

@@ -211,7 +211,7 @@ def test_resume_ends_an_orphan_that_does_not_end(toy: Toy, start: Start) -> None
         text=True,
         timeout=PATIENCE,
     )
-    assert f"process {orphan} was ended; it goes on from its last checkpoint" in process.stdout
+    assert f"process {orphan} was ended; it continues from its last checkpoint" in process.stdout
     assert process.returncode == 0
     assert not lives(orphan)
 

@@ -1,4 +1,4 @@
-"""The tasks in words on the command line: listed, shown, and checked without a model."""
+"""The language tasks on the command line: listed, shown, and checked without a model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_task_is_shown(operant: Operant) -> None:
     shown = operant("tasks", "show", "arithmetic", "-n", "1", "-a", "style=bare", "-a", "digits=1")
     assert shown.out.splitlines() == [
         "arithmetic: 200 problems in eval",
-        "judged by: The number that ends the text, or in style `bare` begins it.",
+        "scored by: The number that ends the text, or in style `bare` begins it.",
         "takes: operations=add, digits=2, style=words, size=10000, eval_size=200, seed=0, max_tokens=None",
         "",
         "--- arithmetic/eval/0",
@@ -67,13 +67,13 @@ def test_a_file_of_ones_own(operant: Operant, mine: str) -> None:
     assert (report["gold"], report["sound"], report["wrong"]) == (60, True, 1_000)
 
 
-def test_a_task_that_judges_wrongly(operant: Operant, mine: str, here: Path) -> None:
+def test_a_task_that_verifies_wrongly(operant: Operant, mine: str, here: Path) -> None:
     rows = [{"prompt": f"{i}?", "answer": "no number"} for i in range(3)]
     (here / mine).write_text("".join(json.dumps(row) + "\n" for row in rows))
     checked = operant("tasks", "validate", mine, "-a", "verifier=number", "-a", "eval_share=0")
     assert checked.code == 3
     assert "NOT SOUND" in checked.out
-    assert "mine/train/0: a gold answer was judged unparsed 0.0, no answer found" in checked.out
+    assert "mine/train/0: a gold answer was scored unparsed 0.0, no answer found" in checked.out
 
 
 @pytest.mark.parametrize(

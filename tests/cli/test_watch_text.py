@@ -1,4 +1,4 @@
-"""`operant watch` of a run of a language model, whose answers are read and not filmed."""
+"""`operant watch` of a run of a language model, whose answers are read and not recorded as video."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return made
 
 
-def test_no_film_is_named_that_does_not_exist(operant: Operant, run: Run) -> None:
+def test_no_video_is_named_that_does_not_exist(operant: Operant, run: Run) -> None:
     told = operant("watch", str(run.path))
     assert told.code == 0, told.err
     assert "assistant: ab" in told.out
     assert ".gif" not in told.out + told.err
 
 
-def test_the_document_stands_alone_and_names_no_film(operant: Operant, run: Run) -> None:
+def test_the_document_stands_alone_and_names_no_video(operant: Operant, run: Run) -> None:
     told = operant("watch", str(run.path), "--json")
     assert told.document["film"] is None
     assert "assistant: ab" in told.err

@@ -1,4 +1,4 @@
-"""What a newcomer does, with the real engine and real processes, from the first run to a film of the agent."""
+"""What a newcomer does, with the real engine and real processes, from the first run to a video of the agent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TestAfterTraining:
         other = ask(place, "eval", "ppo_cartpole", "--episodes", "6", "--seed", "4")["score"]
         assert other != first
 
-    def test_the_agent_is_filmed(self, place: Path):
+    def test_the_agent_is_recorded(self, place: Path):
         for name in ("agent.gif", "agent.mp4"):
             say(place, "watch", "ppo_cartpole", "--out", name)
             assert (place / name).stat().st_size > 2000

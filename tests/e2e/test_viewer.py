@@ -160,7 +160,7 @@ def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Vis
     page.get_by_role("option", name="n1", exact=True).click()
     visitor.sees("Compare")
     visitor.wait_for_address("other=n1")
-    page.get_by_text(re.compile("They part at turn")).wait_for()
+    page.get_by_text(re.compile("They diverge at turn")).wait_for()
     visitor.shoot("comparison")
 
     visitor.view("Search tree")
