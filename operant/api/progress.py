@@ -1,4 +1,4 @@
-"""Watching a trial from Python: a redrawn table in a terminal, a curve in a notebook, silence in a pipe."""
+"""Watching a trial from Python: a redrawn table in a terminal, a table and a curve in a notebook, nothing in a pipe."""
 
 from __future__ import annotations
 

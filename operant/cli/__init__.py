@@ -1,1 +1,1 @@
-"""What the user typed: words to calls, and results to words. No logic lives here."""
+"""The command line: parses arguments, calls the API, prints results. No logic lives here."""

@@ -1,4 +1,4 @@
-"""The command tree, and the one place where an error becomes words and an exit code."""
+"""The command tree, and the one place where an error becomes a message and an exit code."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def command_names() -> list[str]:
 
 
 def group_names() -> list[str]:
-    """The words that stand before commands of their own."""
+    """The names of command groups."""
     return [name for name, _, _ in GROUPS]
 
 

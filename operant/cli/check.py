@@ -100,7 +100,7 @@ def _check_contract(target: str, name: str | None, overrides: list[str], as_json
     return code
 
 
-def _tuned(spec: Spec, tell: Callable[..., None]) -> list[dict[str, Any]]:
+def _tuned(spec: Spec, show: Callable[..., None]) -> list[dict[str, Any]]:
     """Print each number of environments as it is measured, and then the fastest setting."""
     from operant.engines import engine_of
     from operant.report.formatting import compact
@@ -111,9 +111,9 @@ def _tuned(spec: Spec, tell: Callable[..., None]) -> list[dict[str, Any]]:
         raise UsageError(f"the {spec.engine_name} engine has no --tune", remedy=remedy)
     for each in engine.tune(spec):
         tried.append(each)
-        tell(f"    {each.num_envs:>6,} environments: {compact(each.frames_per_second)} frames/s")
+        show(f"    {each.num_envs:>6,} environments: {compact(each.frames_per_second)} frames/s")
     best = max(tried, key=lambda each: each.frames_per_second)
-    tell(f"    quickest: {' '.join(f'-s {override}' for override in best.overrides)}")
+    show(f"    quickest: {' '.join(f'-s {override}' for override in best.overrides)}")
     return [asdict(each) for each in tried]
 
 

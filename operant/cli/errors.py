@@ -1,4 +1,4 @@
-"""Exceptions that are not ours yet, put into our words: a mistyped command line, or a defect."""
+"""Other exceptions as an `OperantError`: a mistyped command line, or a defect."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def refuse_other_engines(run: Run) -> None:
 
 
 def of_run(run: Run, checkpoint: Checkpoint, manner: Manner) -> ModelReference:
-    """A checkpoint, spoken to as its run does."""
+    """A checkpoint, prompted as in its run."""
     from operant.engines import part
     from operant.spec.stored import stored
 

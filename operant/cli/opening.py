@@ -22,15 +22,15 @@ def open_place(run: str, root: Path) -> Path:
     return place
 
 
-def warn(place: Path, tell: Callable[[str], None]) -> list[Fault]:
+def warn(place: Path, show: Callable[[str], None]) -> list[Fault]:
     """Name each fault of a run, and each loss that an earlier resume went on with; returns the faults."""
     from operant.run.inventory import faults, past_losses
     from operant.run.layout import session_paths, trial_paths
 
     found = faults(place)
     for fault in found:
-        tell(f"warning: {fault}")
+        show(f"warning: {fault}")
     for session in (one for trial in trial_paths(place) or [place] for one in session_paths(trial) or [trial]):
         for loss in past_losses(session):
-            tell(f"warning: {loss}; an earlier resume went on without them")
+            show(f"warning: {loss}; an earlier resume went on without them")
     return found

@@ -1,4 +1,4 @@
-"""How the command line speaks: one JSON document or human text, and numbers with units."""
+"""Output of the command line: one JSON document or text for people, and numbers with units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`operant eval` and `operant watch`: a trained policy at play."""
+"""`operant eval` and `operant watch`: play a trained policy."""
 
 from __future__ import annotations
 

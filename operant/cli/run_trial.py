@@ -28,12 +28,12 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
     from operant.run.layout import shown
 
     runs, threads = handle.runs, handle.runs[0].threads
-    tell = aside if as_json else say
+    show = aside if as_json else say
     place = shown(handle.path)
     if handle.together:
-        tell(f"{place}: {plural(len(runs), 'session')} in one program")
+        show(f"{place}: {plural(len(runs), 'session')} in one program")
     else:
-        tell(f"{place}: {plural(handle.workers, 'session')} at a time, {plural(threads, 'thread')} each")
+        show(f"{place}: {plural(handle.workers, 'session')} at a time, {plural(threads, 'thread')} each")
     # Requests to stop are counted to the end: an impatient second Ctrl-C must not cut off the next steps.
     with StopSignals() as signals:
         watch = _Watch(runs, signals, handle.until, as_json=as_json, plain=plain)

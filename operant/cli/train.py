@@ -54,8 +54,8 @@ def train(
       operant train ppo_cartpole
       operant train my_specs.yaml dqn_small -s agent.algorithm.gamma=0.98 --sessions 8
     """
-    tell = aside if as_json else say
-    tell(f"operant train {target}")
+    show = aside if as_json else say
+    show(f"operant train {target}")
     from operant.api.handle import Handle
     from operant.api.training import create_runs
     from operant.cli.plan import asked_by_flags, plan, translation_lines
@@ -64,9 +64,9 @@ def train(
 
     asked = asked_by_flags(flags)
     loaded = load(target, name, [*asked.overrides, *(overrides or []), *_shortcuts(sessions, seed)])
-    tell(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
+    show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
     if loaded.spec.search is not None:
-        tell("the spec has a search block: `train` runs its base setting only")
+        show("the spec has a search block: `train` runs its base setting only")
     handle = Handle(create_runs(loaded, root=root, out=out), until)
     return run_trial(handle, as_json=as_json, plain=plain)
 
@@ -91,8 +91,8 @@ def resume(
       operant resume ppo_cartpole
       operant resume ppo_cartpole -s env.max_frame=200000
     """
-    tell = aside if as_json else say
-    tell(f"operant resume {run}")
+    show = aside if as_json else say
+    show(f"operant resume {run}")
     from operant.api.handle import Handle
     from operant.api.runs import Trial
     from operant.api.training import create_fork_runs, runs_to_resume
@@ -104,16 +104,16 @@ def resume(
     place = resolve(run, root).resolve()
     find_sessions(place)
     if overrides:
-        warn(place, tell)
+        warn(place, show)
         todo = create_fork_runs(Trial(place), overrides, root=root)
         fork = todo[0].path.parent.parent
-        tell(f"fork {shown(fork)} of {shown(place)} with {', '.join(overrides)}")
+        show(f"fork {shown(fork)} of {shown(place)} with {', '.join(overrides)}")
     else:
-        todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, report=tell, warn=lambda: warn(place, tell))
+        todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, report=show, warn=lambda: warn(place, show))
     if not todo:
         return _nothing_to_do(place, until, as_json)
     for each in todo:
-        tell(_continuing(each))
+        show(_continuing(each))
     return run_trial(Handle(todo, until), as_json=as_json, plain=plain)
 
 

@@ -21,7 +21,7 @@ class Masked(gym.Env[np.ndarray, Any]):
     """Take the action of the highest value in sight that is legal; an illegal one ends the episode at a loss.
 
     Four values in [0, 1] are seen in a new order at every step. The chosen one is the reward. Any set
-    of actions may be legal, and only `info["action_mask"]` tells which.
+    of actions may be legal, and only `info["action_mask"]` says which.
     """
 
     def __init__(self, steps: int = 10) -> None:

@@ -43,7 +43,7 @@ def registered(name: str) -> Environment | str | None:
 
 
 def names(kind: Kind) -> dict[str, str]:
-    """Names of a kind with a line about each; of an installed package's only importing would tell the kind."""
+    """Names of a kind with a line about each; the kind of an installed package's is known only after an import."""
     ours = {name: found for name in BUILTIN if getattr(found := declaration(name), kind)}
     return {name: found.about for name, found in ours.items()} | {
         name: f"of your own, from {value}" for name, value in _installed().items() if name not in BUILTIN
@@ -93,7 +93,7 @@ def load(path: str, wanted_by: str) -> Any:
 
 
 def import_from_here(name: str, wanted_by: str) -> ModuleType:
-    """The module, which may lie in the working directory; whatever its import raises is told in one line."""
+    """The module, which may lie in the working directory; whatever its import raises is reported in one line."""
     here = str(Path.cwd())
     if "" not in sys.path and here not in sys.path:
         # Last, so that a file here never stands in for an installed package.
@@ -120,7 +120,7 @@ def _not_imported(module: str, wanted_by: str, problem: Exception) -> UsageError
 
 
 def _kind_of(found: Any) -> Kind | None:
-    """What an object is; JAX is not imported to tell, since whoever subclasses its environment has done so."""
+    """What an object is; JAX is not imported for this: a subclass of its environment has imported it."""
     if not isinstance(found, type):
         return "gymnasium" if inspect.isfunction(found) else None
     functional = sys.modules.get("operant.envs.functional")

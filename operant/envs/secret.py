@@ -28,7 +28,7 @@ class Secret:
 
     @property
     def fingerprint(self) -> str:
-        """What tells two secrets apart and says nothing else of them."""
+        """A fingerprint of the secret, which reveals nothing else of it."""
         return self._digest("fingerprint", (), 6).hex()
 
     def seed(self, purpose: str, *parts: object) -> int:

@@ -100,7 +100,7 @@ class ResearchTask(DialogueTask):
 
     @property
     def fingerprint(self) -> str:
-        """What tells which secret the hidden seeds are drawn from."""
+        """A fingerprint of the secret that the hidden seeds are drawn from."""
         return self.settings.secret.fingerprint
 
     def problems(self, split: Literal["train", "eval"]) -> Sequence[Problem]:
@@ -137,7 +137,7 @@ class ResearchTask(DialogueTask):
         return self.folder.agents
 
     def facts(self) -> Mapping[str, str]:
-        """What a person wants to know of the task."""
+        """Facts about the task for people."""
         task, settings = self.folder.task, self.settings
         first = self.problems("eval")[0].answer["seed"]
         limits = {**task.limits.model_dump(), "turns": self._turns, "validations": settings.validations}

@@ -87,7 +87,7 @@ def _sandbox_verifies() -> bool:
 
 
 def runs_through(program: str, tests: Checks) -> bool:
-    """Whether a program passes its tests when it is simply run with them. Its exit code tells, so its author must."""
+    """Whether a program passes its tests when it is simply run with them: only for authors who are trusted."""
     source = "\n".join([tests.prelude, program, *tests.tests])
     with open_sandbox(limits=LIMITS) as sandbox:
         return sandbox.run([sandbox.python, "-I", "-c", source], seconds=SECONDS).code == 0

@@ -100,8 +100,8 @@ class Math(Task):
 def same_answer(truth: str, given: str) -> Verdict:
     """Whether two answers in LaTeX are the same: of the same form, and each part the same as its counterpart.
 
-    Spelling and plain numbers are compared here. What they do not tell is asked of another process, with limits on its
-    time and its memory, and what it cannot tell within them is a `timeout`.
+    Spelling and plain numbers are compared here. What they leave open is asked of another process, with limits on its
+    time and its memory, and what it cannot decide within them is a `timeout`.
     """
     mine, theirs = normalize(truth), normalize(given)
     if mine == theirs:
@@ -123,14 +123,14 @@ def same_answer(truth: str, given: str) -> Verdict:
 
 
 class _Unable(Exception):
-    """The answers cannot be told to be the same; the text says why."""
+    """Whether the answers are the same cannot be decided; the text says why."""
 
 
 def _equal(one: str, other: str) -> bool:
     """Whether two formulas are the same."""
-    told = plain_equal(one, other)
-    if told is not None:
-        return told
+    equal = plain_equal(one, other)
+    if equal is not None:
+        return equal
     if not (is_certain(one) and is_certain(other)):
         return False
     if _EXPLOSIVE.search(other) or _EXPLOSIVE.search(one):
@@ -141,7 +141,7 @@ def _equal(one: str, other: str) -> bool:
 
 
 def _standing(answer: str) -> Any:
-    """What an answer stands for, as far as that can be told without algebra: a number, a set of parts, a spelling."""
+    """What an answer stands for, as far as that can be found without algebra: a number, a set of parts, a spelling."""
     plain = normalize(answer)
     worth = number(plain)
     if worth is not None:

@@ -69,7 +69,7 @@ class Dialogue(ABC):
 
     @abstractmethod
     def opening(self) -> tuple[Message, ...]:
-        """What the policy is told first."""
+        """The first messages to the policy."""
 
     @abstractmethod
     def hear(self, text: str, cut: bool = False) -> Response:
@@ -134,7 +134,7 @@ class DialogueTask(Task):
         return {}
 
     def facts(self) -> Mapping[str, str]:
-        """What a person wants to know of the task, by a word for each."""
+        """Facts about the task for people, by name."""
         named = ", ".join(f"{agent.name} ({agent.kind})" for agent in self.agents().values())
         return {"turns": str(self.turns), "agents": named or "none"}
 

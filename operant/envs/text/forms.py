@@ -166,7 +166,7 @@ def _is_balanced(text: str) -> bool:
 
 
 def plain_equal(one: str, other: str) -> bool | None:
-    """Whether two formulas are the same by their spelling or as plain numbers; None where that does not tell."""
+    """Whether two formulas are the same by their spelling or as plain numbers; None where that does not decide it."""
     if one == other:
         return True
     values = number(one), number(other)

@@ -115,9 +115,9 @@ class PlayedGame(Dialogue):
         turn = self.game.act(named)
         self.turns += 1
         self.faults += not turn.played
-        told = turn.text if turn.done else f"{turn.text}\n{self.game.view()}"
+        reply = turn.text if turn.done else f"{turn.text}\n{self.game.view()}"
         return Response(
-            messages=(Message("user", f"\n{told}\n"),),
+            messages=(Message("user", f"\n{reply}\n"),),
             reward=turn.reward if turn.played else None,
             fault=None if turn.played else turn.text,
             done=turn.done,

@@ -1,7 +1,7 @@
 """Which language a text is in, for the languages that instructions ask for: by its letters, then by common words.
 
 Most scripts settle it alone. Where several languages share a script, the one wins whose frequent short words and
-own letters are met most often. A text of a few words may be told wrongly; nobody is asked for so little.
+own letters are met most often. A text of a few words may be classified wrongly; no task asks for so little.
 """
 
 # Letters that look like Latin ones are the point here.
@@ -54,7 +54,7 @@ WORDS: dict[str, str] = {
     "ne": "छ र को मा हो का लागि पनि छन् यो भने गर्न एक तथा वा थियो हुन्छ तर ले लाई भएको गरेको हामी म",
 }
 _WORD = re.compile(r"[^\W\d_]+(?:[\u093e-\u094d\u0902\u0903]+[^\W\d_]*)*")
-SAMPLE = 4_000  # characters are enough to tell
+SAMPLE = 4_000  # characters are enough
 
 
 def language_of(text: str) -> str | None:

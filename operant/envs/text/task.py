@@ -101,6 +101,6 @@ class Task(ABC):
         return None if other.answer == problem.answer else self.gold(other)
 
     def right_after_all(self, problem: Problem, answer: str) -> bool:
-        """Whether an answer that was drawn as `wrong` is right all the same, told by other means than `verify`."""
+        """Whether an answer that was drawn as `wrong` is right all the same, found by other means than `verify`."""
         del problem, answer
         return False

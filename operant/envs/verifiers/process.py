@@ -132,7 +132,7 @@ class ExternalProcess:
             answer.set_result(reply)
 
     def _fail_all(self) -> None:
-        """Whoever still waits is told how the child ended."""
+        """Waiting callers get an error that says how the child ended."""
         with self._lock:
             waiting, self._waiting = list(self._waiting.values()), {}
         if waiting:

@@ -34,7 +34,7 @@ OWN = ("python", "eval_arguments", "held_out", "harness", "max_tokens", "seconds
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a rollout came to, as its environment tells it; `session` is the name under which it asked the policy.
+    """What a rollout came to, as its environment reports it; `session` is the name under which it asked the policy.
 
     One that ended in an error has no reward, for an error is no bad answer.
     """

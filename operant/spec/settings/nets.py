@@ -32,7 +32,7 @@ class Memory(NamedTuple):
 class Net(Closed):
     """The base of every network's settings (abstract); actor and critic (or the duelling heads) are made from it.
 
-    `READS_IMAGES` tells a network of convolutions, which takes pixels as bytes and scales them itself.
+    `READS_IMAGES` marks a network of convolutions, which takes pixels as bytes and scales them itself.
     """
 
     READS_IMAGES: ClassVar[bool]

@@ -62,7 +62,7 @@ def outcome(state: State, result: Outcome) -> dict[str, Any]:
 
 
 def internal(state: State) -> dict[str, Any]:
-    """What the observation does not tell: timers, and every enemy, seen or not."""
+    """What the observation does not show: timers, and every enemy, seen or not."""
     return {
         "scheduledTaskInterval": state.interval,
         "nextScheduledTaskTurn": state.next_task,

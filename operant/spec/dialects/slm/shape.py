@@ -1,4 +1,4 @@
-"""How to tell an SLM-Lab spec from a native one, its older form, and the commas that its JSON may have."""
+"""How to recognize an SLM-Lab spec, its older form, and the commas that its JSON may have."""
 
 from __future__ import annotations
 

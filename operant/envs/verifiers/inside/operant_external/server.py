@@ -1,4 +1,4 @@
-"""Opens an environment, tells its rows, and lets groups of rollouts run side by side, until the pipe is closed.
+"""Opens an environment, lists its rows, and lets groups of rollouts run side by side, until the pipe is closed.
 
 Requests: {"do": "open"}, {"do": "rows"}, {"do": "group"}, each with a `ticket` that its reply bears too; and
 {"do": "drop"} for a group that nobody waits for any more.
@@ -71,12 +71,12 @@ async def _serve(wire: Wire) -> None:
 async def _answered(wire: Wire, request: dict[str, Any], work: Any) -> Any:
     """Do the work and reply; a refusal and a failure are replies too."""
     try:
-        kept, told = await work
+        kept, reply = await work
     except Refusal as refusal:
-        kept, told = None, {"refused": refusal.cause, "remedy": refusal.remedy}
+        kept, reply = None, {"refused": refusal.cause, "remedy": refusal.remedy}
     except Exception as fault:
-        kept, told = None, {"failed": words_of(fault)}
-    wire.write({"ticket": request["ticket"], **told})
+        kept, reply = None, {"failed": words_of(fault)}
+    wire.write({"ticket": request["ticket"], **reply})
     return kept
 
 

@@ -46,5 +46,5 @@ def words_of(fault: BaseException) -> str:
     chain = [fault]
     while (inner := chain[-1].__cause__) is not None and len(chain) < 8:
         chain.append(inner)
-    told = [f"{type(each).__name__}: {' '.join(str(each).split())}".rstrip(": ") for each in reversed(chain)]
-    return "; ".join(dict.fromkeys(told))[:600]
+    causes = [f"{type(each).__name__}: {' '.join(str(each).split())}".rstrip(": ") for each in reversed(chain)]
+    return "; ".join(dict.fromkeys(causes))[:600]
