@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -63,6 +64,7 @@ class NotebookView:
         self._followers = [Follower(path, until, True) for path in sessions]
         self._shown: Any = None
         self._frames = -1
+        self._drawn = float("-inf")
 
     def __enter__(self) -> Self:
         self.refresh()
@@ -72,11 +74,12 @@ class NotebookView:
         self.refresh(last=True)
 
     def refresh(self, last: bool = False) -> list[SessionStatus]:
-        """Redraw the cell, if frames were played since the last time."""
+        """Redraw the cell if frames were played since the last time, at most once in `REDRAW_SECONDS`."""
         statuses = [follower.look() for follower in self._followers]
         frames = sum(status.frames for status in statuses)
-        if frames != self._frames or last:
-            self._frames = frames
+        due = frames != self._frames and time.monotonic() - self._drawn >= REDRAW_SECONDS
+        if due or last:
+            self._frames, self._drawn = frames, time.monotonic()
             self._draw("\n".join(live_lines(self._labels, statuses, 100)))
         return statuses
 
