@@ -19,6 +19,7 @@ from gymnasium.envs.registration import EnvSpec as Recipe
 from operant.envs import registry
 from operant.errors import UsageError
 from operant.install import install_extra
+from operant.registry import import_from_here
 
 if TYPE_CHECKING:
     from operant.spec.settings.sections import EnvSpec
@@ -48,7 +49,7 @@ def find(name: str) -> Recipe:
     module, _, ident = name.partition(":")
     if ident:
         before = set(gym.registry)
-        registry.import_from_here(module, "env.name")
+        import_from_here(module, "env.name")
         if ident in gym.registry:
             return gym.registry[ident]
         if not ident.isidentifier():

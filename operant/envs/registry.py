@@ -4,7 +4,7 @@ A name stands for one object:
 
 * a name in the table `operant.envs.builtin`, or in the entry-point group `operant.envs` of an installed package
   (`operant.tasks` is read too), both of which say `module:object`;
-* `module:object` itself; the module is looked for where Python looks, and then in the working directory.
+* `module:object` itself, see `operant.registry`.
 
 The object says what it is: a subclass of `gymnasium.Env` or a function that makes one, a subclass of `FunctionalEnv`,
 a subclass of `Task`, or an `Environment`, which names several of these forms and what else is known of them.
@@ -16,17 +16,12 @@ from __future__ import annotations
 import inspect
 import sys
 from dataclasses import replace
-from difflib import get_close_matches
-from importlib import import_module
-from importlib.metadata import entry_points
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from operant.envs.builtin import BUILTIN
 from operant.envs.environment import Environment
 from operant.errors import UsageError
-from operant.install import missing_package
+from operant.registry import installed, load
 
 GROUPS = ("operant.envs", "operant.tasks")
 Kind = Literal["gymnasium", "functional", "task"]
@@ -78,47 +73,6 @@ def find(name: str, kind: Kind, wanted_by: str = "env.name") -> str | None:
     raise UsageError(f"{wanted_by}: {name} is not {what}{other}", remedy=remedy.format(name=name.rpartition(":")[2]))
 
 
-def load(path: str, wanted_by: str) -> Any:
-    """What `module:object` is; `UsageError` where the module cannot be imported or has no such name."""
-    module_name, _, attribute = path.partition(":")
-    module = import_from_here(module_name, wanted_by)
-    if not hasattr(module, attribute):
-        near = get_close_matches(
-            attribute, [name for name in vars(module) if not name.startswith("_")], n=1, cutoff=0.4
-        )
-        listing = f'see what it has: python -c "import {module_name}; print(dir({module_name}))"'
-        remedy = f"did you mean {near[0]}?" if near else listing
-        raise UsageError(f"{wanted_by}: {module_name} has no {attribute}", remedy=remedy)
-    return getattr(module, attribute)
-
-
-def import_from_here(name: str, wanted_by: str) -> ModuleType:
-    """The module, which may lie in the working directory; whatever its import raises is reported in one line."""
-    here = str(Path.cwd())
-    if "" not in sys.path and here not in sys.path:
-        # Last, so that a file here never stands in for an installed package.
-        sys.path.append(here)
-    try:
-        return import_module(name)
-    except Exception as problem:
-        raise _not_imported(name, wanted_by, problem) from problem
-
-
-def _not_imported(module: str, wanted_by: str, problem: Exception) -> UsageError:
-    absent = problem.name if isinstance(problem, ModuleNotFoundError) else None
-    if absent and f"{module}.".startswith(f"{absent}."):
-        return UsageError(
-            f"{wanted_by}: there is no module {absent!r}, neither installed nor in {Path.cwd()}",
-            remedy=f"run from the folder that holds {absent.partition('.')[0]}, or install its package",
-        )
-    if absent and module.startswith("operant."):
-        return missing_package(absent, wanted_by)
-    return UsageError(
-        f"{wanted_by}: {module} cannot be imported: {type(problem).__name__}: {problem}",
-        remedy=f'see where: python -c "import {module}"',
-    )
-
-
 def _kind_of(found: Any) -> Kind | None:
     """What an object is; JAX is not imported for this: a subclass of its environment has imported it."""
     if not isinstance(found, type):
@@ -136,4 +90,4 @@ def _kind_of(found: Any) -> Kind | None:
 
 def _installed() -> dict[str, str]:
     """Names in the entry points of installed packages."""
-    return {entry.name: entry.value for group in GROUPS for entry in entry_points(group=group)}
+    return {name: value for group in GROUPS for name, value in installed(group).items()}

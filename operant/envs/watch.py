@@ -12,11 +12,12 @@ import gymnasium as gym
 import numpy as np
 
 from operant.envs.gym import make_env
-from operant.envs.registry import declaration, load, registered
+from operant.envs.registry import declaration, registered
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.masks import MaskReader
 from operant.envs.video import write_video
 from operant.errors import UsageError
+from operant.registry import load
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 

@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from operant.errors import OperantError, RunError, StoppedError
+from operant.registry import Origin, changed, origin
 from operant.run.checkpoint import Checkpoint, link_newest_and_best, prune, publish
 from operant.run.disk import disk_full, disk_guard, is_full, write_json
 from operant.run.episode import Episode
@@ -231,6 +232,7 @@ class Session:
         (run.path / RESERVE_FILE).write_bytes(bytes(RESERVE_BYTES))
         self._journal = Journal(run.path, attempt)
         self._capture_provenance(attempt)
+        self._tell_changed_parts()
         self._metrics = JsonLines(run.path / METRICS_FILE)
         self._episodes = JsonLines(run.path / EPISODES_FILE)
         self._logs = [self._metrics, self._episodes]
@@ -244,6 +246,14 @@ class Session:
         self._not_finite: set[str] = set()
         self._seconds_before = start.seconds
         self._started = self._saved_when = time.perf_counter()
+
+    def _tell_changed_parts(self) -> None:
+        """Where a file of the user's own algorithm, network or environment is another one than before, say so."""
+        before: list[Origin] = self.run.document.get("parts", [])
+        for line in changed(before):
+            self.event("parts", line)
+        if before:
+            self.run.record(parts=[origin(part["module"]) or part for part in before])
 
     def _hear_requests(self) -> None:
         asked = take_requests(self.run.path)

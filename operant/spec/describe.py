@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from operant.errors import UsageError
+from operant.registry import installed
 from operant.spec.builtin import SECTION_NAMES
 from operant.spec.distributions import ABOUT, PARAMETERS
 from operant.spec.field_types import FieldType, field_type
@@ -54,6 +55,9 @@ def describe(words: Sequence[str]) -> Topic:
 
     One word is enough where it names only one thing, so `ppo` is `algorithm ppo`.
     """
+    own = _own(words)
+    if own is not None:
+        return _topic(own)
     key = tuple(word.lower() for word in words)
     if not key:
         return Topic("topics", "What `operant help` can describe.", tuple(_pointer(*each) for each in topics()))
@@ -64,11 +68,28 @@ def describe(words: Sequence[str]) -> Topic:
     model = _by_words(key)
     if model is None:
         raise _unknown(key)
+    return _topic(model)
+
+
+def _topic(model: type[Closed]) -> Topic:
     return Topic(_title(model), _summary(model), tuple(_row(*each) for each in model.model_fields.items()))
 
 
+def _own(words: Sequence[str]) -> type[Closed] | None:
+    """The settings of an own part: its kind and its name, or its name alone where that is `module:object`."""
+    *kinds, name = words or ("",)
+    if kinds and kinds[0] in REGISTRIES and REGISTRIES[kinds[0]].is_own(name):
+        return REGISTRIES[kinds[0]].find(name)
+    if kinds or ":" not in name:
+        return None
+    return next((found for registry in REGISTRIES.values() if (found := registry.get(name))), None)
+
+
 def _choices(kind: str) -> Topic:
-    rows = tuple(_pointer(name, _summary(model)) for name, model in REGISTRIES[kind].items())
+    registry = REGISTRIES[kind]
+    paths = {name: path for name, path in installed(registry.group).items() if name not in list(registry)}
+    own = (_pointer(name, f"Of an installed package, from {path}.") for name, path in paths.items())
+    rows = (*(_pointer(name, _summary(model)) for name, model in registry.items()), *own)
     return Topic(kind, f"Choose one, and see its settings with `operant help {kind} {rows[0].name}`.", rows)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from operant.errors import SpecError
+from operant.errors import SpecError, UsageError
 from operant.spec.field_types import FieldType, number
 from operant.spec.fields import Closed, Linear
 from operant.spec.paths import REGISTRIES, find, help_command, known_paths, owner_of, title
 from operant.spec.reading.diagnostics import MAX_SHOWN, Diagnostic, did_you_mean, nearest, order, report, shown
 from operant.spec.reading.document import Document, KeyPath, Span, lookup
+from operant.spec.registry import NOT_FOUND
 from operant.spec.schema import Spec
 from operant.spec.validation.conflict import Conflict
 
@@ -100,7 +101,7 @@ def _suggestions(key: str, owner: type[Closed], data: Any) -> Iterator[str]:
     if len(same) <= 2:
         yield from (f"did you mean {dotted(path)}?" for path in same)
     for registry in REGISTRIES.values():
-        if owner in registry.values():
+        if registry.name_of(owner):
             yield from (f"it is a setting of {name}" for name, model in registry.items() if key in model.model_fields)
     if sibling := nearest(key, owner.model_fields):
         yield f"did you mean {sibling}?"
@@ -110,7 +111,7 @@ def _suggestions(key: str, owner: type[Closed], data: Any) -> Iterator[str]:
 
 def _missing(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     slot, owner = find(path, document.data), owner_of(path, document.data)
-    about = str(slot.field.description).rstrip(".") if slot else ""
+    about = (slot.field.description or "").rstrip(".") if slot else ""
     hint = f"it needs {path[-1]}: {about[:1].lower()}{about[1:]}"
     return Diagnostic(f"{dotted(path)} is missing", span_of(path, document), hint, help_command(owner))
 
@@ -155,8 +156,14 @@ def _unknown_name(path: KeyPath, detail: ErrorDetails, document: Document) -> Di
     one_of = slot.type.one_of if slot else None
     if one_of is None:
         return _wrong_type(path, detail, document)
-    problem = _not_one_of((*path, one_of.tag), detail["input"].get(one_of.tag), tuple(one_of.registry), document)
+    problem = _not_one_of((*path, one_of.tag), detail["input"].get(one_of.tag), tuple(one_of.names), document)
     return Diagnostic(problem.cause, problem.at, problem.hint, f"operant help {path[-1]}")
+
+
+def _no_part(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
+    """An own part that cannot be loaded; the cause names the setting."""
+    problem: UsageError = detail.get("ctx", {})["problem"]
+    return Diagnostic(problem.cause, span_of(path, document), "", problem.remedy or "")
 
 
 def _out_of_range(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
@@ -227,6 +234,7 @@ def _is_number(text: str) -> bool:
 
 Teller = Callable[[KeyPath, ErrorDetails, Document], Diagnostic]
 TELLERS: dict[str, Teller] = {
+    NOT_FOUND: _no_part,
     "extra_forbidden": _unknown,
     "missing": _missing,
     "conflict": _conflict,

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from operant.spec.fields import Closed, OneOf, Scheduled
+from operant.spec.fields import Closed, Scheduled
+from operant.spec.registry import OneOf
 
 WORDS = {int: "whole number", float: "number", bool: "true or false", str: "text", dict: "mapping"}
 PLURALS = {"whole number": "whole numbers", "number": "numbers", "text": "texts"}

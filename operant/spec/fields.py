@@ -18,7 +18,6 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     ValidationInfo,
     field_validator,
 )
@@ -155,37 +154,3 @@ class Scheduled:
 
 def _shape(value: Any) -> str:
     return "line" if isinstance(value, Mapping | Linear) else "number"
-
-
-@dataclass(frozen=True, eq=False)
-class OneOf:
-    """Marks a field that holds one of a registry's classes, chosen by its `tag` key.
-
-    The first class of the registry is meant when the key is absent. An entry added to the
-    registry is all that a new class needs to become part of the spec.
-    """
-
-    registry: Mapping[str, type[Closed]]
-    tag: str = "name"
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {name: handler.generate_schema(each) for name, each in self.registry.items()}
-        return core_schema.tagged_union_schema(choices, discriminator=self.name_in)
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Only the default may leave its tag out, so that an editor finds exactly one that matches."""
-        alternatives = handler(schema)
-        for other in alternatives["oneOf"][1:]:
-            other["required"] = [self.tag]
-        return alternatives
-
-    def name_in(self, value: Any) -> str | None:
-        """The registry name that `value` asks for; None when it is no mapping at all."""
-        if isinstance(value, Closed):
-            return getattr(value, self.tag, None)
-        return str(value.get(self.tag, self.default)) if isinstance(value, Mapping) else None
-
-    @property
-    def default(self) -> str:
-        """The name that is meant when none is given."""
-        return next(iter(self.registry))

@@ -11,6 +11,8 @@ from operant.spec.fields import Closed, ForkRule, Linear, fork_rule
 from operant.spec.reading.diagnostics import shown
 from operant.spec.schema import Spec
 
+UNMARKED = ForkRule("fixed", "its class does not mark it as free to change")
+
 
 @dataclass(frozen=True)
 class Change:
@@ -43,8 +45,7 @@ def _differences(before: Closed, after: Closed, path: str) -> Iterator[Change]:
         if _is_section(old) and _is_section(new):
             yield from _differences(old, new, f"{path}{name}.")
         elif old != new:
-            rule = ForkRule("fixed", kept[name]) if name in kept else fork_rule(field)
-            assert rule is not None, f"{type(before).__name__}.{name} lacks its rule"
+            rule = ForkRule("fixed", kept[name]) if name in kept else fork_rule(field) or UNMARKED
             yield Change(f"{path}{name}", old, new, rule)
 
 

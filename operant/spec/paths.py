@@ -6,7 +6,7 @@ is asked of a path together with the plain data of a spec (which need not be val
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from operant.spec.field_types import FieldType, field_type
 from operant.spec.fields import Closed, Linear
 from operant.spec.reading.document import KeyPath, lookup
+from operant.spec.registry import PartRegistry
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import ALGORITHMS
 from operant.spec.settings.language import (
@@ -36,7 +37,7 @@ from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.schedulers import SCHEDULERS
 from operant.spec.settings.sections import AgentSpec, EnvSpec, MetaSpec
 
-REGISTRIES: dict[str, Mapping[str, type[Closed]]] = {
+REGISTRIES: dict[str, PartRegistry[Any]] = {
     "algorithm": ALGORITHMS,
     "net": NETS,
     "memory": MEMORIES,
@@ -103,7 +104,9 @@ def owner_of(path: KeyPath, data: Any) -> type[Closed]:
 
 def words_of(model: type[Closed]) -> tuple[str, ...]:
     """The words that `operant help` knows a section by."""
-    return next((words for words, each in SECTIONS.items() if each is model), ("spec",))
+    found = next((words for words, each in SECTIONS.items() if each is model), None)
+    own = ((kind, name) for kind, registry in REGISTRIES.items() if (name := registry.name_of(model)))
+    return found or next(own, ("spec",))
 
 
 def title(model: type[Closed]) -> str:

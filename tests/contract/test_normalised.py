@@ -81,7 +81,10 @@ def normalising() -> list[tuple[str, str, bool]]:
 
 def test_no_algorithm_that_normalises_is_left_out():
     for name, algorithm in ALGORITHMS.items():
-        if algorithm.ENGINE == "torch" and "env.normalize_obs" not in algorithm.model_validate({"name": name}).inert():
+        if (
+            algorithm.engine() == "torch"
+            and "env.normalize_obs" not in algorithm.model_validate({"name": name}).inert()
+        ):
             assert name in SETTINGS, f"{name} takes env.normalize_obs: add it here"
     assert sum(taken for _, _, taken in normalising()) == len(SETTINGS) - 1 + 1, "all but reinforce, and PPO in JAX"
 

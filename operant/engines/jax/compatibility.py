@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from operant.envs.environment import Traits
 from operant.envs.functional.find import traits_of
 from operant.errors import UsageError
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithm import Algorithm
+from operant.spec.settings.algorithms import with_learner
+from operant.spec.settings.nets import Net, with_layers
+from operant.spec.settings.off_policy import DqnSpec, SacSpec
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
 
-# Named here so that a spec is checked without loading JAX, which takes seconds; a test holds both to the truth.
-ALGORITHMS = ("ppo", "dqn", "sac")
 OPTIMIZERS = ("adam", "adamw", "rmsprop", "sgd")
 MOST_FRAMES = 2**31 - 1
 OWN = "the compiled program steps its environments itself"
 # For each setting the values that this engine has, and why it has no others.
 ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "agent.algorithm.name": (ALGORITHMS, "it has these algorithms only"),
-    "agent.net.type": (("mlp",), "its networks are perceptrons"),
     "agent.net.layer_norm": ((False,), "its layers have no norms"),
     "agent.net.optimizer.name": (OPTIMIZERS, "it has these optimizers only"),
     "agent.net.optimizer.scheduler": ((None,), "it has no schedulers of torch: use lr_end_fraction"),
@@ -38,19 +38,19 @@ REPLAYING = {
     "agent.memory.combined": ((False,), "it samples replay uniformly"),
     "env.normalize_reward": ((False,), "it scales rewards of rollouts only: use clip_reward"),
 }
-OF_ALGORITHM: dict[str, dict[str, tuple[tuple[Any, ...], str]]] = {
-    "ppo": {
+OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
+    PpoSpec: {
         "agent.algorithm.normalize_advantages": (("standardise", "none"), "it keeps no percentiles"),
         "agent.algorithm.symlog": ((False,), "its critic learns returns as they are"),
         "agent.algorithm.normalize_v_targets": ((False,), "its critic learns returns as they are"),
     },
-    "dqn": {
+    DqnSpec: {
         **REPLAYING,
         "agent.algorithm.n_step": ((1,), "its targets look one step ahead"),
         "agent.algorithm.distributional": (("none",), "it learns means"),
         "agent.algorithm.exploration": (("epsilon_greedy",), "it explores by chance"),
     },
-    "sac": REPLAYING,
+    SacSpec: REPLAYING,
 }
 
 
@@ -66,8 +66,13 @@ def check_compatibility(spec: Spec) -> None:
 
 def unsupported(spec: Spec) -> Iterator[UsageError]:
     """Settings that this engine does not support, each with the values that it does."""
-    algorithm = spec.agent.algorithm.name
-    for path, (known, why) in {**ALWAYS, **OF_ALGORITHM.get(algorithm, {})}.items():
+    algorithm, net = spec.agent.algorithm, spec.agent.net
+    available = {
+        "agent.algorithm.name": (_names(algorithm, "LEARNERS", with_learner("jax")), "it has these algorithms only"),
+        "agent.net.type": (_names(net, "LAYERS", with_layers("jax")), "its networks are perceptrons"),
+    }
+    of_algorithm = next((OF_ALGORITHM[each] for each in type(algorithm).__mro__ if each in OF_ALGORITHM), {})
+    for path, (known, why) in {**available, **ALWAYS, **of_algorithm}.items():
         value = setting(spec, path)
         if value not in known:
             offers = " or ".join(f"{path}={_written(each)}" for each in known)
@@ -77,25 +82,31 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
             )
 
 
+def _names(chosen: Algorithm | Net, trait: str, builtin: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that this engine has; one of somebody's own is added where it says so itself."""
+    name = chosen.name if isinstance(chosen, Algorithm) else chosen.type
+    return tuple(dict.fromkeys([*builtin, *([name] if "jax" in getattr(chosen, trait) else [])]))
+
+
 def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
     """Algorithms and settings that the environment does not allow."""
-    name, env = spec.agent.algorithm.name, spec.env
-    if name == "dqn" and not traits.discrete:
+    algorithm, name, env = spec.agent.algorithm, spec.agent.algorithm.name, spec.env
+    if algorithm.ACTIONS == "discrete" and not traits.discrete:
         yield UsageError(
-            f"agent.algorithm: dqn chooses among discrete actions, but {env.name} has real ones",
+            f"agent.algorithm: {name} chooses among discrete actions, but {env.name} has real ones",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
         )
-    if name == "sac" and not traits.bounded:
+    if algorithm.NEEDS_BOUNDS and not traits.bounded:
         yield UsageError(
-            f"agent.algorithm: sac needs bounds to act within, but those of {env.name} are infinite",
+            f"agent.algorithm: {name} needs bounds to act within, but those of {env.name} are infinite",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
         )
-    if traits.masked and name != "ppo":
+    if traits.masked and "jax" not in algorithm.TAKES_MASKS:
         yield UsageError(
             f"agent.algorithm: {env.name} says which actions are legal, and {name} of this engine does not listen",
             remedy="-s agent.algorithm.name=ppo, which does",
         )
-    if name != "ppo" and env.max_frame > MOST_FRAMES:
+    if algorithm.USES_MEMORY and env.max_frame > MOST_FRAMES:
         yield UsageError(
             f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
             remedy=f"-s env.max_frame={MOST_FRAMES}",

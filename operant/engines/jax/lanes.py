@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from operant.engines.jax.learners import LEARNERS, build_learner
+from operant.engines.jax.learners import build_learner, learner_class
 from operant.engines.jax.program import Program, prepare_jax
 from operant.engines.jax.trainer import Lane, Trainer, in_phase
 from operant.run.run import Run
@@ -94,7 +94,7 @@ def _free_row(found: dict[Any, list[Assignment]], key: str, assignment: Assignme
 def program_key(spec: dict[str, Any]) -> str:
     """What of a resolved spec decides the program: all but the traced numbers, and whether those are given at all."""
     settings = {path: value for keys, value in leaves(spec) if (path := dotted(keys)) not in IGNORED}
-    for path in LEARNERS[settings["agent.algorithm.name"]].TRACED:
+    for path in learner_class(settings["agent.algorithm.name"]).TRACED:
         under = [each for each in settings if each == path or each.startswith(f"{path}.")]
         given = [settings.pop(each) for each in under]
         settings[path] = any(value is not None for value in given)

@@ -95,10 +95,13 @@ class LinearSchedule(NamedTuple):
 class Learner(ABC):
     """An algorithm on one environment (abstract): `frames` per update, `local` environments per device.
 
-    `TRACED` are the settings that `hyper` turns into traced numbers. The learner's own `spec`
-    holds the others, which are the same in all lanes; a traced one cannot be read there.
+    A learner is made as `Learner(spec, env)` and is called inside compiled code, so it keeps nothing that changes:
+    that is all in the train state, whose arrays a checkpoint holds. `TRACED` are the settings that `hyper` turns into
+    traced numbers. The learner's own `spec` holds the others, which are the same in all lanes; a traced one cannot be
+    read there.
     """
 
+    ENGINE: ClassVar[str] = "jax"
     TRACED: ClassVar[tuple[str, ...]]
     frames: int
     local: int

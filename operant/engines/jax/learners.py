@@ -1,19 +1,18 @@
-"""From a spec to a learner: the one place that knows every algorithm of this engine."""
+"""From a spec to a learner; the settings class of an algorithm names its learner."""
 
 from __future__ import annotations
 
-from operant.engines.jax import dqn, ppo, sac
 from operant.engines.jax.learner import Learner
 from operant.envs.functional.find import find_functional
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import ALGORITHMS
 
-LEARNERS: dict[str, type[Learner]] = {
-    "ppo": ppo.Ppo,
-    "dqn": dqn.Dqn,
-    "sac": sac.Sac,
-}
+
+def learner_class(algorithm: str) -> type[Learner]:
+    """The learner of an algorithm by its name in a spec."""
+    return ALGORITHMS.find(algorithm).learner("jax")
 
 
 def build_learner(spec: Spec) -> Learner:
     """The learner of a spec."""
-    return LEARNERS[spec.agent.algorithm.name](spec, find_functional(spec.env))
+    return learner_class(spec.agent.algorithm.name)(spec, find_functional(spec.env))

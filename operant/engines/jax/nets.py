@@ -1,11 +1,11 @@
-"""Networks as pytrees: perceptrons for policies, values and action values, initialized as the spec says."""
+"""Networks as pytrees: layers and heads for policies, values and action values, initialized as the spec says."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -58,12 +58,46 @@ def init_hidden(net: Net, rng: np.random.Generator, inputs: int, widths: tuple[i
     return [init_linear(net, rng, before, after, HIDDEN_GAIN) for before, after in pairwise((inputs, *widths))]
 
 
+class Layers(Protocol):
+    """The layers before the heads; the settings class of a network names them, in its `LAYERS`."""
+
+    def init(self, net: Any, rng: np.random.Generator, inputs: int, /) -> tuple[list[Params], int]:
+        """Fresh weights as a list of pytrees of numpy arrays, for vectors of so many inputs; the number of features."""
+        ...
+
+    def apply(self, net: Any, layers: list[Params], x: Array, dtype: Any, /) -> Array:
+        """The features [B, F] of observations [B, I], computed in `dtype`."""
+        ...
+
+
+class MlpLayers:
+    """The hidden layers of a perceptron."""
+
+    def init(self, net: Net, rng: np.random.Generator, inputs: int, /) -> tuple[list[Params], int]:
+        return init_hidden(net, rng, inputs, net.hidden), (inputs, *net.hidden)[-1]
+
+    def apply(self, net: Net, layers: list[Params], x: Array, dtype: Any, /) -> Array:
+        activate = ACTIVATIONS[net.activation]
+        for layer in layers:
+            x = activate(apply_linear(layer, x, dtype))
+        return x
+
+
+MLP = MlpLayers()
+
+
+def layers_of(net: Net) -> Layers:
+    """The layers that the settings name."""
+    return net.layers_of("jax")
+
+
 def init_mlp(
     net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float, widths: tuple[int, ...] | None = None
 ) -> list[Layer]:
-    """Hidden layers and a head; `widths` stand in for those of the spec."""
-    widths = net.hidden if widths is None else widths
-    return [*init_hidden(net, rng, inputs, widths), init_linear(net, rng, (inputs, *widths)[-1], outputs, gain)]
+    """The network's layers and a head; `widths` stand in for the hidden ones of the spec."""
+    settings = net if widths is None else net.model_copy(update={"hidden": widths})
+    layers, width = layers_of(net).init(settings, rng, inputs)
+    return [*layers, init_linear(net, rng, width, outputs, gain)]
 
 
 def init_actor_critic(
@@ -71,9 +105,9 @@ def init_actor_critic(
 ) -> dict[str, Params]:
     """A policy and a value, on separate or shared hidden layers; continuous actions have a `log_std` beside them."""
     if net.shared:
-        width = (inputs, *net.hidden)[-1]
+        trunk, width = layers_of(net).init(net, rng, inputs)
         parts: dict[str, Params] = {
-            "trunk": init_hidden(net, rng, inputs, net.hidden),
+            "trunk": trunk,
             "actor": [init_linear(net, rng, width, outputs, net.actor_gain)],
             "critic": [init_linear(net, rng, width, 1, net.critic_gain)],
         }
@@ -87,11 +121,8 @@ def init_actor_critic(
 
 
 def apply_hidden(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:
-    """Hidden layers, each followed by the activation; the arithmetic is in `dtype`."""
-    activate = ACTIVATIONS[net.activation]
-    for layer in layers:
-        x = activate(apply_linear(layer, x, dtype))
-    return x
+    """The layers before the heads, where there are any; the arithmetic is in `dtype`."""
+    return layers_of(net).apply(net, layers, x, dtype) if layers else x
 
 
 def apply_linear(layer: Layer, x: Array, dtype: Any = jnp.float32) -> Array:
@@ -123,9 +154,9 @@ def value(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array
 
 def init_q_network(net: Net, rng: np.random.Generator, inputs: int, actions: int) -> dict[str, Params]:
     """Action values; with `duelling` also a state value."""
-    width = (inputs, *net.hidden)[-1]
+    trunk, width = layers_of(net).init(net, rng, inputs)
     parts: dict[str, Params] = {
-        "trunk": init_hidden(net, rng, inputs, net.hidden),
+        "trunk": trunk,
         "advantage": init_linear(net, rng, width, actions, net.critic_gain),
     }
     return {**parts, "state": init_linear(net, rng, width, 1, net.critic_gain)} if net.duelling else parts

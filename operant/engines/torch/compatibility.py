@@ -15,9 +15,9 @@ from operant.envs.gym import observation_shape
 from operant.envs.vector.masks import offers_mask
 from operant.errors import UsageError
 from operant.spec.schema import Spec
-
-CHOOSERS = ("dqn", "sarsa")  # they value every action, so there must be few
-SQUASHERS = ("sac", "td3", "crossq")  # their continuous actions lie between the environment's bounds
+from operant.spec.settings.algorithm import Algorithm
+from operant.spec.settings.off_policy import CrossQSpec, TwinAlgorithm
+from operant.spec.settings.on_policy import ReinforceSpec
 
 
 @dataclass(frozen=True)
@@ -47,31 +47,33 @@ def refusals(spec: Spec, facts: Facts) -> Iterator[UsageError]:
     """Everything that is not compatible, the gravest first."""
     if not isinstance(facts.actions, Discrete | Box):
         yield UsageError(f"env.name: {facts.env} has actions {facts.actions}, which no algorithm here supports")
-    name = spec.agent.algorithm.name
-    yield from _kinds_of_action(name, facts)
+    algorithm, name = spec.agent.algorithm, spec.agent.algorithm.name
+    if "torch" not in algorithm.LEARNERS:
+        yield UsageError(f"agent.algorithm.name: the torch engine has no learner of {name}", remedy="-s engine=auto")
+    yield from _kinds_of_action(algorithm, facts)
     yield from _pictures(spec, facts)
-    if name == "reinforce":
+    if isinstance(algorithm, ReinforceSpec):
         yield from _whole_episodes(spec, facts)
-    if facts.is_masked and not spec.agent.algorithm.TAKES_MASKS:
+    if facts.is_masked and "torch" not in algorithm.TAKES_MASKS:
         yield UsageError(
             f"agent.algorithm: {facts.env} says which actions are legal, and {name} does not listen",
             remedy="-s agent.algorithm.name=ppo, which does; so do a2c, dqn, reinforce and sarsa",
         )
 
 
-def _kinds_of_action(name: str, facts: Facts) -> Iterator[UsageError]:
-    actions = facts.actions
-    if name in CHOOSERS and not isinstance(actions, Discrete):
+def _kinds_of_action(algorithm: Algorithm, facts: Facts) -> Iterator[UsageError]:
+    name, actions = algorithm.name, facts.actions
+    if algorithm.ACTIONS == "discrete" and not isinstance(actions, Discrete):
         yield UsageError(
             f"agent.algorithm: {name} chooses among discrete actions, but {facts.env} has actions {actions}",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
         )
-    if name == "td3" and not isinstance(actions, Box):
+    if algorithm.ACTIONS == "continuous" and not isinstance(actions, Box):
         yield UsageError(
-            f"agent.algorithm: td3 chooses real actions, but {facts.env} has actions {actions}",
+            f"agent.algorithm: {name} chooses real actions, but {facts.env} has actions {actions}",
             remedy="-s agent.algorithm.name=sac, or an environment with continuous actions",
         )
-    if name in SQUASHERS and isinstance(actions, Box) and not actions.is_bounded():
+    if algorithm.NEEDS_BOUNDS and isinstance(actions, Box) and not actions.is_bounded():
         yield UsageError(
             f"agent.algorithm: {name} needs bounds to act within, but {facts.env} has actions {actions}",
             remedy="-s agent.algorithm.name=ppo, or an environment with bounded actions",
@@ -80,12 +82,13 @@ def _kinds_of_action(name: str, facts: Facts) -> Iterator[UsageError]:
 
 def _pictures(spec: Spec, facts: Facts) -> Iterator[UsageError]:
     """Critics that are asked about an action too cannot read images."""
-    name, net = spec.agent.algorithm.name, spec.agent.net
-    if not net.READS_IMAGES or name not in SQUASHERS:
+    algorithm, net = spec.agent.algorithm, spec.agent.net
+    if not net.READS_IMAGES or not isinstance(algorithm, TwinAlgorithm):
         return
-    if name == "crossq":
+    name = algorithm.name
+    if isinstance(algorithm, CrossQSpec):
         yield UsageError(
-            f"agent.net.type: crossq renormalizes perceptrons, and {net.type} is none",
+            f"agent.net.type: {name} renormalizes perceptrons, and {net.type} is none",
             remedy="-s agent.algorithm.name=sac, which reads images",
         )
     if isinstance(facts.actions, Box):

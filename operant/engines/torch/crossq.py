@@ -36,6 +36,10 @@ from operant.spec.settings.off_policy import CrossQSpec
 class CrossQ:
     """The learner: policy, twin critics with batch renormalization, temperature and replay."""
 
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
+
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, CrossQSpec)
         self.spec = spec
@@ -45,7 +49,7 @@ class CrossQ:
         shape, actions = self.collector.vector.obs_shape, self.collector.vector.actions
         self.actions = action_kind(shape, actions)
         torch.manual_seed(seeds.integer("init"))
-        self.policy = build_net(spec, shape, actions).to(device)
+        self.policy = self.build_net(spec, shape, actions).to(device)
         sizes = (self.actions.critic_inputs, self.actions.critic_outputs)
         critic = critic_net(spec.agent.net, settings.critic_hidden)
         self.critic = RenormCritic(critic, *sizes, settings.renorm_momentum, settings.renorm_warm_up).to(device)
@@ -56,7 +60,7 @@ class CrossQ:
         self.critic_optimizer = FlatOptimizer(optimizer, [list(self.critic.parameters())], [critic_lr])
         target_entropy = self.actions.target_entropy(settings.discrete_entropy)
         self.temperature = Temperature(settings, optimizer, target_entropy, device)
-        self.actor = build_actor(spec, self.policy, shape, actions)
+        self.actor = self.build_actor(spec, self.policy, shape, actions)
         self.rng_noise = seeds.rng("noise")
         learner = {
             "critic": Weights(self.critic),

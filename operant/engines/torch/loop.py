@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import nn
@@ -13,6 +13,7 @@ from operant.engines.torch.checkpoint import Snapshot
 from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
+from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import Ended
 from operant.run.episode import Episode
 from operant.run.progress import Progress
@@ -21,7 +22,14 @@ from operant.spec.schema import Spec
 
 
 class Learner(Protocol):
-    """What the loop and `operant check` need of an algorithm; everything else about one is in its own file."""
+    """What the loop, evaluation and `operant check` need of an algorithm; everything else is in its own file.
+
+    A learner is made as `Learner(spec, seeds, device)`: all its randomness comes from named streams of `seeds`, and
+    `torch.manual_seed(seeds.integer("init"))` comes just before its network. The loop then calls `iterate` until the
+    budget is spent, plays `actor` in evaluations, and keeps in checkpoints what `snapshot` holds: for an exact resume
+    that is everything that changes while it learns. A policy is read from a checkpoint by `build_net` and
+    `build_actor`, without a learner.
+    """
 
     spec: Spec
     tracker: Tracker
@@ -33,8 +41,18 @@ class Learner(Protocol):
         """The network that learns."""
         ...
 
+    @staticmethod
+    def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap, /) -> nn.Module:
+        """A fresh network to act with, for these observations and actions; it is `net` in the checkpoint's policy."""
+        ...
+
+    @staticmethod
+    def build_actor(spec: Spec, net: Any, obs_shape: tuple[int, ...], actions: ActionMap, /) -> Actor:
+        """The actor that plays `net`, with its weights as they are at each call."""
+        ...
+
     def iterate(self) -> list[Ended]:
-        """Collect and learn once; returns the training episodes that ended."""
+        """Collect and learn once, counting in `tracker`; returns the training episodes that ended."""
         ...
 
     def update_counts(self) -> UpdateCounts:

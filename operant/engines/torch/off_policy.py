@@ -28,7 +28,7 @@ from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended, Step
 from operant.run.seeding import Seeds
 from operant.spec.fields import value_at
 from operant.spec.schema import Spec
-from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import Memory, PrioritisedReplaySpec
 from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm
 
 
@@ -160,7 +160,7 @@ class Storage:
 
     def __init__(
         self,
-        memory: ReplaySpec | PrioritisedReplaySpec,
+        memory: Memory,
         vector: AutoresetVectorEnv,
         n_step: int = 1,
         gamma: float = 1.0,
@@ -172,10 +172,11 @@ class Storage:
         action = np.zeros((), np.int64) if actions.discrete else np.zeros(actions.size, np.float32)
         self.lookahead: NStep | None = None
         self.replay: Replay | FrameReplay
-        if vector.obs.dtype == np.uint8:
+        kind = memory.buffer("torch")
+        if kind is Replay and vector.obs.dtype == np.uint8:
             self.replay = FrameReplay(memory, vector.num, shape, vector.env.stack, action, n_step, gamma, masked)
         else:
-            self.replay = Replay(memory, shape, action, n_step > 1, masked)
+            self.replay = kind(memory, shape, action, n_step > 1, masked)
             self.lookahead = NStep(vector.num, n_step, gamma, shape, action) if n_step > 1 else None
 
     def add(self, obs: np.ndarray, action: np.ndarray, reward: np.ndarray, step: Step) -> None:

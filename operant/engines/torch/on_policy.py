@@ -193,12 +193,36 @@ class ObservationBatch:
         return ObservationBatch(self.obs[index], self.begun[index], self.hidden[index])
 
 
+def distribution_for(actions: ActionMap) -> Distribution:
+    """The distribution that fits an action space."""
+    return Categorical(actions.size) if actions.discrete else DiagonalGaussian(actions.size)
+
+
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic | RecurrentActorCritic:
+    """A fresh network for these observations and actions."""
+    kind = RecurrentActorCritic if spec.agent.net.memory else ActorCritic
+    return kind(spec.agent.net, obs_shape, actions.size, actions.discrete)
+
+
+def build_actor(
+    spec: Spec, net: ActorCritic | RecurrentActorCritic, obs_shape: tuple[int, ...], actions: ActionMap
+) -> Actor:
+    """The actor that plays `net`, seeing its weights as they are at each call."""
+    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    forward = forward_for_acting(net.policy_layers()) if isinstance(net, ActorCritic) else hidden_state_of(net)
+    return Actor(forward, normalizer, distribution_for(actions), net.log_std)
+
+
 class OnPolicyLearner(ABC):
     """Environments, network, optimizer and all that must survive a restart; a subclass adds the learning.
 
     `horizon` is the length of a rollout in steps of each environment, and `streams` is the
     randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs mean.
     """
+
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
 
     def __init__(
         self,
@@ -219,12 +243,12 @@ class OnPolicyLearner(ABC):
         env = self.ranks.vector_env(spec.env, spec.env.num_envs)
         self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds), env=env)
         torch.manual_seed(seeds.integer("init"))
-        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        self.net = self.build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
         rates = (optimizer.lr, optimizer.critic_lr or optimizer.lr)
         self.optimizer = FlatOptimizer(optimizer, self.net.parameter_groups(), rates)
         self.optimizer.combine = self.ranks.average
-        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.actor = self.build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.distribution = distribution_for(self.vector.actions)
         self.rewards = RewardNormalizer(spec.env.num_envs, spec.env.normalize_reward, gamma, spec.env.clip_reward)
         self.forward_acting: PolicyAndValue | None = None
@@ -303,23 +327,3 @@ class OnPolicyLearner(ABC):
     def tensor(self, array: np.ndarray) -> Tensor:
         """An array on the learner's device."""
         return torch.from_numpy(array).to(self.device)
-
-
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic | RecurrentActorCritic:
-    """A fresh network for these observations and actions."""
-    kind = RecurrentActorCritic if spec.agent.net.memory else ActorCritic
-    return kind(spec.agent.net, obs_shape, actions.size, actions.discrete)
-
-
-def build_actor(
-    spec: Spec, net: ActorCritic | RecurrentActorCritic, obs_shape: tuple[int, ...], actions: ActionMap
-) -> Actor:
-    """The actor that plays `net`, seeing its weights as they are at each call."""
-    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    forward = forward_for_acting(net.policy_layers()) if isinstance(net, ActorCritic) else hidden_state_of(net)
-    return Actor(forward, normalizer, distribution_for(actions), net.log_std)
-
-
-def distribution_for(actions: ActionMap) -> Distribution:
-    """The distribution that fits an action space."""
-    return Categorical(actions.size) if actions.discrete else DiagonalGaussian(actions.size)

@@ -70,6 +70,10 @@ def build_actor(spec: Spec, net: QNet | QuantileNet, obs_shape: tuple[int, ...],
 class QLearner(ABC):
     """Environments, Q-network, optimizer and actor, in the order of creation on which a seed's weights depend."""
 
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
+
     def __init__(
         self,
         spec: Spec,
@@ -85,10 +89,10 @@ class QLearner(ABC):
         self.tracker = Tracker()
         self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
-        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        self.net = self.build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
         self.optimizer = FlatOptimizer(optimizer, [list(self.net.parameters())], [optimizer.lr])
-        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.actor = self.build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         env = spec.env
         self.rewards = RewardNormalizer(env.num_envs, env.normalize_reward, gamma, env.clip_reward, replayed=replayed)
         self.rng_act = seeds.rng("act")

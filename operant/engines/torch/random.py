@@ -23,16 +23,31 @@ from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> Luck:
+    """No layers, but a number."""
+    return Luck()
+
+
+def build_actor(spec: Spec, net: Luck, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that draws among all actions alike, and leaves observations as they are."""
+    normalizer = ObservationNormalizer(obs_shape, False, spec.env.clip_obs)
+    return RandomActor(net, normalizer, Uniform(actions.size, actions.discrete))
+
+
 class Random:
     """The player: environments, a seed stream and the counts that must survive a restart."""
+
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         self.spec = spec
         self.tracker = Tracker()
         self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
-        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions)
+        self.net = self.build_net(spec, self.vector.obs_shape, self.vector.actions)
         self.net.luck.fill_(seeds.integer("luck"))
-        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.actor = self.build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.rng_act = seeds.rng("act")
         self.snapshot = Snapshot(
             policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
@@ -76,17 +91,6 @@ class RandomActor(Actor):
         """How to play: by draws of a stream of `seed` and of the session, greedily or not."""
         rng = Seeds(seed).rng("luck", int(self._net.luck))
         return lambda obs, mask, begun: self.sample(obs, rng, mask, begun)
-
-
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> Luck:
-    """No layers, but a number."""
-    return Luck()
-
-
-def build_actor(spec: Spec, net: Luck, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
-    """The actor that draws among all actions alike, and leaves observations as they are."""
-    normalizer = ObservationNormalizer(obs_shape, False, spec.env.clip_obs)
-    return RandomActor(net, normalizer, Uniform(actions.size, actions.discrete))
 
 
 def no_output(obs: np.ndarray) -> np.ndarray:

@@ -44,8 +44,23 @@ class Episodes:
     mask: np.ndarray | None = None
 
 
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> PolicyNet:
+    """A fresh network for these observations and actions."""
+    return PolicyNet(spec.agent.net, obs_shape, actions.size, actions.discrete)
+
+
+def build_actor(spec: Spec, net: PolicyNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`, seeing its weights as they are at each call."""
+    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    return Actor(forward_for_acting(net.layers), normalizer, distribution_for(actions), net.log_std)
+
+
 class Reinforce:
     """The learner: environments, policy, optimizer and everything that must survive a restart."""
+
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, ReinforceSpec)
@@ -55,10 +70,10 @@ class Reinforce:
         self.tracker = Tracker()
         self.vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, seeds))
         torch.manual_seed(seeds.integer("init"))
-        self.net = build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
+        self.net = self.build_net(spec, self.vector.obs_shape, self.vector.actions).to(device)
         optimizer = spec.agent.net.optimizer
         self.optimizer = FlatOptimizer(optimizer, [list(self.net.parameters())], [optimizer.lr])
-        self.actor = build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
+        self.actor = self.build_actor(spec, self.net, self.vector.obs_shape, self.vector.actions)
         self.distribution = distribution_for(self.vector.actions)
         self.rewards = RewardNormalizer(spec.env.num_envs, False, self.algorithm.gamma, spec.env.clip_reward)
         self.rng_act = seeds.rng("act")
@@ -134,14 +149,3 @@ class Reinforce:
         updates = self.spec.env.max_frame * done // frames if frames else 0
         line = f"each update: {each}, one gradient step; about {updates:,} updates if episodes stay as long as at first"
         return UpdateCounts([line], updates=updates)
-
-
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> PolicyNet:
-    """A fresh network for these observations and actions."""
-    return PolicyNet(spec.agent.net, obs_shape, actions.size, actions.discrete)
-
-
-def build_actor(spec: Spec, net: PolicyNet, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
-    """The actor that plays `net`, seeing its weights as they are at each call."""
-    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    return Actor(forward_for_acting(net.layers), normalizer, distribution_for(actions), net.log_std)

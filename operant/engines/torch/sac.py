@@ -43,8 +43,25 @@ CRITIC_METRICS = ("loss/q", "q/mean", "optim/grad_norm")
 POLICY_METRICS = ("loss/policy", "policy/entropy", "policy/temperature")
 
 
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
+    """A fresh policy for these observations and actions: logits, or means and log deviations."""
+    first, width = features(spec.agent.net, obs_shape)
+    outputs = action_kind(obs_shape, actions).policy_outputs
+    return nn.Sequential(*first, linear(spec.agent.net, width, outputs, gain=spec.agent.net.actor_gain))
+
+
+def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`."""
+    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    return Actor(forward_for_acting(net), normalizer, action_kind(obs_shape, actions).policy)
+
+
 class Sac:
     """The learner: policy, twin critics and their targets, temperature and replay."""
+
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, SacSpec)
@@ -55,7 +72,7 @@ class Sac:
         shape, actions = self.collector.vector.obs_shape, self.collector.vector.actions
         self.actions = action_kind(shape, actions)
         torch.manual_seed(seeds.integer("init"))
-        self.policy = build_net(spec, shape, actions).to(device)
+        self.policy = self.build_net(spec, shape, actions).to(device)
         self.critic = build_critics(spec, self.actions, shape).to(device)
         self.net = nn.ModuleList([self.policy, self.critic])
         optimizer = spec.agent.net.optimizer
@@ -65,7 +82,7 @@ class Sac:
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
         target_entropy = self.actions.target_entropy(self.algorithm.discrete_entropy)
         self.temperature = Temperature(self.algorithm, optimizer, target_entropy, device)
-        self.actor = build_actor(spec, self.policy, shape, actions)
+        self.actor = self.build_actor(spec, self.policy, shape, actions)
         self.rng_noise = seeds.rng("noise")
         learner = {
             "critic": Weights(self.critic),
@@ -265,13 +282,6 @@ def action_kind(obs_shape: tuple[int, ...], actions: ActionMap) -> ActionKind:
     return kind(int(np.prod(obs_shape)), actions.size)
 
 
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
-    """A fresh policy for these observations and actions: logits, or means and log deviations."""
-    first, width = features(spec.agent.net, obs_shape)
-    outputs = action_kind(obs_shape, actions).policy_outputs
-    return nn.Sequential(*first, linear(spec.agent.net, width, outputs, gain=spec.agent.net.actor_gain))
-
-
 def build_critics(spec: Spec, kind: ActionKind, obs_shape: tuple[int, ...]) -> Critics:
     """Fresh critics for these observations and this kind of action."""
     assert isinstance(spec.agent.algorithm, SacSpec)
@@ -279,9 +289,3 @@ def build_critics(spec: Spec, kind: ActionKind, obs_shape: tuple[int, ...]) -> C
     if net.READS_IMAGES:
         return TwinImageCritic(net, obs_shape, kind.critic_outputs)
     return TwinCritic(net, kind.critic_inputs, kind.critic_outputs)
-
-
-def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
-    """The actor that plays `net`."""
-    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    return Actor(forward_for_acting(net), normalizer, action_kind(obs_shape, actions).policy)

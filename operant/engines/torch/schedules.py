@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch.optim import lr_scheduler
 
+from operant.registry import load
 from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.schedulers import OneCycleLRSpec
 
@@ -69,4 +70,7 @@ def _scheduler(
     if spec.scheduler is None:
         return None
     peak = {"max_lr": rates} if isinstance(spec.scheduler, OneCycleLRSpec) else {}
-    return getattr(lr_scheduler, spec.scheduler.name)(optimizer, **spec.scheduler.arguments(), **peak)
+    own = spec.scheduler.SCHEDULER
+    kind = load(own, "agent.net.optimizer.scheduler.name") if isinstance(own, str) else own
+    kind = kind or getattr(lr_scheduler, spec.scheduler.name)
+    return kind(optimizer, **spec.scheduler.arguments(), **peak)

@@ -32,8 +32,26 @@ from operant.spec.schema import Spec
 from operant.spec.settings.off_policy import Td3Spec
 
 
+def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
+    """A fresh policy for these observations and actions; its action is the tanh of its output."""
+    first, width = features(spec.agent.net, obs_shape)
+    return nn.Sequential(*first, linear(spec.agent.net, width, actions.size, gain=spec.agent.net.actor_gain))
+
+
+def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
+    """The actor that plays `net`; sampled play explores as much as training does at its end."""
+    assert isinstance(spec.agent.algorithm, Td3Spec)
+    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
+    policy = NoisyTanh(actions.size, value_at(spec.agent.algorithm.exploration_noise, spec.env.max_frame))
+    return Actor(forward_for_acting(net), normalizer, policy)
+
+
 class Td3:
     """The learner: policy, twin critics, their targets and exploration noise."""
+
+    ENGINE = "torch"
+    build_net = staticmethod(build_net)
+    build_actor = staticmethod(build_actor)
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, Td3Spec)
@@ -43,7 +61,7 @@ class Td3:
         self.tracker = self.collector.tracker
         shape, actions = self.collector.vector.obs_shape, self.collector.vector.actions
         torch.manual_seed(seeds.integer("init"))
-        self.policy = build_net(spec, shape, actions).to(device)
+        self.policy = self.build_net(spec, shape, actions).to(device)
         critic = critic_net(spec.agent.net, self.algorithm.critic_hidden)
         self.critic = TwinCritic(critic, int(np.prod(shape)) + actions.size, 1).to(device)
         self.net = nn.ModuleList([self.policy, self.critic])
@@ -53,7 +71,7 @@ class Td3:
         self.critic_optimizer = FlatOptimizer(optimizer, [list(self.critic.parameters())], [critic_lr])
         self.target_policy = copy.deepcopy(self.policy).requires_grad_(False)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
-        self.actor = build_actor(spec, self.policy, shape, actions)
+        self.actor = self.build_actor(spec, self.policy, shape, actions)
         self.exploration = NoisyTanh(actions.size, self._deviation())
         self.actor.policy = self.exploration
         self.rng_noise = seeds.rng("noise")
@@ -120,17 +138,3 @@ class Td3:
     def update_counts(self) -> UpdateCounts:
         """How frames become gradient steps, and how large the replay will be."""
         return self.collector.update_counts()
-
-
-def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> nn.Sequential:
-    """A fresh policy for these observations and actions; its action is the tanh of its output."""
-    first, width = features(spec.agent.net, obs_shape)
-    return nn.Sequential(*first, linear(spec.agent.net, width, actions.size, gain=spec.agent.net.actor_gain))
-
-
-def build_actor(spec: Spec, net: nn.Sequential, obs_shape: tuple[int, ...], actions: ActionMap) -> Actor:
-    """The actor that plays `net`; sampled play explores as much as training does at its end."""
-    assert isinstance(spec.agent.algorithm, Td3Spec)
-    normalizer = ObservationNormalizer(obs_shape, spec.env.normalize_obs, spec.env.clip_obs)
-    policy = NoisyTanh(actions.size, value_at(spec.agent.algorithm.exploration_noise, spec.env.max_frame))
-    return Actor(forward_for_acting(net), normalizer, policy)

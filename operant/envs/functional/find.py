@@ -20,6 +20,7 @@ from operant.envs import registry
 from operant.envs.environment import Environment, Traits
 from operant.errors import UsageError
 from operant.install import missing_package
+from operant.registry import load
 
 if TYPE_CHECKING:
     from operant.envs.functional import FunctionalEnv
@@ -37,7 +38,7 @@ def find_functional(spec: EnvSpec) -> FunctionalEnv:
     path = registry.find(spec.name, "functional")
     if path is None:
         raise _unknown(spec.name)
-    env = _made(registry.load(path, "env.name"), spec, registry.declaration(spec.name))
+    env = _made(load(path, "env.name"), spec, registry.declaration(spec.name))
     for trait in ("name", "observation_shape", "actions"):
         if not hasattr(env, trait):
             raise UsageError(f"env.name: {spec.name} has no {trait}", remedy=f"{trait} = ...    (in its class)")

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from operant.envs.registry import load
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
@@ -18,6 +17,7 @@ from operant.envs.text.sources import Row, file_at, in_share, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.envs.text.word_problems import given_answer
 from operant.errors import UsageError
+from operant.registry import load
 
 Verifier = Callable[[str, Any], "Verdict | float | bool"]
 

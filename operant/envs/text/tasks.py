@@ -21,6 +21,7 @@ from operant.envs.builtin import TASKS
 from operant.envs.research.catalogue import about, is_folder, shipped
 from operant.envs.text.task import Task
 from operant.errors import UsageError
+from operant.registry import load
 
 FILES = (".jsonl", ".jsonl.gz")
 RESEARCH = "operant.envs.research.workbench:ResearchTask"
@@ -84,12 +85,12 @@ def class_of(name: str) -> type[Task]:
     """The class behind a task's name."""
     name = "jsonl" if name.endswith(FILES) else name
     if name.startswith(EXTERNAL):
-        return registry.load("operant.envs.verifiers.task:VerifiersTask", name)
+        return load("operant.envs.verifiers.task:VerifiersTask", name)
     if name not in TASKS and is_folder(name):
-        return registry.load(RESEARCH, f"task {name}")
+        return load(RESEARCH, f"task {name}")
     path = registry.find(name, "task", f"task {name}")
     if path is not None:
-        return registry.load(path, f"task {name}")
+        return load(path, f"task {name}")
     near = get_close_matches(name, [*shipped(), *registry.names("task")], n=3, cutoff=0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else "operant tasks    (lists them)"
     raise UsageError(f"there is no task {name!r}", remedy=remedy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+from operant.registry import load
 from operant.spec.fields import Closed, Linear, Schedule, Scheduled, fixed, free
 
 
@@ -14,22 +15,41 @@ def algorithm_name(name: str) -> Any:
 
 
 class Algorithm(Closed):
-    """The base of every algorithm's settings (abstract).
+    """The base of every algorithm's settings (abstract), with what is known of the algorithm beside its settings.
 
-    `ENGINE` names the engine that runs it; `RESUME` is "exact" when a resumed run equals one that
-    was never stopped and "warm" otherwise; `TAKES_MASKS` is whether it keeps to the legal actions
-    of environments that name them, and `TAKES_SEQUENCES` whether it can train a recurrent network;
-    `MEMORY` is the memory that it has if none is named.
+    `LEARNERS` has for each engine that can run it the learner, as `module:class` or as the class itself; `engine: auto`
+    means the first one. `RESUME` is "exact" when a resumed run equals one that was never stopped and "warm" otherwise.
+    `USES_MEMORY` tells an off-policy algorithm, and `MEMORY` is the memory that it has if none is named.
+
+    `ACTIONS` are the kinds of action that it can choose, and `NEEDS_BOUNDS` is whether continuous ones must be bounded.
+    `TAKES_MASKS` are the engines where it keeps to the legal actions of environments that name them. `TAKES_SEQUENCES`
+    is whether it can train a recurrent network, `SHARES_PROCESSES` whether several processes can share a session.
+    `RECOMPILES` is why `meta.compile` would compile its network again and again; empty where it would not.
     """
 
-    ENGINE: ClassVar[str]
-    RESUME: ClassVar[Literal["exact", "warm"]]
-    USES_MEMORY: ClassVar[bool]
+    LEARNERS: ClassVar[Mapping[str, str | type]] = {}
+    RESUME: ClassVar[Literal["exact", "warm"]] = "exact"
+    USES_MEMORY: ClassVar[bool] = False
     MEMORY: ClassVar[str] = "replay"
-    TAKES_MASKS: ClassVar[bool] = False
+    ACTIONS: ClassVar[Literal["any", "discrete", "continuous"]] = "any"
+    NEEDS_BOUNDS: ClassVar[bool] = False
+    TAKES_MASKS: ClassVar[tuple[str, ...]] = ()
     TAKES_SEQUENCES: ClassVar[bool] = False
+    SHARES_PROCESSES: ClassVar[bool] = False
+    RECOMPILES: ClassVar[str] = ""
 
     name: Any  # each algorithm narrows it to its own Literal
+
+    @classmethod
+    def engine(cls) -> str:
+        """The engine that runs it where the spec names none."""
+        return next(iter(cls.LEARNERS))
+
+    @classmethod
+    def learner(cls, engine: str) -> Any:
+        """The class of its learner in an engine."""
+        found = cls.LEARNERS[engine]
+        return load(found, "agent.algorithm.name") if isinstance(found, str) else found
 
     @classmethod
     def resume_kind(cls, spec: Mapping[str, Any]) -> str:
@@ -39,7 +59,7 @@ class Algorithm(Closed):
 
     def inert(self) -> Mapping[str, str]:
         """The dotted paths of settings that this algorithm would never read, each with the reason."""
-        raise NotImplementedError
+        return {}
 
 
 class ExploringAlgorithm(Algorithm):

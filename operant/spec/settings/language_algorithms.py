@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from operant.spec.fields import Closed, Schedule, Scheduled, fixed, free
+from operant.spec.registry import in_engines
 from operant.spec.settings.algorithm import Algorithm, algorithm_name
 
 before_training = partial(fixed, "it was done before the checkpoint")
@@ -48,9 +49,7 @@ class WarmupSpec(Closed):
 class VerifiedAlgorithm(Algorithm):
     """The base of algorithms that learn from groups of verified completions, without a critic (abstract)."""
 
-    ENGINE = "language"
-    RESUME = "exact"
-    USES_MEMORY = False
+    LEARNERS = in_engines(language="trainer:Trainer")
 
     group_size: int = free(default=8, ge=2, le=4096, description="Completions of each prompt.")
     batch_size: int = free(default=64, ge=2, le=10**6, description="Completions of one round of generation.")

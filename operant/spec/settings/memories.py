@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
+from operant.registry import load
 from operant.spec.fields import Closed, Schedule, Scheduled, fixed, free
+from operant.spec.registry import PartRegistry, in_engines
 
 
-class ReplaySpec(Closed):
+class Memory(Closed):
+    """The base of every memory's settings (abstract).
+
+    `BUFFERS` has for each engine the class of the replay buffer, as `module:class` or as the class itself.
+    """
+
+    BUFFERS: ClassVar[Mapping[str, str | type]] = in_engines(torch="buffers.replay:Replay")
+
+    name: Any  # each memory narrows it to its own Literal
+    batch_size: int = free(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
+    max_size: int = fixed(
+        "the replay is kept in a ring of this size",
+        default=50_000,
+        ge=1,
+        le=100_000_000,
+        description="Transitions kept; the oldest leave first.",
+    )
+    combined: bool = free(
+        default=False, description="Every batch has the newest transition in it (Zhang and Sutton, 2017)."
+    )
+
+    @classmethod
+    def buffer(cls, engine: str) -> Any:
+        """The class of its replay buffer in an engine."""
+        found = cls.BUFFERS[engine]
+        return load(found, "agent.memory.name") if isinstance(found, str) else found
+
+
+class ReplaySpec(Memory):
     """A ring of past transitions, sampled uniformly."""
 
     name: Literal["replay"] = fixed(
         "what a run remembers is kept as this memory", default="replay", description="Kind of memory."
     )
-    batch_size: int = free(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
-    max_size: int = fixed(
-        "the replay is kept in a ring of this size",
-        default=50_000,
-        ge=1,
-        le=100_000_000,
-        description="Transitions kept; the oldest leave first.",
-    )
-    combined: bool = free(
-        default=False, description="Every batch has the newest transition in it (Zhang and Sutton, 2017)."
-    )
 
 
-class PrioritisedReplaySpec(Closed):
+class PrioritisedReplaySpec(Memory):
     """A ring of past transitions, sampled by temporal-difference error (Schaul et al., 2016)."""
 
     name: Literal["prioritised"] = fixed(
         "what a run remembers is kept as this memory", default="prioritised", description="Kind of memory."
-    )
-    batch_size: int = free(default=64, ge=1, le=1_000_000, description="Transitions in one sampled batch.")
-    max_size: int = fixed(
-        "the replay is kept in a ring of this size",
-        default=50_000,
-        ge=1,
-        le=100_000_000,
-        description="Transitions kept; the oldest leave first.",
-    )
-    combined: bool = free(
-        default=False, description="Every batch has the newest transition in it (Zhang and Sutton, 2017)."
     )
     alpha: float = fixed(
         "kept priorities are errors to this power",
@@ -62,7 +71,11 @@ class PrioritisedReplaySpec(Closed):
     )
 
 
-MEMORIES: dict[str, type[ReplaySpec] | type[PrioritisedReplaySpec]] = {
-    "replay": ReplaySpec,
-    "prioritised": PrioritisedReplaySpec,
-}
+MEMORIES = PartRegistry(
+    "agent.memory.name",
+    Memory,
+    {
+        "replay": ReplaySpec,
+        "prioritised": PrioritisedReplaySpec,
+    },
+)

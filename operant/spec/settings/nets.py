@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
+from operant.registry import load
 from operant.spec.fields import Closed, fixed, section
+from operant.spec.registry import PartRegistry, in_engines
 from operant.spec.settings.optimizers import OptimizerSpec
 
 shape = partial(fixed, "the weights have the shape of the network")
@@ -32,10 +35,13 @@ class Memory(NamedTuple):
 class Net(Closed):
     """The base of every network's settings (abstract); actor and critic (or the duelling heads) are made from it.
 
-    `READS_IMAGES` marks a network of convolutions, which takes pixels as bytes and scales them itself.
+    `LAYERS` has for each engine what builds the layers before the heads, as `module:object` or as the object itself;
+    what such an object is, `operant.engines.torch.networks.heads` and `operant.engines.jax.nets` say. `READS_IMAGES`
+    tells a network of convolutions, which takes pixels as bytes and scales them itself.
     """
 
-    READS_IMAGES: ClassVar[bool]
+    LAYERS: ClassVar[Mapping[str, Any]] = {}
+    READS_IMAGES: ClassVar[bool] = False
 
     type: Any  # each network narrows it to its own Literal
     hidden: tuple[Units, ...] = shape(default=(64, 64), max_length=16, description="Units of each hidden layer.")
@@ -59,6 +65,12 @@ class Net(Closed):
     )
     optimizer: OptimizerSpec = section(default_factory=OptimizerSpec, description="How gradients become steps.")
 
+    @classmethod
+    def layers_of(cls, engine: str) -> Any:
+        """What builds its layers in an engine."""
+        found = cls.LAYERS[engine]
+        return load(found, "agent.net.type") if isinstance(found, str) else found
+
     @property
     def memory(self) -> Memory | None:
         """The recurrent layers, by which an output depends on the whole episode so far; None where it does not."""
@@ -68,7 +80,7 @@ class Net(Closed):
 class MlpSpec(Net):
     """A multilayer perceptron; actor and critic (or the duelling heads) are made from it."""
 
-    READS_IMAGES = False
+    LAYERS = in_engines(torch="networks.heads:mlp_layers", jax="nets:MLP")
 
     type: Literal["mlp"] = shape(default="mlp", description="Kind of network.")
 
@@ -76,6 +88,7 @@ class MlpSpec(Net):
 class ImageNet(Net):
     """The base of networks that begin with convolutions (abstract); recurrent layers may follow the hidden ones."""
 
+    LAYERS = in_engines(torch="networks.heads:cnn_layers")
     READS_IMAGES = True
 
     recurrent: Units | None = shape(
@@ -124,7 +137,7 @@ class ImpalaSpec(ImageNet):
 class Recurrent(Net):
     """The base of recurrent networks (abstract): hidden layers, then recurrent ones, then the heads."""
 
-    READS_IMAGES = False
+    LAYERS = in_engines(torch="networks.heads:mlp_layers")
 
     hidden: tuple[Units, ...] = shape(
         default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."
@@ -149,10 +162,16 @@ class LstmSpec(Recurrent):
     type: Literal["lstm"] = shape(default="lstm", description="Kind of network.")
 
 
-NETS: dict[str, type[Net]] = {
+BUILTIN: dict[str, type[Net]] = {
     "mlp": MlpSpec,
     "nature_cnn": NatureCnnSpec,
     "impala": ImpalaSpec,
     "gru": GruSpec,
     "lstm": LstmSpec,
 }
+NETS = PartRegistry("agent.net.type", Net, BUILTIN)
+
+
+def with_layers(engine: str) -> dict[str, type[Net]]:
+    """The built-in networks that an engine can build, by name."""
+    return {name: settings for name, settings in BUILTIN.items() if engine in settings.LAYERS}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from operant.spec.fields import Schedule, Scheduled, fixed, free
+from operant.spec.registry import in_engines
 from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
 from operant.spec.settings.nets import Units
 
@@ -13,10 +14,10 @@ from operant.spec.settings.nets import Units
 class DqnSpec(ExploringAlgorithm):
     """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target, of means or quantiles."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
+    LEARNERS = in_engines(torch="dqn:Dqn", jax="dqn:Dqn")
     USES_MEMORY = True
-    TAKES_MASKS = True
+    ACTIONS = "discrete"
+    TAKES_MASKS = ("torch",)
 
     name: Literal["dqn"] = algorithm_name("dqn")
     double: bool = free(default=True, description="Select with the online net and evaluate with the target net.")
@@ -78,9 +79,8 @@ class DqnSpec(ExploringAlgorithm):
 class TwinAlgorithm(Algorithm):
     """The base of algorithms with a policy and twin critics that learn from replay (abstract)."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
     USES_MEMORY = True
+    NEEDS_BOUNDS = True
 
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
     training_start: int = free(
@@ -148,6 +148,8 @@ class SoftAlgorithm(TwinAlgorithm):
 class SacSpec(SoftAlgorithm):
     """Soft actor-critic (Haarnoja et al., 2018), for bounded continuous and for discrete actions."""
 
+    LEARNERS = in_engines(torch="sac:Sac", jax="sac:Sac")
+
     name: Literal["sac"] = algorithm_name("sac")
     polyak: float = free(
         default=0.005, gt=0, le=1, description="Share of the critics that their targets take at every gradient step."
@@ -159,6 +161,9 @@ class SacSpec(SoftAlgorithm):
 
 class CrossQSpec(SoftAlgorithm):
     """Soft actor-critic without target networks, by batch-renormalised critics (Bhatt et al., 2024)."""
+
+    LEARNERS = in_engines(torch="crossq:CrossQ")
+    RECOMPILES = "the limits of crossq's renormalisation move"
 
     name: Literal["crossq"] = algorithm_name("crossq")
     policy_delay: int = free(
@@ -177,6 +182,9 @@ class CrossQSpec(SoftAlgorithm):
 
 class Td3Spec(TwinAlgorithm):
     """Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions."""
+
+    LEARNERS = in_engines(torch="td3:Td3")
+    ACTIONS = "continuous"
 
     name: Literal["td3"] = algorithm_name("td3")
     polyak: float = free(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from operant.spec.fields import Schedule, Scheduled, fixed, free
+from operant.spec.registry import in_engines
 from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
 
 
@@ -23,10 +24,7 @@ AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schem
 class AdvantageAlgorithm(Algorithm):
     """The base of algorithms that learn from advantages, one gradient step per rollout (abstract)."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
-    USES_MEMORY = False
-    TAKES_MASKS = True
+    TAKES_MASKS = ("torch",)
     TAKES_SEQUENCES = True
 
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -54,16 +52,18 @@ class AdvantageAlgorithm(Algorithm):
 class A2cSpec(AdvantageAlgorithm):
     """Advantage actor-critic, synchronous (Mnih et al., 2016)."""
 
+    LEARNERS = in_engines(torch="a2c:A2c")
+    SHARES_PROCESSES = True
+
     name: Literal["a2c"] = algorithm_name("a2c")
 
 
 class ReinforceSpec(Algorithm):
     """Monte-Carlo policy gradient from whole episodes, without a critic (Williams, 1992)."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
-    USES_MEMORY = False
-    TAKES_MASKS = True
+    LEARNERS = in_engines(torch="reinforce:Reinforce")
+    TAKES_MASKS = ("torch",)
+    RECOMPILES = "the batches of reinforce differ in size"
 
     name: Literal["reinforce"] = algorithm_name("reinforce")
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -91,10 +91,10 @@ class ReinforceSpec(Algorithm):
 class SarsaSpec(ExploringAlgorithm):
     """On-policy temporal differences of action values (Rummery and Niranjan, 1994)."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
-    USES_MEMORY = False
-    TAKES_MASKS = True
+    LEARNERS = in_engines(torch="sarsa:Sarsa")
+    ACTIONS = "discrete"
+    TAKES_MASKS = ("torch",)
+    RECOMPILES = "the batches of sarsa differ in size"
 
     name: Literal["sarsa"] = algorithm_name("sarsa")
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -115,10 +115,8 @@ class SarsaSpec(ExploringAlgorithm):
 class RandomSpec(Algorithm):
     """Uniformly random play, which learns nothing: the baseline of every other algorithm."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
-    USES_MEMORY = False
-    TAKES_MASKS = True
+    LEARNERS = in_engines(torch="random:Random")
+    TAKES_MASKS = ("torch",)
 
     name: Literal["random"] = algorithm_name("random")
 

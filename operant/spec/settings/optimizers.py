@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from operant.spec.fields import Closed, OneOf, fixed, free
+from operant.spec.fields import Closed, fixed, free
+from operant.spec.registry import OneOf
 from operant.spec.settings.schedulers import SCHEDULERS, SchedulerSpec
 
 Rate = Annotated[float, Field(ge=0, lt=1)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from operant.spec.fields import Schedule, Scheduled, fixed, free
+from operant.spec.registry import in_engines
 from operant.spec.settings.algorithm import Algorithm, algorithm_name
 from operant.spec.settings.on_policy import AdvantageAlgorithm, AdvantageScale
 
@@ -17,10 +18,7 @@ LEAST_EPOCHS = 2
 class ProximalAlgorithm(Algorithm):
     """The base of algorithms with the clipped objective of PPO (abstract)."""
 
-    ENGINE = "torch"
-    RESUME = "exact"
-    USES_MEMORY = False
-    TAKES_MASKS = True
+    TAKES_MASKS = ("torch", "jax")
     TAKES_SEQUENCES = True
 
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
@@ -92,6 +90,9 @@ class ProximalAlgorithm(Algorithm):
 class PpoSpec(ProximalAlgorithm):
     """Proximal policy optimisation with a clipped objective (Schulman et al., 2017)."""
 
+    LEARNERS = in_engines(torch="ppo:Ppo", jax="ppo:Ppo")
+    SHARES_PROCESSES = True
+
     name: Literal["ppo"] = algorithm_name("ppo")
 
 
@@ -115,10 +116,14 @@ class ImitatingAlgorithm(Algorithm):
 class SilSpec(ImitatingAlgorithm, AdvantageAlgorithm):
     """Advantage actor-critic with self-imitation of past episodes (Oh et al., 2018)."""
 
+    LEARNERS = in_engines(torch="sil:Sil")
+
     name: Literal["sil"] = algorithm_name("sil")
 
 
 class PpoSilSpec(ImitatingAlgorithm, ProximalAlgorithm):
     """Proximal policy optimisation with self-imitation of past episodes (Oh et al., 2018)."""
+
+    LEARNERS = in_engines(torch="sil:PpoSil")
 
     name: Literal["ppo_sil"] = algorithm_name("ppo_sil")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from operant.spec.fields import Closed, fixed
+from operant.spec.registry import PartRegistry
 
 kept = partial(fixed, "where the scheduler is, and the rates that it has set, are kept")
 
@@ -22,8 +23,11 @@ class SchedulerSpec(Closed):
     """The base of every scheduler's settings (abstract).
 
     `SETS_RATES` is true of a scheduler that takes its rates from its own settings and not from the optimiser's.
+    `SCHEDULER` is the class that steps, a subclass of torch's `LRScheduler`, as `module:class` or as the class itself;
+    by default that of torch which has its name. Of its state `last_epoch` and the rates are kept in checkpoints.
     """
 
+    SCHEDULER: ClassVar[str | type | None] = None
     SETS_RATES: ClassVar[bool] = False
     FIXED: ClassVar[dict[str, Any]] = {}
 
@@ -130,7 +134,7 @@ class CyclicLRSpec(SchedulerSpec):
     gamma: float = kept(default=1.0, gt=0, le=1, description="Factor of the height at each update, for `exp_range`.")
 
 
-SCHEDULERS: dict[str, type[SchedulerSpec]] = {
+BUILTIN: dict[str, type[SchedulerSpec]] = {
     "CosineAnnealingLR": CosineAnnealingLRSpec,
     "CosineAnnealingWarmRestarts": CosineAnnealingWarmRestartsSpec,
     "LinearLR": LinearLRSpec,
@@ -142,3 +146,4 @@ SCHEDULERS: dict[str, type[SchedulerSpec]] = {
     "OneCycleLR": OneCycleLRSpec,
     "CyclicLR": CyclicLRSpec,
 }
+SCHEDULERS = PartRegistry("agent.net.optimizer.scheduler.name", SchedulerSpec, BUILTIN)

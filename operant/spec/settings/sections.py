@@ -7,15 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
 
-from operant.spec.fields import Closed, OneOf, fixed, free, section
+from operant.spec.fields import Closed, fixed, free, section
+from operant.spec.registry import OneOf
 from operant.spec.settings.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.settings.language import ModelSpec, PlainData, RaySpec, TextSpec
-from operant.spec.settings.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import MEMORIES, Memory
 from operant.spec.settings.nets import NETS, MlpSpec, Net
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
-MemorySpec = Annotated[ReplaySpec | PrioritisedReplaySpec, OneOf(MEMORIES)]
+MemorySpec = Annotated[Memory, OneOf(MEMORIES)]
 ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:")
 EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
 """The names that engines had, which specs and runs made then still say."""
@@ -212,7 +213,7 @@ class SpecFields(Closed):
         """The engine that runs this: the one named, or the one that has such problems."""
         if self.engine != "auto":
             return self.engine
-        engine = type(self.agent.algorithm).ENGINE
+        engine = self.agent.algorithm.engine()
         return "jax" if engine == "torch" and self.env.name.startswith(ONLY_JAX) else engine
 
 
@@ -227,7 +228,7 @@ def with_default_memory(agent: Any) -> Any:
 def with_default_model(agent: Any) -> Any:
     """`agent` as given, with the default language model where its algorithm trains one and none is named."""
     algorithm = _algorithm_in(agent)
-    if algorithm is None or algorithm.ENGINE != "language" or agent.get("model") is not None:
+    if algorithm is None or algorithm.engine() != "language" or agent.get("model") is not None:
         return agent
     return {**agent, "model": {}}
 

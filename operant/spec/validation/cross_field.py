@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
+from operant.spec.settings.algorithms import ALGORITHMS
 from operant.spec.settings.nets import SCALED_INITS
 from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.sections import MAX_SEED, SpecFields
 from operant.spec.validation.algorithms import algorithm_conflicts
 from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
-
-IN_PROCESSES = ("ppo", "a2c")
 
 
 def find_conflicts(spec: SpecFields) -> list[Conflict]:
@@ -120,7 +119,7 @@ def _process_shares(spec: SpecFields) -> Iterable[Conflict]:
     processes, algorithm = spec.meta.processes, spec.agent.algorithm
     if processes == 1:
         return
-    if algorithm.ENGINE == "language":
+    if algorithm.engine() == "language":
         if spec.agent.model is not None and spec.agent.model.lora is not None:
             reason = "does not fit agent.model.lora: adapters are small enough to be trained in one process"
             yield Conflict("meta.processes", reason, "1; or leave out agent.model.lora", 1, ("agent.model.lora",))
@@ -129,8 +128,8 @@ def _process_shares(spec: SpecFields) -> Iterable[Conflict]:
             valid = "1; or agent.model.generator torch"
             yield Conflict("meta.processes", reason, valid, 1, ("agent.model.generator",))
         return
-    if algorithm.name not in IN_PROCESSES:
-        sharing = f"{', '.join(IN_PROCESSES)} and language models"
+    if not algorithm.SHARES_PROCESSES:
+        sharing = f"{', '.join(name for name, each in ALGORITHMS.items() if each.SHARES_PROCESSES)} and language models"
         reason = f"has no effect: {algorithm.name} learns in one process, only {sharing} share"
         yield Conflict("meta.processes", reason, "leave it out", 1, ("agent.algorithm.name",))
         return
@@ -154,10 +153,14 @@ def _process_shares(spec: SpecFields) -> Iterable[Conflict]:
 
 def _words_and_games(spec: SpecFields) -> Iterable[Conflict]:
     """Language algorithms train language models on language tasks, and no other algorithm does."""
-    algorithm, speaks = spec.agent.algorithm, spec.agent.algorithm.ENGINE == "language"
+    algorithm, speaks = spec.agent.algorithm, spec.agent.algorithm.engine() == "language"
     if (spec.engine == "language") != speaks and spec.engine != "auto":
         valid = "auto" if speaks else f"auto; or agent.algorithm.name grpo, which {spec.engine} runs"
         yield Conflict("engine", f"does not run {algorithm.name}", valid, "auto", ("agent.algorithm.name",))
+    elif spec.engine != "auto" and spec.engine not in algorithm.LEARNERS and ALGORITHMS.is_own(algorithm.name):
+        known = " or ".join(algorithm.LEARNERS)
+        reason = f"has no learner of {algorithm.name}"
+        yield Conflict("engine", reason, f"auto, or {known}", "auto", ("agent.algorithm.name",))
     if speaks:
         return
     for path in ("agent.model", "env.text"):
@@ -176,12 +179,8 @@ def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Conflict]:
 
 def _changing_batches(spec: SpecFields) -> Iterable[Conflict]:
     """A compiled net is compiled for the sizes of its batches, so these may not change all the time."""
-    name = spec.agent.algorithm.name
-    if spec.meta.compile and name in ("reinforce", "sarsa"):
-        reason = f"would compile again and again: the batches of {name} differ in size"
-        yield Conflict("meta.compile", reason, "leave it out", False)
-    elif spec.meta.compile and name == "crossq":
-        reason = "would compile again and again: the limits of crossq's renormalisation move"
+    if spec.meta.compile and spec.agent.algorithm.RECOMPILES:
+        reason = f"would compile again and again: {spec.agent.algorithm.RECOMPILES}"
         yield Conflict("meta.compile", reason, "leave it out", False)
     elif spec.meta.compile and spec.agent.net.memory:
         reason = "would compile again and again: sequences are cut where episodes end"

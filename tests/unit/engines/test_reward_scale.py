@@ -13,10 +13,11 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from pydantic import ValidationError
 
-from operant.engines.torch.learners import LEARNERS, build_learner
+from operant.engines.torch.learners import build_learner
 from operant.engines.torch.normalize import RewardNormalizer
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import with_learner
 
 NAME = "test/Paid-v0"
 JUMP = 200  # steps of an environment after which `then` multiplies its rewards
@@ -95,7 +96,7 @@ def reports(algorithm: str, num_envs: int, frames: int, **kwargs: Any) -> dict[s
 
 def test_every_algorithm_that_normalises_rewards_is_here():
     takes = set()
-    for name in LEARNERS:
+    for name in with_learner("torch"):
         try:
             Spec.model_validate({"env": {"normalize_reward": True}, "agent": {"algorithm": {"name": name}}})
         except ValidationError:
@@ -172,7 +173,7 @@ def test_in_the_long_run_it_is_gymnasiums_wrapper():
 def fused_reports(num_envs: int, scale: float) -> dict[str, float]:
     """The same of PPO in one compiled program, on a pendulum that is paid by `scale`."""
     pytest.importorskip("jax")
-    from operant.engines.jax.learners import LEARNERS as COMPILED
+    from operant.engines.jax.learners import learner_class
     from operant.engines.jax.program import Program, stacked
     from operant.envs.functional.classic import Pendulum
 
@@ -184,7 +185,7 @@ def fused_reports(num_envs: int, scale: float) -> dict[str, float]:
     env = {"name": "Pendulum-v1", "num_envs": num_envs, "max_frame": 4000, "normalize_reward": True}
     agent = {"algorithm": {"name": "ppo", **SETTINGS["ppo"]}, "net": {"hidden": [8]}}
     spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent, "meta": {"log_frequency": 512}})
-    learner = COMPILED["ppo"](spec, PaidPendulum())
+    learner = learner_class("ppo")(spec, PaidPendulum())
     program = Program(learner, 1)
     _, report = program.chunk(program.start([Seeds(3)]), stacked([learner.hyper(spec)]), np.int32(2))
     return {name: float(value[0]) for name, value in report.means.items()}

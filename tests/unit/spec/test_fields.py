@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from operant.spec.fields import Closed, Linear, OneOf, Schedule, Scheduled, value_at
+from operant.spec.fields import Closed, Linear, Schedule, Scheduled, value_at
+from operant.spec.registry import OneOf
 
 
 class Box(Closed):

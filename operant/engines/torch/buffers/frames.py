@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from operant.engines.torch.buffers.replay import Batch, Priorities
-from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import Memory, PrioritisedReplaySpec
 
 Rows = dict[str, np.ndarray]
 KEPT = {"action", "reward", "terminated", "next_mask"}
@@ -27,7 +27,7 @@ class FrameReplay:
 
     def __init__(
         self,
-        spec: ReplaySpec | PrioritisedReplaySpec,
+        spec: Memory,
         num: int,
         obs_shape: tuple[int, ...],
         stack: int,

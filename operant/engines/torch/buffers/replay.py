@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
+from operant.spec.settings.memories import Memory, PrioritisedReplaySpec
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Batch:
 class Ring:
     """Rows of named arrays, the newest in the place of the oldest; drawn uniformly, or by priority."""
 
-    def __init__(self, spec: ReplaySpec | PrioritisedReplaySpec, arrays: dict[str, np.ndarray]) -> None:
+    def __init__(self, spec: Memory, arrays: dict[str, np.ndarray]) -> None:
         self._arrays = arrays
         self._batch_size = spec.batch_size
         self._combined = spec.combined
@@ -98,7 +98,7 @@ class Replay(Ring):
 
     def __init__(
         self,
-        spec: ReplaySpec | PrioritisedReplaySpec,
+        spec: Memory,
         obs_shape: tuple[int, ...],
         action: np.ndarray,
         discounts: bool = False,

@@ -109,15 +109,28 @@ class QNet(nn.Module):
 
 
 def features(spec: Net, observation: Shape) -> tuple[nn.Sequential, int]:
-    """Layers from observations of this shape (a number: vectors) to the features of a head, and how many there are."""
+    """Layers from observations of this shape (a number: vectors) to the features of a head, and how many there are.
+
+    The settings class of a network names a function that builds them, in its `LAYERS`: the function takes the settings
+    and the shape of an observation, and returns a module (observations [B, *shape] in, features [B, F] out) and F. Each
+    call makes new layers. Weights may be drawn from torch's random numbers; only parameters are kept in checkpoints.
+    """
     shape = (observation,) if isinstance(observation, int) else observation
-    if spec.READS_IMAGES:
-        eyes, width = image_layers(spec, shape)
-        layers = ImageTrunk(list(eyes), list(hidden_layers(spec, width)))
-    else:
-        width = math.prod(shape)
-        layers = nn.Sequential(*([Flat()] if len(shape) > 1 else []), *hidden_layers(spec, width))
+    layers, width = spec.layers_of("torch")(spec, shape)
+    return layers if isinstance(layers, nn.Sequential) else nn.Sequential(layers), width
+
+
+def mlp_layers(spec: Net, shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
+    """The hidden layers of a perceptron, which reads any observation as one vector."""
+    width = math.prod(shape)
+    layers = nn.Sequential(*([Flat()] if len(shape) > 1 else []), *hidden_layers(spec, width))
     return layers, (spec.hidden or (width,))[-1]
+
+
+def cnn_layers(spec: Net, shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
+    """Convolutions and hidden layers, which read images."""
+    eyes, width = image_layers(spec, shape)
+    return ImageTrunk(list(eyes), list(hidden_layers(spec, width))), (spec.hidden or (width,))[-1]
 
 
 def hidden_layers(spec: Net, inputs: int) -> nn.Sequential:

@@ -67,7 +67,7 @@ def check_network(spec: Spec, shape: tuple[int, ...]) -> None:
             f"agent.net.type: {net.type} reads images, but {spec.env.name} gives vectors of {shape[0]} numbers",
             remedy="-s agent.net.type=mlp, or an environment whose observations are uint8 images",
         )
-    if feature_map(net, image) is None:
+    if isinstance(net, NatureCnnSpec) and feature_map(net, image) is None:
         raise UsageError(
             f"agent.net.conv: the images of {spec.env.name}, {image.height} x {image.width}, are too small"
             f" for these kernels",

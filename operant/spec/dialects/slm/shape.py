@@ -31,7 +31,7 @@ def is_slm(data: Any) -> bool:
         is_older_form(data)
         or "distributed" in _part(data, "meta")
         or any(str(key).endswith("_spec") for key in (*algorithm, *net))
-        or str(net.get("type")).endswith("Net")
+        or (str(net.get("type")).endswith("Net") and ":" not in str(net.get("type")))
         or memory.get("name") in MEMORY_NAMES
         or (name in ALGORITHM_NAMES and name.lower() not in ALGORITHMS)
         or agent.get("name") in ALGORITHM_NAMES

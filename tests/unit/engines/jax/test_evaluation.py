@@ -12,7 +12,7 @@ from jax import Array
 
 from operant.engines.jax.evaluation import Evaluator, mean_parts
 from operant.engines.jax.learner import SAMPLED
-from operant.engines.jax.learners import LEARNERS
+from operant.engines.jax.learners import learner_class
 from operant.engines.jax.program import Program, lane_of, stacked
 from operant.engines.jax.trainer import finished_episodes
 from operant.envs.functional import Outcome
@@ -39,7 +39,7 @@ def program_of(algorithm: dict[str, object]) -> tuple[Program, Any]:
     agent = {"algorithm": algorithm, "net": {"hidden": [8]}, **memory}
     env = {"name": "CartPole-v1", "num_envs": 4, "max_frame": 2000}
     spec = Spec.model_validate({"engine": "jax", "env": env, "agent": agent})
-    learner = LEARNERS[spec.agent.algorithm.name](spec, Counted())
+    learner = learner_class(spec.agent.algorithm.name)(spec, Counted())
     return Program(learner, 1), stacked([learner.hyper(spec)])
 
 

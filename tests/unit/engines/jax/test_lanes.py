@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from operant.engines import ENGINES, engine_of
-from operant.engines.jax.compatibility import ALGORITHMS, OPTIMIZERS
+from operant.engines.jax.compatibility import OPTIMIZERS
 from operant.engines.jax.health import Health
 from operant.engines.jax.lanes import groups
-from operant.engines.jax.learners import LEARNERS
 from operant.engines.jax.optimizer import RULES
 from operant.envs.functional import Discrete
 from operant.run.progress import Progress
@@ -63,13 +62,12 @@ def test_a_policy_that_goes_wrong_is_told_once():
 
 
 def test_what_a_spec_may_name_is_what_there_is():
-    assert tuple(LEARNERS) == ALGORITHMS
     assert tuple(RULES) == OPTIMIZERS
 
 
 def test_checking_a_plain_spec_loads_no_jax():
     code = "import sys; from operant.engines import load; from operant.spec.schema import Spec;"
-    code += "load('fused').validate(Spec(engine='jax')); sys.exit('jax' in sys.modules)"
+    code += "load('jax').validate(Spec(engine='jax')); sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

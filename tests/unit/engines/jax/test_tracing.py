@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from operant.engines.jax.lanes import program_key
-from operant.engines.jax.learners import LEARNERS, build_learner
+from operant.engines.jax.learners import build_learner, learner_class
 from operant.engines.jax.program import Program, lane_of, stacked
 from operant.engines.jax.tracing import static
 from operant.run.seeding import Seeds
 from operant.spec.reading.document import put
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import with_learner
 
 REPLAYING = {"training_start": 32, "training_frequency": 8, "training_iter": 2}
 MEMORY = {"name": "replay", "max_size": 256, "batch_size": 16}
@@ -49,7 +50,7 @@ OTHERS: dict[str, Any] = {
     "epsilon": 0.0,
     "polyak": 0.25,
 }
-PAIRS = [(name, path) for name, learner in LEARNERS.items() for path in learner.TRACED]
+PAIRS = [(name, path) for name in with_learner("jax") for path in learner_class(name).TRACED]
 
 
 def spec_of(name: str, path: str | None = None, value: Any = None) -> Spec:
@@ -72,7 +73,7 @@ def program_text(spec_json: str, lanes: int = 2) -> str:
 
 
 def test_every_learner_says_what_it_traces():
-    assert set(AGENTS) == set(LEARNERS)
+    assert set(AGENTS) == set(with_learner("jax"))
     assert {path.rpartition(".")[2] for _, path in PAIRS} == set(OTHERS)
 
 
@@ -104,7 +105,7 @@ def test_a_learner_cannot_read_a_traced_setting_from_its_own_spec(name: str, pat
 
 
 def test_what_is_not_given_stays_not_given():
-    spec = static(spec_of("ppo", "agent.algorithm.target_kl", None), LEARNERS["ppo"].TRACED)
+    spec = static(spec_of("ppo", "agent.algorithm.target_kl", None), learner_class("ppo").TRACED)
     assert spec.agent.algorithm.target_kl is None  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from operant.engines import torch as torch_engine
-from operant.engines.torch.learners import LEARNERS, build_learner
+from operant.engines.torch.learners import build_learner
 from operant.errors import UsageError
 from operant.run.checkpoint import newest_good
 from operant.run.layout import EPISODES_FILE
 from operant.run.run import Run
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithms import with_learner
 
 SESSION = 5
 # The seed that the first episode of environment 1 is hashed to: evaluation begins just there.
@@ -33,7 +34,7 @@ def spec_of(algorithm: str, **meta: Any) -> Spec:
     )
 
 
-@pytest.mark.parametrize("algorithm", LEARNERS)
+@pytest.mark.parametrize("algorithm", with_learner("torch"))
 def test_every_learner_leaves_evaluation_its_seeds(algorithm: str):
     learner: Any = build_learner(spec_of(algorithm, eval_seed=HASHED), Seeds(SESSION), torch.device("cpu"))
     vector = learner.collector.vector if hasattr(learner, "collector") else learner.vector
