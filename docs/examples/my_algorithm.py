@@ -39,7 +39,7 @@ class MyPpoSettings(Algorithm):
 class MyPpo(OnPolicyLearner):
     """The learner."""
 
-    settings = MyPpoSettings
+    SETTINGS = MyPpoSettings
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, MyPpoSettings)

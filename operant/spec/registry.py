@@ -26,7 +26,7 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
     """Settings classes of one kind by name: the built-in ones, and others as they are asked for.
 
     `path` is the setting that names one. Iteration gives the built-in names only. Of another one, the object that its
-    import path leads to is a subclass of `base`, or has one as its attribute `settings`; `adapt` makes of both the
+    import path leads to is a subclass of `base`, or has one as its attribute `SETTINGS`; `adapt` makes of both the
     class that is meant. In the class that stands in the registry the field `tag` has the name that the spec says.
     """
 
@@ -85,11 +85,11 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
 
     def _named(self, name: str, path: str) -> type[T]:
         found = load(path, self.path)
-        settings = found if _is_settings(found, self.base) else getattr(found, "settings", None)
+        settings = found if _is_settings(found, self.base) else getattr(found, "SETTINGS", None)
         if not _is_settings(settings, self.base):
             what = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
             raise UsageError(
-                f"{self.path}: {path} is {what}, neither settings of one nor a class with such `settings`",
+                f"{self.path}: {path} is {what}, neither settings of one nor a class with such SETTINGS",
                 remedy=f"subclass {self.base.__module__}.{self.base.__name__}",
             )
         settings = self._adapt(found, settings, path)
