@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from operant.contract.checks import CHECKS, Broken, Subject
+from operant.contract.checks import CHECKS, Broken, MakeRun, Subject
 from operant.contract.processes import finish
 from operant.contract.records import Records
 from operant.errors import OperantError
@@ -32,13 +32,7 @@ class Finding:
 
 def run_contract(spec: Spec, folder: Path) -> Iterator[Finding]:
     """Train `spec` in `folder` undisturbed, then try every promise; nothing follows a training that failed."""
-
-    def make(name: str, meta: Mapping[str, Any]) -> Run:
-        data = spec.model_dump(mode="json")
-        data["meta"] |= meta
-        threads = spec.meta.threads or 1
-        return Run.create(folder / name, name=spec.name, spec=data, seed=SEED, session=0, threads=threads)
-
+    make = session_maker(spec, folder)
     whole = make("whole", {})
     trained = _finding(TRAINS, lambda: _trained(whole))
     yield trained
@@ -46,6 +40,18 @@ def run_contract(spec: Spec, folder: Path) -> Iterator[Finding]:
         subject = Subject(whole, Records.of(whole), make)
         for promise, check in CHECKS.items():
             yield _finding(promise, lambda check=check: check(subject))
+
+
+def session_maker(spec: Spec, folder: Path, seed: int = SEED) -> MakeRun:
+    """Makes sessions of one spec and seed, side by side in a folder."""
+
+    def make(name: str, meta: Mapping[str, Any]) -> Run:
+        data = spec.model_dump(mode="json")
+        data["meta"] |= meta
+        threads = spec.meta.threads or 1
+        return Run.create(folder / name, name=spec.name, spec=data, seed=seed, session=0, threads=threads)
+
+    return make
 
 
 def _trained(run: Run) -> str:

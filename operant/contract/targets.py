@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from operant.envs.registry import WORDS, declaration
+from operant.envs.registry import declaration
+from operant.envs.registry import load as load_part
 from operant.errors import UsageError
+from operant.spec.fields import Closed
 from operant.spec.load import load, load_mapping
 from operant.spec.schema import Spec
+from operant.spec.settings.algorithm import Algorithm
+from operant.spec.settings.nets import Net
 
+NAME = "contract"
+WANTED_BY = "--contract"
 BUDGET = "env.max_frame="
 FRAMES = 4096
 ROUNDS = 12
@@ -22,15 +28,18 @@ EPISODES = 3
 
 PPO = {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}
 SMALL_NET = {"hidden": [32, 32]}
-TINY_MODEL = {"source": "tiny", "tiny": {"layers": 1, "width": 32, "heads": 2}, "optimizer": {"lr": 1e-3}}
-PARTS: dict[str, dict[str, Any]] = {
+TINY_MODEL = {
+    "source": "tiny",
+    "tiny": {"layers": 1, "width": 32, "heads": 2, "context": 256},
+    "optimizer": {"lr": 1e-3},
+}
+ENVS: dict[str, dict[str, Any]] = {
     "gymnasium": {"env": {"num_envs": 4}, "agent": {"algorithm": PPO, "net": SMALL_NET}},
     "functional": {"engine": "jax", "env": {"num_envs": 4}, "agent": {"algorithm": PPO, "net": SMALL_NET}},
-    "task": {
-        "agent": {"algorithm": {"name": "grpo", "group_size": 4, "batch_size": 32}, "model": TINY_MODEL},
-    },
+    "task": {"agent": {"algorithm": {"name": "grpo", "group_size": 4, "batch_size": 32}, "model": TINY_MODEL}},
 }
-"""By the form that a part has: the spec around it, whose environment it becomes."""
+"""The spec around an environment, by the form that it has."""
+IMAGES = {"name": "ALE/Breakout-v5", "num_envs": 2, "max_t": 200}
 
 
 def contract_spec(target: str, name: str | None = None, overrides: Sequence[str] = ()) -> Spec:
@@ -50,14 +59,29 @@ def is_part(target: str) -> bool:
 
 
 def spec_around(target: str) -> dict[str, Any]:
-    """A small spec that trains an outsider's part."""
-    found = declaration(target, wanted_by="--contract")
-    kind = next((kind for kind in PARTS if getattr(found, kind)), None)
-    if kind is None:
-        kinds = ", ".join(words for words, _ in WORDS.values())
-        raise UsageError(f"{target} is no part that can be checked", remedy=f"a part is {kinds}")
-    around = PARTS[kind]
-    return {"name": "contract", **around, "env": {**around.get("env", {}), "name": target}}
+    """A small spec that trains an outsider's part: an environment, a task, an algorithm or a network."""
+    found = load_part(target, WANTED_BY)
+    settings = found if isinstance(found, type) and issubclass(found, Closed) else getattr(found, "settings", None)
+    if isinstance(settings, type) and issubclass(settings, Algorithm):
+        return {"name": NAME, "env": _env_for(settings), "agent": {"algorithm": {"name": target}, "net": SMALL_NET}}
+    if isinstance(settings, type) and issubclass(settings, Net):
+        env = IMAGES if settings.READS_IMAGES else {"name": "CartPole-v1", "num_envs": 4}
+        return {"name": NAME, "env": env, "agent": {"algorithm": PPO, "net": {"type": target}}}
+    declared = declaration(target, WANTED_BY)
+    form = next((form for form in ENVS if getattr(declared, form)), None)
+    if form is None:
+        raise UsageError(
+            f"{WANTED_BY}: {target} is neither an environment, a task, an algorithm nor a network",
+            remedy="operant new algorithm NAME    (or env, net, task: writes one to begin with)",
+        )
+    around = ENVS[form]
+    return {"name": NAME, **around, "env": {**around.get("env", {}), "name": target}}
+
+
+def _env_for(settings: type[Algorithm]) -> dict[str, Any]:
+    """An environment with actions that the algorithm can choose."""
+    continuous = getattr(settings, "ACTIONS", "any") == "continuous"
+    return {"name": "Pendulum-v1" if continuous else "CartPole-v1", "num_envs": 2}
 
 
 def shortened(spec: Spec, frames: int | None = None) -> Spec:
