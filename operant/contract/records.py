@@ -61,12 +61,13 @@ def difference(first: Records, second: Records) -> str | None:
     found = found or rows_difference(EPISODES_FILE, first.episodes, second.episodes)
     if found:
         return found
-    if list(first.checkpoints)[-1:] != list(second.checkpoints)[-1:]:
-        return f"the newest checkpoints are {list(first.checkpoints)[-1:]} and {list(second.checkpoints)[-1:]}"
-    for name in first.checkpoints.keys() & second.checkpoints.keys():
+    newest = [next(reversed(each.checkpoints), "none") for each in (first, second)]
+    if newest[0] != newest[1] or not first.checkpoints:
+        return f"the newest checkpoints are {newest[0]} and {newest[1]}"
+    for name in sorted(first.checkpoints.keys() & second.checkpoints.keys()):
         found = files_difference(first.checkpoints[name], second.checkpoints[name])
         if found:
-            return f"checkpoints/{name}/{found}"
+            return f"checkpoints/{name}: {found}"
     return None
 
 
@@ -83,7 +84,7 @@ def rows_difference(file: str, first: Rows, second: Rows) -> str | None:
 def files_difference(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> str | None:
     """The first file, and where it can be told the first tensor or key, in which two checkpoints differ."""
     if first.keys() != second.keys():
-        return f": only one of them has {', '.join(sorted(first.keys() ^ second.keys()))}"
+        return f"only one of them has {', '.join(sorted(first.keys() ^ second.keys()))}"
     name = next((name for name in first if first[name] != second[name]), None)
     if name is None:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,9 +12,8 @@ from typing import Any
 
 import pytest
 
+from operant.contract.records import Records, difference
 from operant.launch.budget import library_environment
-from operant.run.layout import EPISODES_FILE, METRICS_FILE
-from operant.run.progress import without_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.warm import WarmProcess
@@ -622,19 +620,6 @@ def ended(process: WarmProcess | subprocess.Popen[bytes]) -> int:
     return process.returncode
 
 
-def result(run: Run) -> dict[str, Any]:
-    """Everything that must be equal bit for bit: rows and episodes without timing, and the final weights."""
-    newest = sorted(p for p in run.checkpoints.iterdir() if p.name.isdigit())[-1]
-    weights = {file.name: file.read_bytes() for file in newest.iterdir() if file.name != "manifest.json"}
-    return {
-        "metrics": untimed(run.path / METRICS_FILE),
-        "episodes": untimed(run.path / EPISODES_FILE),
-        "checkpoint": newest.name,
-        "weights": weights,
-    }
-
-
-def untimed(path: Path) -> bytes:
-    """The rows of a log as they are, less their timing columns."""
-    rows = (json.loads(line) for line in path.read_text().splitlines())
-    return "\n".join(json.dumps(without_timing(row)) for row in rows).encode()
+def differing(first: Run, second: Run) -> str | None:
+    """Where rows and episodes without timing, or checkpoints, are not equal bit for bit; None where all are."""
+    return difference(Records.of(first), Records.of(second))
