@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.contract.processes import finish, kill
-from operant.contract.records import Records, Rows, difference, files_difference, rows_difference
+from operant.contract.records import Records, Rows, checkpoint_difference, difference, rows_difference
 from operant.engines import engine_of
 from operant.run.checkpoint import list_checkpoints
 from operant.run.layout import EPISODES_FILE, EVENTS_FILE, METRICS_FILE
@@ -17,6 +17,8 @@ from operant.spec.stored import stored
 
 COUNTERS = ("frames", "updates", "episodes", "tokens")
 OF_EPISODES = ("seed", "score", "length", "split")
+INSTEAD = {"seed": "item"}
+"""What an episode may have in place of a key: the problem that it is about, where problems have names."""
 SPLITS = ("train", "eval", "final")
 OF_EVALUATION = ("eval/", "final/")
 KILLS = 3
@@ -85,14 +87,9 @@ def rows(subject: Subject) -> str:
 
 
 def episodes(subject: Subject) -> str:
-    """Every episode has a seed, score, length and split, and the final evaluation played as many as asked for."""
+    """Every episode has a seed or problem, score, length and split; the final evaluation has as many as asked for."""
     table = subject.records.episodes
-    lacking = [
-        f"line {number} has no {key}"
-        for number, row in enumerate(table, 1)
-        for key in OF_EPISODES
-        if row.get(key) is None and not (key == "score" and row.get("ended") == "error")
-    ]
+    lacking = [f"line {n} has no {key}" for n, row in enumerate(table, 1) for key in OF_EPISODES if _lacks(row, key)]
     _refuse(EPISODES_FILE, lacking)
     odd = sorted({row["split"] for row in table} - set(SPLITS))
     _refuse(EPISODES_FILE, [f"there is no split {each!r}" for each in odd])
@@ -136,7 +133,13 @@ def training_difference(first: Records, second: Records) -> str | None:
     """As `difference`, but of what training alone wrote: evaluations may have come at other frames."""
     found = rows_difference(METRICS_FILE, _of_training(first.metrics), _of_training(second.metrics))
     found = found or rows_difference(EPISODES_FILE, _trained(first.episodes), _trained(second.episodes))
-    return found or files_difference(first.newest, second.newest)
+    return found or checkpoint_difference(first.newest, second.newest)
+
+
+def _lacks(episode: dict[str, Any], key: str) -> bool:
+    """Whether an episode has no value for `key`; one that ended in an error has no score."""
+    excused = key == "score" and episode.get("ended") == "error"
+    return not excused and episode.get(key) is None and episode.get(INSTEAD.get(key, key)) is None
 
 
 def _of_training(table: Rows) -> Rows:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from operant.run.checkpoint import list_checkpoints, verify
+from operant.run.checkpoint import Checkpoint, list_checkpoints, verify
 from operant.run.layout import EPISODES_FILE, METRICS_FILE
 from operant.run.metrics import read_rows
 from operant.run.progress import without_timing
@@ -22,12 +22,12 @@ LONGEST = 40
 class Records:
     """Everything of a session that the same spec and seed must give again, byte for byte.
 
-    `checkpoints` maps the names of the checkpoints that are kept, newest last, to the content of their files.
+    `checkpoints` are those that are kept, by name, newest last; each has the hashes of its files.
     """
 
     metrics: Rows
     episodes: Rows
-    checkpoints: dict[str, dict[str, bytes]]
+    checkpoints: dict[str, Checkpoint]
 
     @classmethod
     def of(cls, run: Run) -> Records:
@@ -36,15 +36,13 @@ class Records:
         return cls(
             metrics=untimed_rows(run.path / METRICS_FILE),
             episodes=untimed_rows(run.path / EPISODES_FILE),
-            checkpoints={
-                each.path.name: {name: (each.path / name).read_bytes() for name in each.files} for each in saved
-            },
+            checkpoints={each.path.name: each for each in saved},
         )
 
     @property
-    def newest(self) -> dict[str, bytes]:
-        """The files of the last checkpoint."""
-        return next(reversed(self.checkpoints.values()), {})
+    def newest(self) -> Checkpoint:
+        """The last checkpoint."""
+        return list(self.checkpoints.values())[-1]
 
 
 def untimed_rows(path: Path) -> Rows:
@@ -65,7 +63,7 @@ def difference(first: Records, second: Records) -> str | None:
     if newest[0] != newest[1] or not first.checkpoints:
         return f"the newest checkpoints are {newest[0]} and {newest[1]}"
     for name in sorted(first.checkpoints.keys() & second.checkpoints.keys()):
-        found = files_difference(first.checkpoints[name], second.checkpoints[name])
+        found = checkpoint_difference(first.checkpoints[name], second.checkpoints[name])
         if found:
             return f"checkpoints/{name}: {found}"
     return None
@@ -81,16 +79,16 @@ def rows_difference(file: str, first: Rows, second: Rows) -> str | None:
     return None
 
 
-def files_difference(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> str | None:
+def checkpoint_difference(first: Checkpoint, second: Checkpoint) -> str | None:
     """The first file, and where it can be told the first tensor or key, in which two checkpoints differ."""
-    if first.keys() != second.keys():
-        return f"only one of them has {', '.join(sorted(first.keys() ^ second.keys()))}"
-    name = next((name for name in first if first[name] != second[name]), None)
-    if name is None:
-        return None
-    readers = {".safetensors": _tensors, ".json": json.loads}
-    reader = readers.get(Path(name).suffix)
-    return f"{name}: {_key_difference(reader(first[name]), reader(second[name]))}" if reader else name
+    if first.files.keys() != second.files.keys():
+        return f"only one of them has {', '.join(sorted(first.files.keys() ^ second.files.keys()))}"
+    name = next((name for name in first.files if first.files[name] != second.files[name]), None)
+    reader = READERS.get(Path(name or "").suffix)
+    if name is None or reader is None:
+        return name
+    mine, theirs = (reader((each.path / name).read_bytes()) for each in (first, second))
+    return f"{name}: {_key_difference(mine, theirs)}" if mine != theirs else name
 
 
 def _key_difference(mine: Any, theirs: Any) -> str:
@@ -119,3 +117,6 @@ def _tensors(content: bytes) -> dict[str, bytes]:
         name: tensor["data_offsets"] for name, tensor in header.items() if name != "__metadata__"
     }
     return {name: data[start:end] for name, (start, end) in spans.items()}
+
+
+READERS: dict[str, Callable[[bytes], dict[str, Any]]] = {".safetensors": _tensors, ".json": json.loads}

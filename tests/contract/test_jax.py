@@ -80,7 +80,7 @@ def test_sessions_of_one_program_are_killed_and_resumed_together_or_alone(tmp_pa
     finish(*whole)
     assert [run.document["lane"] for run in whole] == [0, 1]
     assert {run.document["lanes"] for run in whole} == {2}
-    assert Records.of(whole[0]).newest != Records.of(whole[1]).newest
+    assert Records.of(whole[0]).newest.files != Records.of(whole[1]).newest.files
     kill_at_row(7, *broken)
     kill_at_row(2, *broken)
     finish(broken[1])

@@ -34,11 +34,11 @@ def test_another_seed_takes_another_course(whole: Run, tmp_path: Path):
     assert theirs[file] != mine[file]
 
 
-def early_weights(path: Path, whole: Run, seed: int) -> dict[str, bytes]:
-    """The weights of a seed after the first part of a case."""
+def early_weights(path: Path, whole: Run, seed: int) -> dict[str, str]:
+    """The hashes of the weights of a seed after the first part of a case."""
     run = create(path, Spec.model_validate(whole.spec), seed=seed)
     finish(run, "--until", "1500")
-    return Records.of(run).newest
+    return Records.of(run).newest.files
 
 
 def test_rows_count_up_and_carry_the_shared_names(whole: Run):

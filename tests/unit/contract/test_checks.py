@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_a_sound_part_keeps_every_promise(tmp_path: Path):
     findings = list(run_contract(contract_spec(f"{PARTS}:Corridor", None, SHORT), tmp_path))
     assert [finding.promise for finding in findings] == ["trains", *CHECKS]
     assert all(finding.kept for finding in findings), [str(finding) for finding in findings]
-    assert str(findings[1]) == "ok  same seed, same bytes (2 runs, 3 checkpoints)"
+    assert re.fullmatch(r"ok  same seed, same bytes \(2 runs, \d checkpoints\)", str(findings[1]))
     assert "exact; killed at row" in str(findings[2])
 
 
@@ -93,7 +94,7 @@ def test_rows_that_lack_something(sound: Subject, change: Callable[..., None], w
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda table: table[1].pop("seed"), "episodes.jsonl: line 2 has no seed"),
+        (lambda table: table[1].update(seed=None), "episodes.jsonl: line 2 has no seed"),
         (lambda table: table[0].update(score=None), "episodes.jsonl: line 1 has no score"),
         (lambda table: table[0].update(split="test"), "episodes.jsonl: there is no split 'test'"),
         (lambda table: table.pop(), "episodes.jsonl: 2 final episodes instead of 3"),

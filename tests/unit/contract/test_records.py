@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from operant.contract.records import Records, difference
+from operant.run.checkpoint import publish
+from operant.run.progress import Progress
 
 STATE = {"net": {"step": 3}}
 
@@ -23,56 +26,66 @@ def tensors(**values: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + b"".join(values.values())
 
 
-def checkpoint(weights: bytes = b"ab", **state: object) -> dict[str, bytes]:
+def files(weights: bytes = b"ab", **state: object) -> dict[str, bytes]:
     files = {"policy.safetensors": tensors(first=b"xy", second=weights)}
     return files | {"learner.json": json.dumps({**STATE, **state}).encode(), "notes.bin": b"1"}
 
 
-WHOLE = Records(
-    metrics=[{"frames": 1, "loss": 0.5}, {"frames": 2, "loss": 0.25}],
-    episodes=[{"seed": 1, "score": 1.0, "parts": {"a": 1, "b": 2}}],
-    checkpoints={"000000000001": checkpoint(), "000000000002": checkpoint()},
-)
+FIRST, LAST = 1, 2
+METRICS = [{"frames": 1, "loss": 0.5}, {"frames": 2, "loss": 0.25}]
+EPISODES = [{"seed": 1, "score": 1.0, "parts": {"a": 1, "b": 2}}]
+BOTH = {FIRST: files(), LAST: files()}
+
+
+def records(folder: Path, metrics=METRICS, episodes=EPISODES, saved=BOTH) -> Records:
+    """Records with real checkpoints, by frames."""
+
+    def write(content: dict[str, bytes], place: Path) -> None:
+        for name, text in content.items():
+            (place / name).write_bytes(text)
+
+    published = [publish(folder, Progress(frames=at), partial(write, content)) for at, content in saved.items()]
+    return Records(metrics, episodes, {each.path.name: each for each in published})
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"metrics": [WHOLE.metrics[0], {"frames": 2, "loss": 0.125}]}, "metrics.jsonl line 2: loss: 0.25 and 0.125"),
-        ({"metrics": [{"frames": 1}, WHOLE.metrics[1]]}, "metrics.jsonl line 1: only one of them has loss"),
+        ({"metrics": [METRICS[0], {"frames": 2, "loss": 0.125}]}, "metrics.jsonl line 2: loss: 0.25 and 0.125"),
+        ({"metrics": [{"frames": 1}, METRICS[1]]}, "metrics.jsonl line 1: only one of them has loss"),
         ({"metrics": [{"loss": 0.5, "frames": 1}]}, "metrics.jsonl line 1: the order of the keys"),
-        ({"metrics": WHOLE.metrics[:1]}, "metrics.jsonl: 2 and 1 lines"),
+        ({"metrics": METRICS[:1]}, "metrics.jsonl: 2 and 1 lines"),
         (
             {"episodes": [{"seed": 1, "score": 1.0, "parts": {"a": 1, "b": 3}}]},
             "episodes.jsonl line 1: parts.b: 2 and 3",
         ),
-        ({"checkpoints": {}}, "the newest checkpoints are 000000000002 and none"),
+        ({"saved": {}}, "the newest checkpoints are 000000000002 and none"),
         (
-            {"checkpoints": {"000000000002": checkpoint(b"ac")}},
+            {"saved": {LAST: files(b"ac")}},
             "checkpoints/000000000002: policy.safetensors: second: b'ab' and b'ac'",
         ),
         (
-            {"checkpoints": {"000000000002": checkpoint(net={"step": 4})}},
+            {"saved": {LAST: files(net={"step": 4})}},
             "checkpoints/000000000002: learner.json: net.step: 3 and 4",
         ),
         (
-            {"checkpoints": {"000000000002": {**checkpoint(), "notes.bin": b"2"}}},
+            {"saved": {LAST: {**files(), "notes.bin": b"2"}}},
             "checkpoints/000000000002: notes.bin",
         ),
         (
-            {"checkpoints": {"000000000002": {**checkpoint(), "more.json": b"2"}}},
+            {"saved": {LAST: {**files(), "more.json": b"2"}}},
             "checkpoints/000000000002: only one of them has more.json",
         ),
     ],
 )
-def test_the_first_difference(changes: dict, words: str):
-    assert difference(WHOLE, replace(WHOLE, **changes)) == words
+def test_the_first_difference(tmp_path: Path, changes: dict, words: str):
+    assert difference(records(tmp_path / "whole"), records(tmp_path / "other", **changes)) == words
 
 
-def test_a_checkpoint_that_only_one_still_keeps_is_no_difference():
-    assert difference(WHOLE, replace(WHOLE, checkpoints={"000000000002": checkpoint()})) is None
+def test_a_checkpoint_that_only_one_still_keeps_is_no_difference(tmp_path: Path):
+    assert difference(records(tmp_path / "a"), records(tmp_path / "b", saved={LAST: files()})) is None
 
 
-def test_two_sessions_without_checkpoints_prove_nothing():
-    empty = replace(WHOLE, checkpoints={})
+def test_two_sessions_without_checkpoints_prove_nothing(tmp_path: Path):
+    empty = records(tmp_path, saved={})
     assert difference(empty, empty) == "the newest checkpoints are none and none"
