@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from operant.engines.jax.trained_policy import TrainedPolicy
     from operant.engines.jax.tuning import Tried
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
@@ -49,6 +50,14 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     spec = stored(run.spec)
     for ended in evaluate_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
+
+
+def load_policy(run: Run, checkpoint: Checkpoint, device: str = "cpu") -> TrainedPolicy:
+    """A checkpoint's policy as a function of numpy arrays."""
+    from operant.engines.jax.trained_policy import TrainedPolicy
+    from operant.spec.stored import stored
+
+    return TrainedPolicy(stored(run.spec), checkpoint.path, device)
 
 
 def estimate(spec: Spec) -> Estimate:

@@ -186,6 +186,9 @@ class Dqn(OffPolicy):
 
         return jax.tree.map(blend, target, params)
 
+    def outputs(self, policy: Policy, observation: Array) -> Array:
+        return self.q_values(policy.params, policy.obs_stats, observation)
+
     def act(
         self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, mode: Array
     ) -> Array:

@@ -131,6 +131,10 @@ class Learner(ABC):
         return None
 
     @abstractmethod
+    def outputs(self, policy: Policy, observation: Array) -> Array:
+        """Logits, action values or means (with log deviations where the network gives them) of observations [E, ...]."""
+
+    @abstractmethod
     def act(self, policy: Policy, hyper: Any, observation: Array, mask: Array | None, key: Array, mode: Array) -> Array:
         """Actions for observations [E, ...]: greedy, sampled as in training, or uniformly random, as `mode` says."""
 

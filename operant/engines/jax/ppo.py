@@ -314,10 +314,13 @@ class Ppo(Learner):
         total = policy_loss + hyper.value_coef * value_loss - hyper.entropy.at(frame) * bonus
         return total, jnp.stack([policy_loss, value_loss, bonus, kl, clipped])
 
+    def outputs(self, policy: Policy, observation: Array) -> Array:
+        return self.policy_output(policy, observation.astype(self.storage))
+
     def act(
         self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, mode: Array
     ) -> Array:
-        output = self.policy_output(policy, observation.astype(self.storage))
+        output = self.outputs(policy, observation)
         noise = distributions.noise(self.env.actions, jax.random.bits(key, output.shape))
         if isinstance(self.env.actions, Discrete):
             legal = distributions.mask_logits(jnp.where(mode == RANDOM, 0.0, output), mask)

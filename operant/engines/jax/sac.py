@@ -142,9 +142,7 @@ class Sac(OffPolicy):
 
     def explore(self, policy: Policy, uniform: Array, observation: Array, chance: Array, bits: Array) -> Array:
         """Actions sampled from the policy, or uniform ones."""
-        output = nets.apply_mlp(
-            self.net, policy.params["actor"], self.normalize_obs(policy.obs_stats, observation), self.dtype
-        )
+        output = self.outputs(policy, observation)
         noise = distributions.noise(self.env.actions, bits)
         if self.discrete:
             return distributions.sample(self.env.actions, jnp.where(uniform, 0.0, output), noise, None)
@@ -265,12 +263,14 @@ class Sac(OffPolicy):
         """Both critics' outputs [2, B, K]."""
         return jax.vmap(lambda layers: nets.apply_mlp(self.net, layers, inputs, self.dtype))(critic)
 
+    def outputs(self, policy: Policy, observation: Array) -> Array:
+        inputs = self.normalize_obs(policy.obs_stats, observation)
+        return nets.apply_mlp(self.net, policy.params["actor"], inputs, self.dtype)
+
     def act(
         self, policy: Policy, hyper: Hyper, observation: Array, mask: Array | None, key: Array, mode: Array
     ) -> Array:
-        output = nets.apply_mlp(
-            self.net, policy.params["actor"], self.normalize_obs(policy.obs_stats, observation), self.dtype
-        )
+        output = self.outputs(policy, observation)
         bits = jax.random.bits(key, (len(observation), self.count))
         drawn = self.explore(policy, mode == RANDOM, observation, bits[:, 0], bits)
         best = jnp.argmax(output, -1).astype(jnp.int32) if self.discrete else jnp.tanh(output[:, : self.count])

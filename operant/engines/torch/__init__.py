@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from operant.engines.torch.trained_policy import TrainedPolicy
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate
@@ -65,6 +66,14 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     act = load_actor(spec, checkpoint.path).player(seed, greedy)
     for ended in play(spec.env, act, episodes, seed):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
+
+
+def load_policy(run: Run, checkpoint: Checkpoint, device: str = "cpu") -> TrainedPolicy:
+    """A checkpoint's policy as a function of numpy arrays."""
+    from operant.engines.torch.trained_policy import TrainedPolicy
+    from operant.spec.stored import stored
+
+    return TrainedPolicy(stored(run.spec), checkpoint.path, device)
 
 
 def estimate(spec: Spec) -> Estimate:

@@ -54,7 +54,7 @@ class Actor:
 
     def greedy(self, obs: np.ndarray, mask: np.ndarray | None = None, begun: np.ndarray | None = None) -> np.ndarray:
         """The most probable action of each observation."""
-        return self.policy.greedy(_output(self._evaluating, self.obs_normalizer(obs), begun), mask)
+        return self.policy.greedy(self.outputs(obs, begun), mask)
 
     def sample(
         self,
@@ -64,9 +64,11 @@ class Actor:
         begun: np.ndarray | None = None,
     ) -> np.ndarray:
         """An action of each observation, drawn as in training."""
-        return self.pick(
-            _output(self._evaluating, self.obs_normalizer(obs), begun), self.policy.noise(rng, (len(obs),)), mask
-        )
+        return self.pick(self.outputs(obs, begun), self.policy.noise(rng, (len(obs),)), mask)
+
+    def outputs(self, obs: np.ndarray, begun: np.ndarray | None = None) -> np.ndarray:
+        """What the network gives for observations in play that is not training."""
+        return _output(self._evaluating, self.obs_normalizer(obs), begun)
 
     def player(self, seed: int, greedy: bool = True) -> Act:
         """How to play: greedily, or by draws of a stream of `seed`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from operant.engines.torch.accelerate import accelerate
 from operant.engines.torch.actor import Actor
@@ -50,11 +51,16 @@ def build_learner(spec: Spec, seeds: Seeds, device: torch.device) -> Learner:
 
 def load_actor(spec: Spec, checkpoint: Path) -> Actor:
     """The policy of a checkpoint, on the CPU."""
+    return load_actor_and_net(spec, checkpoint, torch.device("cpu"))[0]
+
+
+def load_actor_and_net(spec: Spec, checkpoint: Path, device: torch.device) -> tuple[Actor, nn.Module]:
+    """The policy of a checkpoint, and the network that it asks."""
     learner = spec.agent.algorithm.learner("torch")
     env = make_env(spec.env)
     shape, actions = observation_shape(env), ActionMap(env.action_space)
     env.close()
-    net = learner.build_net(spec, shape, actions)
+    net: nn.Module = learner.build_net(spec, shape, actions).to(device)
     actor: Actor = learner.build_actor(spec, net, shape, actions)
     read_policy(checkpoint, {"net": Weights(net), "obs": actor.obs_normalizer})
-    return actor
+    return actor, net

@@ -6,6 +6,7 @@ import numpy as np
 
 from operant.errors import RunError
 
+EPSILON = 1e-8  # of variances: what hardly varies is not blown up
 LIMIT = 10.0  # of normalized rewards where a spec names none: what Stable-Baselines3 and CleanRL use
 
 
@@ -42,7 +43,7 @@ class ObservationNormalizer:
 
     def __init__(self, shape: tuple[int, ...], enabled: bool, clip: float) -> None:
         self.moments = RunningMoments(shape) if enabled else None
-        self._clip = clip
+        self.clip = clip
 
     def update(self, obs: np.ndarray) -> None:
         """Add observations to the statistics."""
@@ -52,8 +53,8 @@ class ObservationNormalizer:
     def __call__(self, obs: np.ndarray) -> np.ndarray:
         if self.moments is None:
             return obs
-        scaled = (obs - self.moments.mean) / np.sqrt(self.moments.variance + 1e-8)
-        return np.clip(scaled, -self._clip, self._clip).astype(np.float32)
+        scaled = (obs - self.moments.mean) / np.sqrt(self.moments.variance + EPSILON)
+        return np.clip(scaled, -self.clip, self.clip).astype(np.float32)
 
     def state(self) -> dict[str, np.ndarray]:
         return self.moments.state() if self.moments is not None else {}

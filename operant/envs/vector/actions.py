@@ -22,26 +22,26 @@ class ActionMap:
         self.discrete = isinstance(space, Discrete)
         if isinstance(space, Discrete):
             self.size = int(space.n)
-            self._start = int(space.start)
+            self.start = int(space.start)
             self.env_shape: tuple[int, ...] = ()
             self.log_dtype: Any = np.int64
         elif isinstance(space, Box):
             self.size = int(np.prod(space.shape))
             self.env_shape = space.shape
             self.log_dtype = space.dtype
-            self._bounded = np.isfinite(space.low) & np.isfinite(space.high)
-            low, high = np.where(self._bounded, space.low, -1.0), np.where(self._bounded, space.high, 1.0)
-            self._middle, self._half = (high + low) / 2, (high - low) / 2
+            self.bounded = np.isfinite(space.low) & np.isfinite(space.high)
+            low, high = np.where(self.bounded, space.low, -1.0), np.where(self.bounded, space.high, 1.0)
+            self.middle, self.half = (high + low) / 2, (high - low) / 2
         else:
             raise UsageError(f"action space {space} is not supported", remedy="use Discrete or Box actions")
 
     def to_env(self, actions: np.ndarray) -> list[Any]:
         """One action per environment, as its `step` takes it."""
         if self.discrete:
-            return (actions + self._start).tolist() if self._start else actions.tolist()
+            return (actions + self.start).tolist() if self.start else actions.tolist()
         shaped = actions.reshape(len(actions), *self.env_shape)
-        clipped = np.where(self._bounded, np.clip(shaped, -1.0, 1.0), shaped)
-        return list((clipped * self._half + self._middle).astype(self.log_dtype))
+        clipped = np.where(self.bounded, np.clip(shaped, -1.0, 1.0), shaped)
+        return list((clipped * self.half + self.middle).astype(self.log_dtype))
 
     def from_log(self, logged: np.ndarray) -> list[Any]:
         """Logged actions as they were passed to `step`."""

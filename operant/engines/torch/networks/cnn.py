@@ -28,11 +28,11 @@ class Pixels(nn.Module):
 
     def __init__(self, image: Image) -> None:
         super().__init__()
-        self._axes = image.axes
-        self._size = (image.channels, image.height, image.width)
+        self.axes = image.axes
+        self.size = (image.channels, image.height, image.width)
 
     def forward(self, obs: Tensor) -> Tensor:
-        ordered = obs.permute(self._axes).reshape(len(obs), *self._size)
+        ordered = obs.permute(self.axes).reshape(len(obs), *self.size)
         return channels_last(ordered).to(torch.float32)
 
 

@@ -1,0 +1,133 @@
+"""A checkpoint's policy as a function of numpy arrays, and as a list of layers to export."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from operant.engines.jax import distributions
+from operant.engines.jax.dqn import Dqn
+from operant.engines.jax.evaluation import load_policy
+from operant.engines.jax.learner import GREEDY, SAMPLED
+from operant.engines.jax.normalize import EPSILON
+from operant.engines.jax.sac import Sac
+from operant.envs.functional import Discrete, unnamed
+from operant.errors import UsageError
+from operant.policy.array_policy import ArrayPolicy, Recording
+from operant.policy.network import Network, box_head, discrete_head
+from operant.policy.reader import Layer
+from operant.spec.schema import Spec
+
+
+class TrainedPolicy(ArrayPolicy):
+    """The policy of a checkpoint of this engine; observations and actions are those of the compiled environment."""
+
+    def __init__(self, spec: Spec, checkpoint: Path, device: str) -> None:
+        meta = spec.meta.model_copy(update={"device": device})
+        self._spec = spec.model_copy(update={"meta": meta})
+        self._learner, self._policy = load_policy(self._spec, checkpoint)
+        self._env = self._learner.env
+        self._hyper = self._learner.hyper(spec)
+        self.obs_shape, self.obs_dtype = self._env.observation_shape, np.dtype(np.float32)
+        self._play = jax.jit(self._env_actions)
+        super().__init__()
+
+    def seed(self, seed: int) -> None:
+        self._key, self._calls = jax.random.key(seed), 0
+
+    def outputs(self, obs: np.ndarray, begun: np.ndarray) -> np.ndarray:
+        return np.asarray(self._learner.outputs(self._policy, jnp.asarray(obs)))
+
+    def record(self, steps: int, num: int, seed: int) -> Recording:
+        env = self._env
+        keys = jax.random.split(jax.random.key(seed), num)
+        states, now = jax.jit(jax.vmap(env.reset))(unnamed(keys))
+        advance, masks = jax.jit(env.advance), jax.jit(jax.vmap(env.mask)) if env.masked else None
+        obs, mask = [], []
+        for step in range(steps):
+            legal = masks(states) if masks else None
+            obs.append(np.asarray(now, np.float32))
+            mask.append(None if legal is None else np.asarray(legal))
+            key, at = jax.random.key(seed + 1), jnp.int32(SAMPLED)
+            actions = self._play(self._policy, now, legal, jax.random.fold_in(key, step), at)
+            states, now, _ = advance(states, actions, jax.vmap(jax.random.fold_in, (0, None))(keys, step + 1))
+        begun = np.zeros((steps, num), bool)
+        return Recording(np.stack(obs), begun, None if mask[0] is None else np.stack(mask))
+
+    def network(self) -> Network:
+        if self._spec.meta.precision != "float32" or self._spec.meta.storage != "float32":
+            raise UsageError(
+                "this policy was trained to compute in half precision, which exported files do not do",
+                remedy="session.policy() plays it as it is",
+            )
+        actions = self._env.actions
+        is_discrete = isinstance(actions, Discrete)
+        return Network(
+            self.obs_shape,
+            self.obs_dtype.name,
+            [*self._normalization(), *self._layers()],
+            self._head(),
+            () if is_discrete else actions.shape,
+            "int64" if is_discrete else "float32",
+            self._env.masked,
+        )
+
+    def _act(self, obs: np.ndarray, deterministic: bool, mask: np.ndarray | None, begun: np.ndarray) -> Any:
+        key = jax.random.fold_in(self._key, self._calls)
+        self._calls += not deterministic
+        mode = jnp.int32(GREEDY if deterministic else SAMPLED)
+        actions = np.asarray(self._play(self._policy, obs, mask, key, mode))
+        return actions.tolist() if isinstance(self._env.actions, Discrete) else actions
+
+    def _env_actions(self, policy: Any, obs: Array, mask: Array | None, key: Array, mode: Array) -> Array:
+        action = self._learner.act(policy, self._hyper, obs, mask, key, mode)
+        return distributions.to_env_action(self._env.actions, action)
+
+    def _normalization(self) -> list[Layer]:
+        stats = self._policy.obs_stats
+        if stats is None:
+            return []
+        mean, variance = np.asarray(stats.mean), np.asarray(stats.variance)
+        deviation = np.sqrt(variance + np.float32(EPSILON))
+        return [{"op": "normalize", "mean": mean, "std": deviation, "clip": float(self._spec.env.clip_obs)}]
+
+    def _layers(self) -> list[Layer]:
+        params, net = jax.device_get(self._policy.params), self._spec.agent.net
+        if isinstance(self._learner, Dqn):
+            dense = [*params["trunk"], _joined_heads(params)]
+        else:
+            dense = [*params.get("trunk", []), *params["actor"]]
+        layers: list[Layer] = []
+        for k, layer in enumerate(dense):
+            layers.append({"op": "dense", "weight": np.asarray(layer["weight"]), "bias": np.asarray(layer["bias"])})
+            if k < len(dense) - 1:
+                layers.append({"op": net.activation})
+        return layers
+
+    def _head(self) -> list[Layer]:
+        actions = self._env.actions
+        if isinstance(actions, Discrete):
+            return discrete_head()
+        is_bounded = math.isfinite(actions.low) and math.isfinite(actions.high)
+        low, high = (actions.low, actions.high) if is_bounded else (-1.0, 1.0)
+        numbers = (np.full(actions.shape, value, np.float32) for value in ((high - low) / 2, (high + low) / 2))
+        tanh: list[Layer] = []
+        if isinstance(self._learner, Sac):
+            tanh = [{"op": "first", "count": math.prod(actions.shape)}, {"op": "tanh"}]
+        return [*tanh, *box_head(np.full(actions.shape, is_bounded), *numbers)]
+
+
+def _joined_heads(params: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Duelling heads as one layer: V + A - mean(A) is linear in the features."""
+    advantage = params["advantage"]
+    if "state" not in params:
+        return advantage
+    return {
+        name: value - value.mean(-1, keepdims=True) + params["state"][name] for name, value in advantage.items()
+    }
