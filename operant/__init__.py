@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from operant.api.evaluation import compare, evaluate
     from operant.api.events import observe
+    from operant.api.export import export
     from operant.api.handle import Handle
     from operant.api.runs import Experiment, Session, Trial, list_runs, open
     from operant.api.specs import load_spec
@@ -34,6 +35,7 @@ _PUBLIC = {
     "Trial": "operant.api.runs",
     "compare": "operant.api.evaluation",
     "evaluate": "operant.api.evaluation",
+    "export": "operant.api.export",
     "list_runs": "operant.api.runs",
     "load_spec": "operant.api.specs",
     "observe": "operant.api.events",
@@ -53,6 +55,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "export",
     "list_runs",
     "load_spec",
     "observe",

@@ -35,6 +35,7 @@ EXTRA_OF = {
     "ray": "cluster",
     "lm_eval": "harness",
     "verifiers": "verifiers",
+    **dict.fromkeys(("onnx", "onnxruntime"), "export"),
     "optuna": "search",
     **dict.fromkeys(("boto3", "botocore"), "cloud"),
     **dict.fromkeys(("plotly", "streamlit"), "app"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from operant.engines.language.trained_policy import TrainedPolicy
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate
@@ -78,6 +79,17 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     prepare_torch(spec, run.threads)
     with build_context(spec, Seeds(run.seed), checkpoint.path) as context:
         yield from evaluate_held_out(context, episodes, seed, greedy, "eval", checkpoint.at)
+
+
+def load_policy(run: Run, checkpoint: Checkpoint, device: str = "cpu") -> TrainedPolicy:
+    """A checkpoint's policy as a function of text."""
+    from operant.engines.language.policy.build import prepare_torch
+    from operant.engines.language.trained_policy import TrainedPolicy
+    from operant.spec.stored import stored
+
+    spec = stored(run.spec)
+    prepare_torch(spec, run.threads)
+    return TrainedPolicy(spec, run.seed, checkpoint.path, device)
 
 
 def estimate(spec: Spec) -> Estimate:
