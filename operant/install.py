@@ -15,7 +15,7 @@ from operant.errors import UsageError
 
 # Which extra of Operant brings a module; those that no extra brings are installed by their own name.
 EXTRA_OF = {
-    **dict.fromkeys(("ale_py", "Box2D", "mujoco"), "deep"),
+    **dict.fromkeys(("torch", "ale_py", "Box2D", "mujoco"), "deep"),
     **dict.fromkeys(("jax", "jaxlib"), "jax"),
     **dict.fromkeys(
         (
@@ -40,10 +40,10 @@ EXTRA_OF = {
     **dict.fromkeys(("boto3", "botocore"), "cloud"),
     **dict.fromkeys(("plotly", "streamlit"), "app"),
 }
-# Modules without which nothing trains: they come with Operant itself.
+# Modules that come with Operant itself.
 CORE = (
     *("gymnasium", "imageio", "imageio_ffmpeg", "matplotlib", "numpy", "packaging", "PIL", "pydantic", "pygame"),
-    *("rich", "ruamel", "safetensors", "torch", "typer"),
+    *("rich", "ruamel", "safetensors", "typer"),
 )
 CLONE = Path(__file__).resolve().parents[1]
 
@@ -74,10 +74,11 @@ def install_module(module: str) -> str:
     return install_extra(EXTRA_OF[name]) if name in EXTRA_OF else install_package(name.replace("_", "-"))
 
 
-def missing_package(module: str, wanted_by: str) -> UsageError:
-    """The one clear line for a package that is absent."""
+def missing_package(module: str, wanted_by: str, extra: str | None = None) -> UsageError:
+    """The one clear line for a package that is absent; `extra` is the one to install where several bring it."""
     name = module.partition(".")[0]
-    return UsageError(f"{wanted_by} needs the package {name}, which is not installed", remedy=install_module(name))
+    remedy = install_extra(extra) if extra else install_module(name)
+    return UsageError(f"{wanted_by} needs the package {name}, which is not installed", remedy=remedy)
 
 
 def _is_clone() -> bool:

@@ -126,9 +126,11 @@ def _evaluate_session(
 
 def engine_of_run(run: Run) -> Any:
     """The engine that trained a run."""
-    from operant.engines import engine_of
+    from operant.engines import engine_of, require_packages
 
-    return engine_of(stored(run.spec))
+    spec = stored(run.spec)
+    require_packages(spec)
+    return engine_of(spec)
 
 
 def compare(first: str | Path | Trial, second: str | Path | Trial, /, root: str | Path = "runs") -> Verdict:

@@ -11,6 +11,7 @@ from operant.api.handle import Handle
 from operant.api.progress import watched
 from operant.api.runs import Experiment, Session, Trial, open_trial
 from operant.api.specs import AnySpec, loaded_spec, validate
+from operant.engines import require_packages
 from operant.errors import RunError
 from operant.launch.fork import create_fork, experiment_of
 from operant.launch.parent_watch import await_orphans
@@ -92,6 +93,7 @@ def resume(
 
 def create_runs(loaded: Loaded, *, root: str | Path, out: str | Path | None) -> list[Run]:
     """The run directories of a new trial; nothing is written if the engine refuses the spec."""
+    require_packages(loaded.spec)
     validate(loaded.spec, str(loaded.path or loaded.spec.name))
     return create_trial(
         loaded.spec.model_dump(mode="json"),
@@ -120,7 +122,10 @@ def runs_to_resume(
     warn()
     if not accept_loss:
         refuse_loss(trial.path, faults(trial.path), f"operant resume {shown(trial.path)}")
-    return unfinished(sessions, until)
+    todo = unfinished(sessions, until)
+    if todo:
+        require_packages(stored(todo[0].spec))
+    return todo
 
 
 def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, root: str | Path) -> list[Run]:
@@ -133,6 +138,7 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
     changed = isinstance(settings, dict)
     loaded = loaded_spec(source, None, settings) if changed else load(str(source), None, settings)
     check_fork(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
+    require_packages(loaded.spec)
     validate(loaded.spec, shown(parent.path))
     _, runs = create_fork(
         parents,

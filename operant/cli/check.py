@@ -54,7 +54,7 @@ def check(
         return _check_contract(target, name, overrides or [], as_json)
     from operant.api.specs import validate
     from operant.cli.plan import asked_by_flags, plan, translation_lines
-    from operant.engines import engine_of, trains_together
+    from operant.engines import engine_of, missing_for, trains_together
     from operant.envs.cores import CORES_VARIABLE
     from operant.launch.budget import Budget, cores_each, share
     from operant.spec.load import load
@@ -70,13 +70,17 @@ def check(
         budget = Budget(workers=spec.meta.max_session, threads=budget.threads)
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
-    costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure else {}
+    missing = missing_for(spec)
+    costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure and not missing else {}
     if costs and not as_json:
         say(*(f"    {line}" for line in _cost_lines(costs, budget)))
+    if missing and not as_json:
+        say(f"    to train: {missing.cause}    install: {missing.remedy}")
     tried = _tuned(spec, aside if as_json else say) if tune else []
     if as_json:
         remarks = [str(each) for each in loaded.remarks] + asked.remarks
         facts = {"ok": True, "spec": spec.model_dump(mode="json"), "remarks": remarks, "estimate": costs or None}
+        facts |= {"missing": missing.as_dict()} if missing else {}
         document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
 

@@ -17,7 +17,8 @@ from operant.cli.output import document, plural, say, size
 from operant.errors import EXIT_DONE, OperantError
 from operant.install import install_extra
 
-CORE = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "matplotlib", "rich", "typer")
+CORE = ("gymnasium", "numpy", "pydantic", "safetensors", "matplotlib", "rich", "typer")
+ENGINES = ("torch", "jax", "transformers")
 SPEED_SPEC = "ppo_cartpole"
 LITTLE_DISK = 2_000_000_000
 
@@ -40,7 +41,7 @@ def doctor(
         "hardware": describe_hardware(),
         "usable_cores": usable_cores(),
         "disk_free_bytes": shutil.disk_usage(Path.cwd()).free,
-        "packages": {name: _version(name) for name in CORE},
+        "packages": {name: _version(name) for name in (*ENGINES, *CORE)},
         "extras": missing_extras(),
     }
     if not as_json:
@@ -103,7 +104,7 @@ def _gpu_words(gpus: Any) -> str:
 
 def _package_lines(facts: dict[str, Any]) -> list[str]:
     present = [f"{name} {version}" for name, version in facts["packages"].items() if version]
-    absent = [name for name, version in facts["packages"].items() if not version]
+    absent = [name for name in CORE if not facts["packages"][name]]
     lines = [f"  has      {', '.join(present)}"]
     if absent:
         lines.append(f"  lacks    {', '.join(absent)}    install: {install_extra(None)}")

@@ -6,8 +6,11 @@ This module is the engine's whole interface. It imports nothing heavy: each func
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from operant.install import missing_package
 
 if TYPE_CHECKING:
     from operant.engines.jax.trained_policy import TrainedPolicy
@@ -21,9 +24,8 @@ if TYPE_CHECKING:
 
 def validate(spec: Spec) -> None:
     """Refuse, before any work, what this machine or this engine lacks, and an incompatible environment."""
-    from operant.envs.functional.find import need_jax
-
-    need_jax("the jax engine")
+    if find_spec("jax") is None:
+        raise missing_package("jax", "the jax engine")
     from operant.engines.jax.compatibility import check_compatibility
 
     check_compatibility(spec)

@@ -21,7 +21,7 @@ def check_compatibility(spec: Spec) -> None:
         try:
             __import__(package)
         except ModuleNotFoundError as missing:
-            raise missing_package(missing.name or package, "the language engine") from missing
+            raise missing_package(missing.name or package, "the language engine", "language") from missing
     if spec.meta.cluster == "ray" and importlib.util.find_spec("ray") is None:
         raise missing_package("ray", "meta.cluster ray")
     from operant.engines.language.build import build_sampler
