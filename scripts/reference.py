@@ -13,7 +13,7 @@ import typer.core
 import typer.main
 from typer.testing import CliRunner
 
-from operant.cli.app import app
+from operant.cli.commands import app
 from operant.spec.describe import Row, Topic, describe, topics
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"

@@ -1,119 +1,34 @@
-"""The command tree, and the one place where an error becomes a message and an exit code."""
+"""The entry point, and the one place where an error becomes words and an exit code.
+
+Nothing is loaded here before it is needed: the shell asks this program for completions at every press of TAB.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-from typer.exceptions import TyperException
-
-from operant import __version__
-from operant.cli import (
-    check,
-    convert,
-    doctor,
-    export,
-    hackmatrix,
-    help_command,
-    listing,
-    models,
-    new,
-    play,
-    serve,
-    show,
-    tasks,
-    train,
-    viewer,
-)
-from operant.cli.errors import defect, lacking, mistyped
-from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, OperantError, StoppedError
 
 _INTERRUPTED = 130  # what Typer returns for a KeyboardInterrupt
-
-COMMANDS = (
-    ("train", train.train, "Train a spec: every seed, then the score with its interval."),
-    ("resume", train.resume, "Continue a run exactly, or with -s as a fork."),
-    ("check", check.check, "Validate a spec and estimate its time and disk."),
-    ("new", new.new, "Write an algorithm, env, net or task of your own."),
-    ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
-    ("export", export.export, "Write a policy to a file that runs without Operant."),
-    ("serve", serve.serve, "Serve a language model to OpenAI's clients."),
-    ("watch", play.watch, "Watch the agent play, in a window or as a video."),
-    ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
-    ("specs", listing.specs, "List the built-in specs, or print one."),
-    ("runs", listing.runs, "List the runs with state and score."),
-    ("show", show.show, "Show a run, or its episodes turn by turn."),
-    ("app", viewer.app, "Look at runs and trajectories in a browser."),
-    ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
-    ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),
-    ("help", help_command.help_, "Explain every setting of a section or algorithm."),
-    ("convert", convert.convert, "Write a spec of another lab as a native one."),
-    ("schema", help_command.schema, "Print the JSON Schema of spec files."),
-    ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
-)
-
-GROUPS = (
-    ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
-    ("models", models.app, "List pretrained language models, and fetch one by name."),
-    ("tasks", tasks.app, "List the language tasks, show their problems, check their verifiers."),
-)
-
-app = typer.Typer(
-    name="operant",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
-)
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        say(f"operant {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _operant(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
-    ] = False,
-) -> None:
-    """One lab for reinforcement learning: one spec, one command line, one run directory.
-
-    \b
-      operant train ppo_cartpole        train 4 seeds of a built-in spec
-      operant show ppo_cartpole         what came of it
-      operant resume ppo_cartpole       continue after a stop, exactly
-      operant help algorithm ppo        every setting, with default and range
-    """
-
-
-for _name, _command, _short in COMMANDS:
-    app.command(_name, short_help=_short)(_command)
-for _name, _group, _short in GROUPS:
-    app.add_typer(_group, name=_name, short_help=_short)
-app.command("session", hidden=True)(train.session)
-
-
-def command_names() -> list[str]:
-    """The commands."""
-    return [name for name, _, _ in COMMANDS]
-
-
-def group_names() -> list[str]:
-    """The names of command groups."""
-    return [name for name, _, _ in GROUPS]
+COMPLETION_VARIABLE = "_OPERANT_COMPLETE"
 
 
 def main() -> NoReturn:
     """The entry point of `operant` and of `python -m operant`."""
-    # What a policy has written may hold characters that this terminal lacks, and is printed all the same.
+    # What a policy has said may hold characters that this terminal has not, and is told all the same.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+    if COMPLETION_VARIABLE in os.environ:
+        from operant.cli.completion import answer
+
+        # Whatever is wrong, the line that somebody is typing stays as it is.
+        with suppress(Exception):
+            answer(os.environ[COMPLETION_VARIABLE])
     code = run(sys.argv[1:])
     # All is said and done: a late Ctrl-C changes neither the exit code nor the last words.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -121,7 +36,9 @@ def main() -> NoReturn:
 
 
 def run(argv: list[str]) -> int:
-    """Carry out one command line and return its exit code; an error is printed, never raised."""
+    """Carry out one command line and return its exit code; an error is told, never thrown."""
+    from operant.cli.commands import app
+
     try:
         code = app(argv or ["--help"], prog_name="operant", standalone_mode=False)
     except Exception as error:
@@ -132,6 +49,8 @@ def run(argv: list[str]) -> int:
 
 
 def _tell(error: OperantError, as_json: bool) -> int:
+    from operant.cli.output import aside, document
+
     if as_json:
         document(error.as_dict())
     else:
@@ -140,7 +59,11 @@ def _tell(error: OperantError, as_json: bool) -> int:
 
 
 def _known(error: Exception, argv: list[str]) -> OperantError:
-    """Every exception as one that can be printed: a typing mistake is the user's, anything else ours."""
+    """Every exception as one that can be told: a typing mistake is the user's, anything else ours."""
+    from typer.exceptions import TyperException
+
+    from operant.cli.errors import defect, lacking, mistyped
+
     if isinstance(error, OperantError):
         return error
     if isinstance(error, TyperException):

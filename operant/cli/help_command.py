@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from operant.cli.completers import complete_topic
 from operant.cli.files import write_new
 from operant.cli.options import AsJson
 from operant.cli.output import document, say
@@ -17,33 +18,28 @@ if TYPE_CHECKING:
     from operant.spec.describe import Topic
 
 
-def complete_topic(incomplete: str) -> list[str]:
-    """The first words of every topic."""
-    from operant.spec.describe import topics
-
-    return sorted({words.split()[0] for words, _ in topics() if words.startswith(incomplete)})
-
-
 def help_(
     topic: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="TOPIC",
-            help="A section, an algorithm, net or memory, or a command.",
+            help="A section, an algorithm, net or memory, the name or path of a setting, or a command.",
             autocompletion=complete_topic,
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Explain every setting of a section or algorithm: type, default, range and meaning.
+    """Explain every setting of a section or algorithm, or all of one name: type, default, range and meaning.
 
     \b
       operant help                      the topics
       operant help algorithm ppo        (or just: operant help ppo)
       operant help env
+      operant help gamma                every setting of that name
+      operant help agent.algorithm.gamma
     """
-    from operant.cli.app import app, command_names, group_names
+    from operant.cli.commands import app, command_names, group_names
     from operant.spec.describe import describe
 
     words = topic or []
@@ -89,8 +85,9 @@ def _lines(topic: Topic) -> list[str]:
     """The topic as an aligned table; columns that no row fills are left out."""
     from operant.report.formatting import columns
 
-    head = {"name": "", "type": "takes", "default": "default", "range": "range", "description": ""}
-    used = [key for key in head if any(getattr(row, key) for row in topic.rows)]
-    table = [[getattr(row, key) for key in used] for row in topic.rows]
-    headings = [[head[key] for key in used]] if "type" in used else []
+    head = {"name": "", "of": "of", "type": "takes", "default": "default", "range": "range", "description": ""}
+    rows = [vars(row) for row in topic.rows]
+    used = [key for key in head if any(row.get(key) for row in rows)]
+    table = [[row[key] for key in used] for row in rows]
+    headings = [[head[key] for key in used]] if "default" in used or "type" in used else []
     return [f"{topic.title}: {topic.summary}", "", *(f"  {line}".rstrip() for line in columns([*headings, *table]))]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from operant.cli.options import DEFAULT_ROOT, AsJson, Root, RunName, complete_run, complete_spec
+from operant.cli.completers import complete_run, complete_spec
+from operant.cli.options import DEFAULT_ROOT, AsJson, Root, RunName
 from operant.cli.output import document, say
 from operant.errors import EXIT_DONE
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from operant.cli.options import complete_run
+from operant.cli.completers import complete_run
 from operant.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,23 +7,8 @@ from typing import Annotated
 
 import typer
 
-DEFAULT_ROOT = "runs"
-
-
-def complete_spec(incomplete: str) -> list[str]:
-    """Names of built-in specs, and spec files nearby."""
-    from operant.spec.load import builtin_names
-
-    files = [str(path) for suffix in ("yaml", "yml", "json", "toml") for path in Path().glob(f"*.{suffix}")]
-    return [name for name in [*(row[0] for row in builtin_names()), *files] if name.startswith(incomplete)]
-
-
-def complete_run(incomplete: str) -> list[str]:
-    """`latest`, spec names and name/stamp pairs under the default root."""
-    root = Path(DEFAULT_ROOT)
-    found = ["latest", *(path.relative_to(root).as_posix() for depth in ("*", "*/*") for path in root.glob(depth))]
-    return sorted(name for name in found if name.startswith(incomplete))
-
+from operant.cli.completers import DEFAULT_ROOT as DEFAULT_ROOT
+from operant.cli.completers import complete_run, complete_setting, complete_spec
 
 Target = Annotated[
     str,
@@ -54,6 +39,7 @@ Overrides = Annotated[
         "-s",
         metavar="KEY=VALUE",
         help="Set any field (agent.algorithm.gamma=0.98) or fill a ${var}; may be repeated.",
+        autocompletion=complete_setting,
         show_default=False,
     ),
 ]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.options import DEFAULT_ROOT, AsJson, Root, complete_run
+from operant.cli.completers import complete_run
+from operant.cli.options import DEFAULT_ROOT, AsJson, Root
 from operant.cli.output import document, plural, say
 from operant.errors import EXIT_DONE
 

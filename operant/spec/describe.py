@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from operant.errors import UsageError
 from operant.registry import installed
 from operant.spec.builtin import SECTION_NAMES
+from operant.spec.catalog import Setting, default_text, settings, settings_at
 from operant.spec.distributions import ABOUT, PARAMETERS
 from operant.spec.field_types import FieldType, field_type
-from operant.spec.fields import Closed, Linear
-from operant.spec.paths import REGISTRIES, SECTIONS, help_command
-from operant.spec.reading.diagnostics import nearest, shown
+from operant.spec.fields import Closed
+from operant.spec.paths import REGISTRIES, SECTIONS, help_command, words_of
+from operant.spec.reading.diagnostics import nearest
 from operant.spec.schema import Spec
 
 Words = tuple[str, ...]
 SEARCH = ("search",)
+MAX_NEAR = 3
+MIN_STEM = 2
 SEARCH_SUMMARY = "Distributions to draw settings from (path__distribution: [parameters]); checked, not drawn from yet."
 
 
@@ -33,6 +36,13 @@ class Row:
     default: str
     range: str
     description: str
+
+
+@dataclass(frozen=True)
+class FoundRow(Row):
+    """A setting found by its name: `name` is its whole path, `of` the algorithm or other choice that has it."""
+
+    of: str
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,8 @@ def topics() -> list[tuple[str, str]]:
 def describe(words: Sequence[str]) -> Topic:
     """The topic that the words name: none at all, a section, a kind such as `net`, or one such as `net mlp`.
 
-    One word is enough where it names only one thing, so `ppo` is `algorithm ppo`.
+    One word is enough where it names only one thing, so `ppo` is `algorithm ppo`. Words that name no topic may be the
+    name of a setting, or the end of its path: `gamma`, `agent.algorithm.gamma`.
     """
     own = _own(words)
     if own is not None:
@@ -67,7 +78,7 @@ def describe(words: Sequence[str]) -> Topic:
         return _choices(key[0])
     model = _by_words(key)
     if model is None:
-        raise _unknown(key)
+        return _found(key)
     return _topic(model)
 
 
@@ -100,13 +111,39 @@ def _by_words(key: Words) -> type[Closed] | None:
     return sections.get(key) or (found[0] if len(found) == 1 else None)
 
 
+def _found(key: Words) -> Topic:
+    """The settings of that name, or the section at that path."""
+    found = settings_at(key)
+    if not found:
+        raise _unknown(key)
+    accepted = found[0].type
+    if accepted.one_of is not None:
+        return _choices(next(kind for kind, each in REGISTRIES.items() if each is accepted.one_of.registry))
+    if accepted.words == "section" and accepted.section is not None:
+        return describe(words_of(accepted.section))
+    places = len({each.path for each in found})
+    summary = "Every setting of that name." if places > 1 else "The setting, wherever it stands."
+    return Topic(".".join(key), summary, tuple(dict.fromkeys(_found_row(each) for each in found)))
+
+
+def _found_row(setting: Setting) -> FoundRow:
+    row = _row(setting.path, setting.field)
+    of = next(reversed(setting.chosen.values()), "")
+    return FoundRow(row.name, "", row.default, row.range, row.description, of)
+
+
 def _unknown(key: Words) -> UsageError:
     known = [*(" ".join(words) for words in SECTIONS), *REGISTRIES, *SEARCH]
     asked = " ".join(key)
     last = {words[-1]: " ".join(words) for words in SECTIONS}
-    found = nearest(asked, known) or last.get(nearest(key[-1], last) or "")
-    hint = f"; did you mean {found}?" if found else ""
-    return UsageError(f"there is no help on {asked}{hint}", remedy=f"operant help {found or ''}".strip())
+    names = sorted({each.name for each in settings()})
+    end = asked.rpartition(".")[2]
+    topic = nearest(asked, known) or last.get(nearest(key[-1], last) or "")
+    begun = [name for name in names if name.startswith(end)] if len(end) > MIN_STEM else []
+    near = [topic] if topic else get_close_matches(end, names, n=MAX_NEAR, cutoff=0.75)
+    found = (begun or near or [name for name in names if end in name])[:MAX_NEAR]
+    hint = f"; did you mean {' or '.join(found)}?" if found else ""
+    return UsageError(f"there is no help on {asked}{hint}", remedy=" ".join(("operant help", *found[:1])))
 
 
 def _title(model: type[Closed]) -> str:
@@ -128,7 +165,7 @@ def _distribution(name: str) -> Row:
 def _row(name: str, field: FieldInfo) -> Row:
     accepted = field_type(field)
     about = f"{field.description or ''}{_see(accepted)}"
-    return Row(name, accepted.type, _default(field), accepted.range, about)
+    return Row(name, accepted.type, default_text(field), accepted.range, about)
 
 
 def _see(accepted: FieldType) -> str:
@@ -141,18 +178,6 @@ def _see(accepted: FieldType) -> str:
 
 def _registry_command(registry: Mapping[str, type[Closed]]) -> str:
     return next(f"operant help {name}" for name, each in REGISTRIES.items() if each is registry)
-
-
-def _default(field: FieldInfo) -> str:
-    """The default as a file would spell it; a section's is its own defaults, so it is left blank."""
-    value = field.get_default(call_default_factory=True, validated_data={})
-    if value is PydanticUndefined:
-        return "required"
-    if isinstance(value, Linear):
-        return ", ".join(f"{key}: {each:g}" for key, each in value.model_dump().items())
-    if isinstance(value, Closed):
-        return ""
-    return str(value) if isinstance(value, str) else shown(list(value) if isinstance(value, tuple) else value)
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operant import __version__
-from operant.cli.app import command_names
+from operant.cli.commands import command_names
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Golden, Operant
@@ -66,6 +66,34 @@ def test_help_on_settings(operant: Operant, golden: Golden, topic: str) -> None:
     shown = operant("help", *topic.split())
     assert shown.code == 0
     golden(f"help/topic_{topic.replace(' ', '_') or 'list'}", shown.out)
+
+
+@pytest.mark.parametrize("topic", ["gamma", "agent.algorithm.lam", "algorithm.clip_eps"])
+def test_help_finds_settings_by_name_and_by_path(operant: Operant, golden: Golden, topic: str) -> None:
+    shown = operant("help", topic)
+    assert shown.code == 0
+    golden(f"help/setting_{topic}", shown.out)
+
+
+def test_help_on_the_path_of_a_section_is_that_section(operant: Operant) -> None:
+    assert operant("help", "agent.algorithm") == operant("help", "algorithm")
+    assert operant("help", "env.text") == operant("help", "text")
+
+
+def test_a_setting_of_one_name_is_one_row_for_each_choice_that_has_it(operant: Operant) -> None:
+    rows = operant("help", "gamma", "--json").document["rows"]
+    assert len({(row["name"], row["of"]) for row in rows}) == len(rows)
+    assert {"ppo", "dqn", "sac", "ExponentialLR"} <= {row["of"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("gama", "gamma"), ("agent.algorithm.gama", "gamma"), ("clip", "clip_eps or clip_high"), ("pppo", "algorithm ppo")],
+)
+def test_a_word_that_is_unknown_gets_the_nearest_names(operant: Operant, typed: str, meant: str) -> None:
+    told = operant("help", typed)
+    assert told.code == 2
+    assert f"there is no help on {typed}; did you mean {meant}" in told.err
 
 
 def test_version(operant: Operant) -> None:

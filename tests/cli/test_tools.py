@@ -1,10 +1,8 @@
-"""The small commands: specs, schema, doctor; and what the shell completes."""
+"""The small commands: specs, schema, doctor."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operant.cli.doctor import missing_extras
-from operant.cli.options import complete_run, complete_spec
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Operant, Toy
@@ -66,20 +63,3 @@ def test_doctor_names_what_an_extra_lacks(here: Path, monkeypatch: pytest.Monkey
     (folder / "METADATA").write_text(METADATA)
     monkeypatch.setattr(sys, "path", [str(here), *sys.path])
     assert missing_extras() == {"whole": [], "part": ["no-such-package"], "nested": ["no-such-package"]}
-
-
-def test_the_shell_completes_commands() -> None:
-    environment = {**os.environ, "_OPERANT_COMPLETE": "complete_bash", "COMP_WORDS": "operant re", "COMP_CWORD": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "operant"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split() == ["resume"]
-
-
-def test_the_shell_completes_specs_and_runs(here: Path) -> None:
-    (here / "ppo_mine.yaml").write_text("")
-    for stamp in ("20260101-000000", "20260102-000000"):
-        (here / "runs" / "toy" / stamp).mkdir(parents=True)
-    assert {"ppo_cartpole", "ppo_mine.yaml"} <= set(complete_spec("ppo"))
-    assert complete_run("l") == ["latest"]
-    assert complete_run("toy") == ["toy", "toy/20260101-000000", "toy/20260102-000000"]

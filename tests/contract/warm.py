@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-PRELOADED = ["operant.cli.app", "operant.engines.torch.learners", "operant.engines.torch.loop"]
+PRELOADED = ["operant.cli.commands", "operant.engines.torch.learners", "operant.engines.torch.loop"]
 # Imported only, not used: a forked process must start JAX's threads itself.
 PRELOADED += ["operant.engines.jax.lanes", "operant.envs.functional.classic"]
 PRELOADED += ["operant.engines.language.trainer"] if find_spec("transformers") else []

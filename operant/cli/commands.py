@@ -1,0 +1,101 @@
+"""The command tree: every command and group with its line in the overview."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from operant import __version__
+from operant.cli import (
+    check,
+    convert,
+    doctor,
+    export,
+    hackmatrix,
+    help_command,
+    listing,
+    models,
+    new,
+    play,
+    serve,
+    show,
+    tasks,
+    train,
+    viewer,
+)
+from operant.cli.output import say
+
+COMMANDS = (
+    ("train", train.train, "Train a spec: every seed, then the score with its interval."),
+    ("resume", train.resume, "Continue a run exactly, or with -s as a fork."),
+    ("check", check.check, "Validate a spec and estimate its time and disk."),
+    ("new", new.new, "Write an algorithm, env, net or task of your own."),
+    ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
+    ("export", export.export, "Write a policy to a file that runs without Operant."),
+    ("serve", serve.serve, "Serve a language model to OpenAI's clients."),
+    ("watch", play.watch, "Watch the agent play, in a window or as a video."),
+    ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
+    ("specs", listing.specs, "List the built-in specs, or print one."),
+    ("runs", listing.runs, "List the runs with state and score."),
+    ("show", show.show, "Show a run, or its episodes turn by turn."),
+    ("app", viewer.app, "Look at runs and trajectories in a browser."),
+    ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
+    ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),
+    ("help", help_command.help_, "Explain every setting of a section or algorithm."),
+    ("convert", convert.convert, "Write a spec of another lab as a native one."),
+    ("schema", help_command.schema, "Print the JSON Schema of spec files."),
+    ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
+)
+
+GROUPS = (
+    ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
+    ("models", models.app, "List pretrained language models, and fetch one by name."),
+    ("tasks", tasks.app, "List the language tasks, show their problems, check their verifiers."),
+)
+
+app = typer.Typer(
+    name="operant",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        say(f"operant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _operant(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """One lab for reinforcement learning: one spec, one command line, one run directory.
+
+    \b
+      operant train ppo_cartpole        train 4 seeds of a built-in spec
+      operant show ppo_cartpole         what came of it
+      operant resume ppo_cartpole       continue after a stop, exactly
+      operant help algorithm ppo        every setting, with default and range
+    """
+
+
+for _name, _command, _short in COMMANDS:
+    app.command(_name, short_help=_short)(_command)
+for _name, _group, _short in GROUPS:
+    app.add_typer(_group, name=_name, short_help=_short)
+app.command("session", hidden=True)(train.session)
+
+
+def command_names() -> list[str]:
+    """The commands a person may type."""
+    return [name for name, _, _ in COMMANDS]
+
+
+def group_names() -> list[str]:
+    """The words that stand before commands of their own."""
+    return [name for name, _, _ in GROUPS]
