@@ -133,17 +133,25 @@ def _found_row(setting: Setting) -> FoundRow:
 
 
 def _unknown(key: Words) -> UsageError:
-    known = [*(" ".join(words) for words in SECTIONS), *REGISTRIES, *SEARCH]
     asked = " ".join(key)
-    last = {words[-1]: " ".join(words) for words in SECTIONS}
-    names = sorted({each.name for each in settings()})
-    end = asked.rpartition(".")[2]
-    topic = nearest(asked, known) or last.get(nearest(key[-1], last) or "")
-    begun = [name for name in names if name.startswith(end)] if len(end) > MIN_STEM else []
-    near = [topic] if topic else get_close_matches(end, names, n=MAX_NEAR, cutoff=0.75)
-    found = (begun or near or [name for name in names if end in name])[:MAX_NEAR]
+    found = _nearest_paths(asked) if "." in asked else _nearest_names(key)
     hint = f"; did you mean {' or '.join(found)}?" if found else ""
     return UsageError(f"there is no help on {asked}{hint}", remedy=" ".join(("operant help", *found[:1])))
+
+
+def _nearest_paths(asked: str) -> list[str]:
+    return get_close_matches(asked, sorted({each.path for each in settings()}), n=1, cutoff=0.7)
+
+
+def _nearest_names(key: Words) -> list[str]:
+    """Settings whose name begins with the word, else the nearest topic, else names near it or that hold it."""
+    asked, last = " ".join(key), {words[-1]: " ".join(words) for words in SECTIONS}
+    known = [*(" ".join(words) for words in SECTIONS), *REGISTRIES, *SEARCH]
+    topic = nearest(asked, known) or last.get(nearest(key[-1], last) or "")
+    names = sorted({each.name for each in settings()})
+    begun = [name for name in names if name.startswith(asked)] if len(asked) > MIN_STEM else []
+    near = [topic] if topic else get_close_matches(asked, names, n=MAX_NEAR, cutoff=0.75)
+    return (begun or near or [name for name in names if asked in name])[:MAX_NEAR]
 
 
 def _title(model: type[Closed]) -> str:

@@ -1,4 +1,4 @@
-"""What the shell offers at TAB, by the protocol of the scripts that `--install-completion` installs, and how quickly."""
+"""What the shell offers at TAB, by the protocol of the scripts that Typer installs, and how quickly."""
 
 from __future__ import annotations
 

@@ -88,7 +88,12 @@ def test_a_setting_of_one_name_is_one_row_for_each_choice_that_has_it(operant: O
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("gama", "gamma"), ("agent.algorithm.gama", "gamma"), ("clip", "clip_eps or clip_high"), ("pppo", "algorithm ppo")],
+    [
+        ("gama", "gamma?"),
+        ("agent.algorithm.gama", "agent.algorithm.gamma?"),
+        ("clip", "clip_each or clip_eps or clip_grad_norm?"),
+        ("pppo", "algorithm ppo?"),
+    ],
 )
 def test_a_word_that_is_unknown_gets_the_nearest_names(operant: Operant, typed: str, meant: str) -> None:
     told = operant("help", typed)
