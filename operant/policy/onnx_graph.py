@@ -111,9 +111,7 @@ def scale(graph: Graph, layer: Layer, x: str) -> str:
     shaped = graph.reshape(x, [-1, *layer["low"].shape])
     above = graph.node("Max", shaped, graph.constant(layer["low"]))
     within = graph.cast(graph.node("Min", above, graph.constant(layer["high"])), layer["half"].dtype)
-    return graph.node(
-        "Add", graph.node("Mul", within, graph.constant(layer["half"])), graph.constant(layer["middle"])
-    )
+    return graph.node("Add", graph.node("Mul", within, graph.constant(layer["half"])), graph.constant(layer["middle"]))
 
 
 def gru(graph: Graph, layer: Layer, x: str) -> str:

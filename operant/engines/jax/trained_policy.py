@@ -128,6 +128,4 @@ def _joined_heads(params: dict[str, Any]) -> dict[str, np.ndarray]:
     advantage = params["advantage"]
     if "state" not in params:
         return advantage
-    return {
-        name: value - value.mean(-1, keepdims=True) + params["state"][name] for name, value in advantage.items()
-    }
+    return {name: value - value.mean(-1, keepdims=True) + params["state"][name] for name, value in advantage.items()}

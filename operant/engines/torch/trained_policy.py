@@ -135,9 +135,7 @@ def _layer(module: nn.Module) -> list[Layer]:
     if isinstance(module, nn.Linear):
         return [{"op": "dense", "weight": _array(module.weight).T, "bias": _array(module.bias)}]
     if isinstance(module, nn.LayerNorm):
-        return [
-            {"op": "layer_norm", "scale": _array(module.weight), "shift": _array(module.bias), "eps": module.eps}
-        ]
+        return [{"op": "layer_norm", "scale": _array(module.weight), "shift": _array(module.bias), "eps": module.eps}]
     if isinstance(module, nn.Conv2d):
         # The first convolution scales its weights rather than the bytes that it reads.
         weight = _array(module.weight * (1 / 255) if isinstance(module, FirstConvolution) else module.weight)
