@@ -67,6 +67,7 @@ class Graph:
 
 
 def normalize(graph: Graph, layer: Layer, x: str) -> str:
+    """Observations less their mean, over their deviation, within the limit."""
     dtype = layer["mean"].dtype
     centered = graph.node("Sub", graph.cast(x, dtype), graph.constant(layer["mean"]))
     scaled = graph.node("Div", centered, graph.constant(layer["std"]))

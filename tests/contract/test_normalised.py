@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from operant.engines.jax.compatibility import ALGORITHMS as FUSED
 from operant.engines.jax.compatibility import unsupported
 from operant.run.run import Run
 from operant.spec.schema import Spec
-from operant.spec.settings.algorithms import ALGORITHMS
+from operant.spec.settings.algorithms import ALGORITHMS, with_learner
 from tests.contract.conftest import SMALL_NET, create, differing, finish
 from tests.contract.test_resume import kill_at_random
 
@@ -68,7 +67,7 @@ def cases() -> list[Any]:
 def normalising() -> list[tuple[str, str, bool]]:
     """Every algorithm that takes `normalize_obs`, and whether it takes `normalize_reward` as well."""
     found = []
-    for engine, names in (("torch", SETTINGS), ("jax", FUSED)):
+    for engine, names in (("torch", SETTINGS), ("jax", with_learner("jax"))):
         for name in names:
             try:
                 spec = spec_of(engine, name, reward=True)
