@@ -16,6 +16,7 @@ STARTS = {
         "from operant.cli.app import run; run(['train', '--help'])",
         HEAVY - {"pydantic"},
     ),  # Typer's own
+    "completion in the shell": ("import operant.cli.app, operant.cli.completion", {*HEAVY, "rich", "ruamel", "typer"}),
     "the spec room": ("import operant.spec.load", HEAVY - {"pydantic"}),
     "the run room": ("import operant.run.run, operant.run.session", HEAVY - {"numpy"}),
     "the launch room": ("import operant.launch.trial", HEAVY - {"numpy"}),
