@@ -61,12 +61,13 @@ def is_part(target: str) -> bool:
 def spec_around(target: str) -> dict[str, Any]:
     """A small spec that trains an outsider's part: an environment, a task, an algorithm or a network."""
     found = load_part(target, WANTED_BY)
-    settings = found if isinstance(found, type) and issubclass(found, Closed) else getattr(found, "settings", None)
+    settings = found if isinstance(found, type) and issubclass(found, Closed) else getattr(found, "SETTINGS", None)
     if isinstance(settings, type) and issubclass(settings, Algorithm):
         return {"name": NAME, "env": _env_for(settings), "agent": {"algorithm": {"name": target}, "net": SMALL_NET}}
     if isinstance(settings, type) and issubclass(settings, Net):
         env = IMAGES if settings.READS_IMAGES else {"name": "CartPole-v1", "num_envs": 4}
-        return {"name": NAME, "env": env, "agent": {"algorithm": PPO, "net": {"type": target}}}
+        engine = next(iter(settings.LAYERS), "auto")
+        return {"name": NAME, "engine": engine, "env": env, "agent": {"algorithm": PPO, "net": {"type": target}}}
     declared = declaration(target, WANTED_BY)
     form = next((form for form in ENVS if getattr(declared, form)), None)
     if form is None:

@@ -41,7 +41,7 @@ class MyAlgorithmSettings(Algorithm):
 class MyAlgorithm(OnPolicyLearner):
     """The learner."""
 
-    settings = MyAlgorithmSettings
+    SETTINGS = MyAlgorithmSettings
 
     def __init__(self, spec: Spec, seeds: Seeds, device: torch.device) -> None:
         assert isinstance(spec.agent.algorithm, MyAlgorithmSettings)
