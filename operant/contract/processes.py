@@ -12,14 +12,16 @@ import runpy
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from operant.errors import RunError
 from operant.launch.budget import library_environment
 from operant.launch.parent_watch import PARENT_VARIABLE
+from operant.run.checkpoint import Checkpoint
 from operant.run.layout import METRICS_FILE
+from operant.run.progress import Progress
 from operant.run.run import Run
 from operant.run.session import Session
 
@@ -57,12 +59,14 @@ def _die_at(moment: str, path: Path) -> None:
     left = int(number)
     log, save = Session.log, Session.save
 
-    def log_and_die(self: Session, *arguments: Any) -> None:
-        log(self, *arguments)
+    def log_and_die(self: Session, at: Progress, values: Mapping[str, Any]) -> None:
+        log(self, at, values)
         if (path / METRICS_FILE).read_bytes().count(b"\n") >= left:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def save_and_die(self: Session, at: Any, write: Callable[[Path], object], *arguments: Any) -> Any:
+    def save_and_die(
+        self: Session, at: Progress, write: Callable[[Path], object], score: float | None = None
+    ) -> Checkpoint:
         nonlocal left
         left -= 1
 
@@ -70,7 +74,7 @@ def _die_at(moment: str, path: Path) -> None:
             write(folder)
             os.kill(os.getpid(), signal.SIGKILL)
 
-        return save(self, at, write_and_die if left == 0 else write, *arguments)
+        return save(self, at, write_and_die if left == 0 else write, score)
 
     if kind == "row":
         Session.log = log_and_die
