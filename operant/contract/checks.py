@@ -71,16 +71,16 @@ def kill_and_resume(subject: Subject) -> str:
 def rows(subject: Subject) -> str:
     """Every metric row has the counters, frames never fall and reach the budget, and a null was told as an alert."""
     table = subject.records.metrics
-    _refuse(
-        METRICS_FILE, [f"line {n} has no {key}" for n, row in enumerate(table, 1) for key in COUNTERS if key not in row]
-    )
+    lacking = [f"line {n} has no {key}" for n, row in enumerate(table, 1) for key in COUNTERS if key not in row]
+    _refuse(METRICS_FILE, lacking)
     frames = [row["frames"] for row in table]
     _refuse(METRICS_FILE, [] if frames == sorted(frames) else ["frames do not grow"])
     last, budget = max(frames, default=0), subject.run.max_frame
     _refuse(METRICS_FILE, [] if last >= budget else [f"it ends at frame {last} of {budget}"])
     final = sum("final/score" in row for row in table)
     _refuse(METRICS_FILE, [] if final == 1 else [f"{final} rows have final/score, not 1"])
-    told = " ".join(event["message"] for event in read_rows(subject.run.path / EVENTS_FILE) if event["kind"] == ALERT)
+    alerts = [event["message"] for event in read_rows(subject.run.path / EVENTS_FILE) if event["kind"] == ALERT]
+    told = {message.partition(" ")[0] for message in alerts}
     lost = sorted({key for row in table for key, value in row.items() if value is None})
     _refuse(METRICS_FILE, [f"{key} is not a finite number, and no alert said so" for key in lost if key not in told])
     return _count(len(table), "row") + (f", with alerts for {', '.join(lost)}" if lost else "")
@@ -104,8 +104,9 @@ def evaluation(subject: Subject) -> str:
     first, second = _scores(subject.run), _scores(subject.run)
     if first != second:
         raise Broken(f"the same checkpoint and seeds scored {first} and then {second}")
-    if difference(subject.records, Records.of(subject.run)):
-        raise Broken(f"evaluating changed the run: {difference(subject.records, Records.of(subject.run))}")
+    changed = difference(subject.records, Records.of(subject.run))
+    if changed:
+        raise Broken(f"evaluating changed the run: {changed}")
     quiet = subject.make("quiet", {"eval_frequency": subject.run.max_frame})
     finish(quiet)
     found = training_difference(subject.records, Records.of(quiet))

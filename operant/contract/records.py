@@ -15,7 +15,7 @@ from operant.run.progress import without_timing
 from operant.run.run import Run
 
 Rows = list[dict[str, Any]]
-LONGEST = 40
+LONGEST = 80
 
 
 @dataclass(frozen=True)
@@ -88,25 +88,21 @@ def checkpoint_difference(first: Checkpoint, second: Checkpoint) -> str | None:
     if name is None or reader is None:
         return name
     mine, theirs = (reader((each.path / name).read_bytes()) for each in (first, second))
-    return f"{name}: {_key_difference(mine, theirs)}" if mine != theirs else name
+    return f"{name}: {_key_difference(mine, theirs)}" if repr(mine) != repr(theirs) else name
 
 
-def _key_difference(mine: Any, theirs: Any) -> str:
+def _key_difference(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
     """The path of the first key whose values differ, with the values where they are short."""
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        if list(mine) != list(theirs):
-            odd = sorted(mine.keys() ^ theirs.keys())
-            return f"only one of them has {odd[0]}" if odd else "the order of the keys"
-        key = next(key for key in mine if mine[key] != theirs[key])
-        return f"{key}{_inner(mine[key], theirs[key])}"
-    return _inner(mine, theirs).removeprefix(": ")
-
-
-def _inner(mine: Any, theirs: Any) -> str:
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        return f".{_key_difference(mine, theirs)}"
-    values = [repr(value) for value in (mine, theirs)]
-    return "" if max(map(len, values)) > LONGEST else f": {values[0]} and {values[1]}"
+    if list(mine) != list(theirs):
+        odd = sorted(mine.keys() ^ theirs.keys())
+        return f"only one of them has {odd[0]}" if odd else "the order of the keys"
+    # By their text: 1 and 1.0 are equal in Python, and are not the same bytes.
+    key = next(key for key in mine if repr(mine[key]) != repr(theirs[key]))
+    values = mine[key], theirs[key]
+    if all(isinstance(value, dict) for value in values):
+        return f"{key}.{_key_difference(*values)}"
+    shown = " and ".join(map(repr, values))
+    return key if len(shown) > LONGEST else f"{key}: {shown}"
 
 
 def _tensors(content: bytes) -> dict[str, bytes]:
