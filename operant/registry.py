@@ -1,7 +1,7 @@
 """Parts by name: `module:object`, or a name that an installed package has declared as an entry point.
 
-The module is looked for where Python looks, then in the working directory, then in the folders that a run has recorded
-(`search_in`). Whatever is wrong is told in one line: no such module, an import that fails, no such name.
+The module is looked for where Python looks, then in the working directory, then in the folder that a run has recorded
+for it (`remember`). Whatever is wrong is told in one line: no such module, an import that fails, no such name.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ class Origin(TypedDict):
     sha256: str
 
 
+_FOLDERS: dict[str, str] = {}
+
+
 def load(path: str, wanted_by: str) -> Any:
     """What `module:object` is; `UsageError` where the module cannot be imported or has no such name."""
     module_name, _, attribute = path.partition(":")
@@ -47,16 +50,24 @@ def load(path: str, wanted_by: str) -> Any:
 def import_from_here(name: str, wanted_by: str) -> ModuleType:
     """The module, which may lie in the working directory; whatever its import raises is told in one line."""
     if "" not in sys.path:
-        search_in([str(Path.cwd())])
+        _search_in(str(Path.cwd()))
     try:
+        if name not in sys.modules and origin(name) is None and name in _FOLDERS:
+            _search_in(_FOLDERS[name])
         return import_module(name)
     except Exception as problem:
         raise _not_imported(name, wanted_by, problem) from problem
 
 
-def search_in(folders: Iterable[str]) -> None:
-    """Look for modules in these folders too: last, so that a file there never stands in for an installed package."""
-    sys.path += [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+def remember(parts: Iterable[Origin]) -> None:
+    """Where a run has found the modules of its own parts: they are looked for there if they are nowhere else."""
+    _FOLDERS.update({part["module"]: part["folder"] for part in parts})
+
+
+def _search_in(folder: str) -> None:
+    """Import from this folder too: last, so that a file there never stands in for an installed package."""
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def installed(group: str) -> dict[str, str]:
@@ -79,6 +90,9 @@ def changed(before: Iterable[Origin]) -> list[str]:
 
 def _change(before: Origin) -> str:
     now = origin(before["module"])
+    if now is None:
+        _search_in(before["folder"])  # processes that this one starts inherit it
+        now = origin(before["module"])
     if now is None or now["sha256"] == before["sha256"]:
         return ""
     place = before["file"] if now["file"] == before["file"] else f"{before['file']} (now {now['file']})"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from operant.errors import OperantError, RunError, UsageError
-from operant.registry import origins, search_in
+from operant.registry import origins, remember
 from operant.run.disk import disk_guard, write_json
 from operant.run.documents import UsedDirectory, create_documents, damaged, json_text, no_run, read_document
 from operant.run.layout import (
@@ -96,8 +96,7 @@ class Run:
         """The run in that directory; `UsageError` saying what is missing if there is none."""
         path = Path(path)
         document = read_document(path, RUN_FILE)
-        # Where the run is opened from another folder, its own parts are still found.
-        search_in(part["folder"] for part in document.get("parts", []))
+        remember(document.get("parts", []))
         try:
             return cls(
                 path=path,

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from operant.errors import RunError
+from operant.errors import RunError, UsageError
+from operant.spec.registry import NOT_FOUND
 from operant.spec.schema import OF_A_RUN, Spec
 from operant.spec.settings.language_algorithms import VERIFIED
 from operant.spec.validation.cross_field import find_conflicts, setting
@@ -26,6 +27,9 @@ def stored(data: Mapping[str, Any]) -> Spec:
         return Spec.model_validate(_completed(data), context={OF_A_RUN: True})
     except ValidationError as trouble:
         fault = trouble.errors()[0]
+        if fault["type"] == NOT_FOUND:
+            problem: UsageError = fault["ctx"]["problem"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
+            raise RunError(problem.cause, remedy=problem.remedy) from trouble
         place = ".".join(str(part) for part in fault["loc"])
         raise RunError(
             f"the spec of this run does not fit this version of Operant: {place}: {fault['msg']}",

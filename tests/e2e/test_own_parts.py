@@ -11,10 +11,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from operant.cli.app import run
 from operant.run.layout import EPISODES_FILE, LOCK_FILE, METRICS_FILE
 from operant.run.progress import without_timing
 from tests.processes import wait_until
@@ -22,15 +24,15 @@ from tests.processes import wait_until
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 SPEC = """\
-env: {name: CartPole-v1, num_envs: 4, max_frame: 6144}
+env: {name: CartPole-v1, num_envs: 4, max_frame: 3072}
 agent:
   algorithm: {name: "my_algorithm:MyPpo", clip_high: 0.4}
   net: {type: "my_network:ResidualNet", width: 32}
 meta:
   max_session: 1
   threads: 1
-  log_frequency: 512
-  eval_frequency: 3072
+  log_frequency: 256
+  eval_frequency: 1536
   save_frequency: 1024
   eval_episodes: 2
   final_episodes: 3
@@ -39,7 +41,7 @@ SCRIPT = """\
 import operant
 if __name__ == "__main__":
     trial = operant.train("spec.yaml", out="from_python", progress=False)
-    print(trial.score.mean)
+    print(trial.score.point)
 """
 SESSION = Path("trial_000") / "session_0"
 
@@ -141,7 +143,7 @@ def test_a_fork_may_change_what_is_free_and_nothing_else(folder: Path, whole: Pa
     assert refused.returncode == 2
     assert "agent.net.blocks cannot change in a forked run, from 2 to 3: the weights have this shape" in refused.stderr
     fork = operant(
-        "resume", "whole", "-s", "agent.algorithm.clip_low=0.1", "-s", "env.max_frame=7168", "--plain", cwd=folder
+        "resume", "whole", "-s", "agent.algorithm.clip_low=0.1", "-s", "env.max_frame=3328", "--plain", cwd=folder
     )
     assert fork.returncode == 0, fork.stderr
 
@@ -153,9 +155,20 @@ def test_it_is_listed_shown_and_evaluated(folder: Path, whole: Path):
     assert played.returncode == 0, played.stderr
 
 
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """This process in the folder, which forgets what it has imported from there."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield folder
+    for name in ("my_algorithm", "my_network"):
+        sys.modules.pop(name, None)
+
+
 @pytest.mark.parametrize("words", [("algorithm", "my_algorithm:MyPpo"), ("my_algorithm:MyPpo",)])
-def test_help_explains_its_settings(folder: Path, words: tuple[str, ...]):
-    text = operant("help", *words, cwd=folder).stdout
+def test_help_explains_its_settings(here: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]):
+    assert run(["help", *words]) == 0
+    text = capsys.readouterr().out
     assert text.startswith("algorithm my_algorithm:MyPpo: PPO with a clip range for each direction.")
     assert "How far the probability ratio may rise." in text
 
@@ -176,12 +189,14 @@ def test_help_explains_its_settings(folder: Path, words: tuple[str, ...]):
         ("engine=jax", "engine = jax has no learner of my_algorithm:MyPpo", "auto, or torch"),
     ],
 )
-def test_mistakes_are_told_with_a_caret(folder: Path, setting: str, problem: str, hint: str):
-    done = operant("check", "spec.yaml", "-s", setting, cwd=folder)
-    assert done.returncode == 2
-    assert problem in done.stderr
-    assert hint in done.stderr
-    assert "^" in done.stderr
+def test_mistakes_are_told_with_a_caret(
+    here: Path, setting: str, problem: str, hint: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run(["check", "spec.yaml", "-s", setting]) == 2
+    told = capsys.readouterr().err
+    assert problem in told
+    assert hint in told
+    assert "^" in told
 
 
 def test_an_entry_point_gives_it_a_name(folder: Path, tmp_path: Path):
@@ -217,7 +232,7 @@ def test_a_compiled_algorithm_by_subclass(folder: Path):
     text = SPEC.replace('algorithm: {name: "my_algorithm:MyPpo", clip_high: 0.4}', agent).replace("  threads: 1\n", "")
     (folder / "jax.yaml").write_text(text.replace('  net: {type: "my_network:ResidualNet", width: 32}\n', ""))
     assert operant("train", "jax.yaml", "--out", "jax_whole", "--plain", cwd=folder).returncode == 0
-    assert operant("train", "jax.yaml", "--out", "jax_two", "--plain", "--until", "3072", cwd=folder).returncode == 0
+    assert operant("train", "jax.yaml", "--out", "jax_two", "--plain", "--until", "1536", cwd=folder).returncode == 0
     done = operant("resume", "jax_two", "--plain", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert outcome(folder / "jax_two") == outcome(folder / "jax_whole")
