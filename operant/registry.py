@@ -52,7 +52,7 @@ def import_from_here(name: str, wanted_by: str) -> ModuleType:
     if "" not in sys.path:
         _search_in(str(Path.cwd()))
     try:
-        if name not in sys.modules and origin(name) is None and name in _FOLDERS:
+        if name in _FOLDERS and name not in sys.modules and origin(name) is None:
             _search_in(_FOLDERS[name])
         return import_module(name)
     except Exception as problem:
