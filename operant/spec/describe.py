@@ -128,7 +128,7 @@ def _found(key: Words) -> Topic:
 
 def _found_row(setting: Setting) -> FoundRow:
     row = _row(setting.path, setting.field)
-    of = next(reversed(setting.chosen.values()), "")
+    of = list(setting.chosen.values())[-1] if setting.chosen else ""
     return FoundRow(row.name, "", row.default, row.range, row.description, of)
 
 
