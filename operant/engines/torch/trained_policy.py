@@ -70,7 +70,7 @@ class TrainedPolicy(ArrayPolicy):
         return Network(
             self.obs_shape,
             self.obs_dtype.name,
-            [*_normalization(self._actor), *_net_layers(self._net)],
+            [*_normalization(self._actor), *net_layers(self._net)],
             _head(self._actor, actions),
             actions.env_shape,
             np.dtype(actions.log_dtype).name,
@@ -107,7 +107,7 @@ def _head(actor: Actor, actions: ActionMap) -> list[Layer]:
     return [*tanh, *box_head(actions.bounded, actions.half, actions.middle)]
 
 
-def _net_layers(net: nn.Module) -> list[Layer]:
+def net_layers(net: nn.Module) -> list[Layer]:
     """The layers from normalized observations to the output that actions are chosen by."""
     if isinstance(net, RecurrentActorCritic):
         stream = net.actor
