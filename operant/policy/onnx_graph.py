@@ -66,7 +66,7 @@ class Graph:
         return x
 
 
-def normalize(graph: Graph, layer: Layer, x: str) -> str:
+def _normalize(graph: Graph, layer: Layer, x: str) -> str:
     """Observations less their mean, over their deviation, within the limit."""
     dtype = layer["mean"].dtype
     centered = graph.node("Sub", graph.cast(x, dtype), graph.constant(layer["mean"]))
@@ -75,47 +75,47 @@ def normalize(graph: Graph, layer: Layer, x: str) -> str:
     return graph.cast(graph.node("Clip", scaled, *limits), np.float32)
 
 
-def layer_norm(graph: Graph, layer: Layer, x: str) -> str:
+def _layer_norm(graph: Graph, layer: Layer, x: str) -> str:
     arrays = (graph.constant(layer[name]) for name in ("scale", "shift"))
     return graph.node("LayerNormalization", x, *arrays, axis=-1, epsilon=layer["eps"])
 
 
-def image(graph: Graph, layer: Layer, x: str) -> str:
+def _image(graph: Graph, layer: Layer, x: str) -> str:
     ordered = graph.node("Transpose", x, perm=layer["axes"])
     return graph.cast(graph.reshape(ordered, [-1, *layer["size"]]), np.float32)
 
 
-def conv(graph: Graph, layer: Layer, x: str) -> str:
+def _conv(graph: Graph, layer: Layer, x: str) -> str:
     arrays = (graph.constant(layer[name]) for name in ("weight", "bias"))
     return graph.node("Conv", x, *arrays, strides=[layer["stride"]] * 2, pads=[layer["padding"]] * 4)
 
 
-def max_pool(graph: Graph, layer: Layer, x: str) -> str:
+def _max_pool(graph: Graph, layer: Layer, x: str) -> str:
     form = {"kernel_shape": [layer["kernel"]] * 2, "strides": [layer["stride"]] * 2, "pads": [layer["padding"]] * 4}
     return graph.node("MaxPool", x, **form)
 
 
-def gelu(graph: Graph, layer: Layer, x: str) -> str:
+def _gelu(graph: Graph, layer: Layer, x: str) -> str:
     erf = graph.node("Erf", graph.node("Mul", x, graph.constant(math.sqrt(0.5))))
     return graph.node("Mul", graph.node("Mul", x, graph.constant(0.5)), graph.node("Add", erf, graph.constant(1.0)))
 
 
-def mean_of_groups(graph: Graph, layer: Layer, x: str) -> str:
+def _mean_of_groups(graph: Graph, layer: Layer, x: str) -> str:
     return graph.node("ReduceMean", graph.reshape(x, [0, layer["groups"], -1]), axes=[-1], keepdims=0)
 
 
-def argmax(graph: Graph, layer: Layer, x: str) -> str:
+def _argmax(graph: Graph, layer: Layer, x: str) -> str:
     return graph.node("Add", graph.node("ArgMax", x, axis=-1, keepdims=0), graph.constant(layer["start"], np.int64))
 
 
-def scale(graph: Graph, layer: Layer, x: str) -> str:
+def _scale(graph: Graph, layer: Layer, x: str) -> str:
     shaped = graph.reshape(x, [-1, *layer["low"].shape])
     above = graph.node("Max", shaped, graph.constant(layer["low"]))
     within = graph.cast(graph.node("Min", above, graph.constant(layer["high"])), layer["half"].dtype)
     return graph.node("Add", graph.node("Mul", within, graph.constant(layer["half"])), graph.constant(layer["middle"]))
 
 
-def gru(graph: Graph, layer: Layer, x: str) -> str:
+def _gru(graph: Graph, layer: Layer, x: str) -> str:
     units, at = layer["units"], layer["hidden"]
     h = graph.columns("hidden", at, at + units)
     new = graph.dense(x, layer["input"], layer["input_bias"])
@@ -129,7 +129,7 @@ def gru(graph: Graph, layer: Layer, x: str) -> str:
     return graph.after[at]
 
 
-def lstm(graph: Graph, layer: Layer, x: str) -> str:
+def _lstm(graph: Graph, layer: Layer, x: str) -> str:
     units, at, cell_at = layer["units"], layer["hidden"], layer["cell"]
     h, c = (graph.columns("hidden", start, start + units) for start in (at, cell_at))
     new = graph.dense(x, layer["input"], layer["input_bias"])
@@ -143,23 +143,23 @@ def lstm(graph: Graph, layer: Layer, x: str) -> str:
 
 
 OPS: dict[str, Callable[[Graph, Layer, str], str]] = {
-    "normalize": normalize,
+    "normalize": _normalize,
     "flatten": lambda graph, layer, x: graph.cast(graph.node("Flatten", x), np.float32),
     "dense": lambda graph, layer, x: graph.dense(x, layer["weight"], layer["bias"]),
-    "layer_norm": layer_norm,
-    "image": image,
-    "conv": conv,
-    "max_pool": max_pool,
-    "gelu": gelu,
+    "layer_norm": _layer_norm,
+    "image": _image,
+    "conv": _conv,
+    "max_pool": _max_pool,
+    "gelu": _gelu,
     "silu": lambda graph, layer, x: graph.node("Mul", x, graph.node("Sigmoid", x)),
     "leaky_relu": lambda graph, layer, x: graph.node("LeakyRelu", x, alpha=0.01),
     "residual": lambda graph, layer, x: graph.node("Add", x, graph.through(layer["layers"], x)),
-    "mean_of_groups": mean_of_groups,
+    "mean_of_groups": _mean_of_groups,
     "first": lambda graph, layer, x: graph.columns(x, 0, layer["count"]),
-    "argmax": argmax,
-    "scale": scale,
-    "gru": gru,
-    "lstm": lstm,
+    "argmax": _argmax,
+    "scale": _scale,
+    "gru": _gru,
+    "lstm": _lstm,
 }
 
 

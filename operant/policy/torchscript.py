@@ -49,20 +49,20 @@ class ScriptLayer(nn.Module):
         return OPS[self.op](self, x), after
 
 
-def normalize(layer: ScriptLayer, x: Tensor) -> Tensor:
+def _normalize(layer: ScriptLayer, x: Tensor) -> Tensor:
     return ((x.to(layer["mean"].dtype) - layer["mean"]) / layer["std"]).clamp(-layer["clip"], layer["clip"]).float()
 
 
-def scale(layer: ScriptLayer, x: Tensor) -> Tensor:
+def _scale(layer: ScriptLayer, x: Tensor) -> Tensor:
     shaped = x.reshape(-1, *layer["low"].shape)
     return torch.minimum(torch.maximum(shaped, layer["low"]), layer["high"]) * layer["half"] + layer["middle"]
 
 
-def layer_norm(layer: ScriptLayer, x: Tensor) -> Tensor:
+def _layer_norm(layer: ScriptLayer, x: Tensor) -> Tensor:
     return functional.layer_norm(x, layer["scale"].shape, layer["scale"], layer["shift"], layer["eps"])
 
 
-def gru(layer: ScriptLayer, x: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+def _gru(layer: ScriptLayer, x: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
     at, units = layer["hidden"], layer["units"]
     h = before[:, at : at + units]
     new = (x @ layer["input"] + layer["input_bias"]).chunk(3, -1)
@@ -73,7 +73,7 @@ def gru(layer: ScriptLayer, x: Tensor, before: Tensor, after: Tensor) -> tuple[T
     return moved, _written(after, at, moved)
 
 
-def lstm(layer: ScriptLayer, x: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+def _lstm(layer: ScriptLayer, x: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
     at, cell_at, units = layer["hidden"], layer["cell"], layer["units"]
     h, c = before[:, at : at + units], before[:, cell_at : cell_at + units]
     sums = x @ layer["input"] + layer["input_bias"] + h @ layer["recurrent"] + layer["recurrent_bias"]
@@ -87,12 +87,12 @@ def _written(hidden: Tensor, at: int, part: Tensor) -> Tensor:
     return torch.cat((hidden[:, :at], part, hidden[:, at + part.shape[1] :]), 1)
 
 
-CELLS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"gru": gru, "lstm": lstm}
+CELLS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"gru": _gru, "lstm": _lstm}
 OPS: dict[str, Callable[[ScriptLayer, Tensor], Tensor]] = {
-    "normalize": normalize,
+    "normalize": _normalize,
     "flatten": lambda layer, x: x.flatten(1).float(),
     "dense": lambda layer, x: x @ layer["weight"] + layer["bias"],
-    "layer_norm": layer_norm,
+    "layer_norm": _layer_norm,
     "image": lambda layer, x: x.permute(layer["axes"]).reshape(-1, *layer["size"]).float(),
     "conv": lambda layer, x: functional.conv2d(x, layer["weight"], layer["bias"], layer["stride"], layer["padding"]),
     "max_pool": lambda layer, x: functional.max_pool2d(x, layer["kernel"], layer["stride"], layer["padding"]),
@@ -106,7 +106,7 @@ OPS: dict[str, Callable[[ScriptLayer, Tensor], Tensor]] = {
     "mean_of_groups": lambda layer, x: x.unflatten(-1, (layer["groups"], -1)).mean(-1),
     "first": lambda layer, x: x[:, : layer["count"]],
     "argmax": lambda layer, x: x.argmax(-1) + layer["start"],
-    "scale": scale,
+    "scale": _scale,
 }
 
 

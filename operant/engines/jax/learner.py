@@ -132,7 +132,7 @@ class Learner(ABC):
 
     @abstractmethod
     def outputs(self, policy: Policy, observation: Array) -> Array:
-        """Logits, action values or means (with log deviations where the network has them) of observations [E, ...]."""
+        """Logits, action values or means of observations [E, ...]; log deviations follow where there are any."""
 
     @abstractmethod
     def act(self, policy: Policy, hyper: Any, observation: Array, mask: Array | None, key: Array, mode: Array) -> Array:

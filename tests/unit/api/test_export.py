@@ -119,6 +119,21 @@ def test_a_file_that_differs_is_not_written(trained: Trained, tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_page_about_export_runs(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    session = trained("dqn")
+    monkeypatch.chdir(tmp_path)
+    operant.export(session, to="numpy", out="pole.npz", checkpoint="latest")
+    page = Path(__file__).parents[3].joinpath("docs/howto/export.md").read_text()
+    code = [part.partition("```")[0] for part in page.split("```python\n")[1:]]
+    assert len(code) == 3
+    names: dict[str, Any] = {}
+    exec("\n".join(code).replace('"ppo_cartpole"', repr(str(session.path))), names)
+    policy: Any = session.policy()
+    obs = policy.record(50, 20, seed=1).obs.reshape(1000, 4)
+    assert np.array_equal(names["pole"](obs), policy.act(obs))
+    assert np.array_equal(names["model"].predict(obs)[0], policy.act(obs))
+
+
 def test_nothing_is_overwritten(trained: Trained, tmp_path: Path):
     (tmp_path / "policy.py").write_text("mine")
     with pytest.raises(UsageError, match="exists already"):
