@@ -14,6 +14,10 @@ EXIT_FAILED = 3
 EXIT_STOPPED = 4
 
 
+class RunWarning(UserWarning):
+    """Something is wrong with a run that can be gone on without; the command line tells it on standard error."""
+
+
 class OperantError(Exception):
     """A failure with a cause, and where known the place it happened and what to try next.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from operant.api.columns import Columns
-from operant.errors import RunError, UsageError
+from operant.errors import RunError, RunWarning, UsageError
 from operant.report.episodes import Catalogue
 from operant.report.read import SessionRecord, read_session
 from operant.report.stats import Estimate
@@ -241,5 +241,5 @@ def _newest(run: Run) -> Checkpoint:
         cause = f"this session has no checkpoint yet (its state is {run.state})"
         raise RunError(cause, place=place, remedy=f"operant resume {place}")
     if problems:
-        warnings.warn(f"{problems[0]}; using {shown(good.path)} instead", stacklevel=2)
+        warnings.warn(f"{problems[0]}; using {shown(good.path)} instead", RunWarning, stacklevel=2)
     return good

@@ -9,10 +9,15 @@ import os
 import signal
 import sys
 from contextlib import suppress
+import warnings
 from io import TextIOWrapper
 from typing import NoReturn
+from typing import Any
 
-from operant.errors import EXIT_DONE, OperantError, StoppedError
+from operant.errors import EXIT_DONE
+from operant.errors import OperantError
+from operant.errors import StoppedError
+from operant.errors import RunWarning
 
 _INTERRUPTED = 130  # what Typer returns for a KeyboardInterrupt
 COMPLETION_VARIABLE = "_OPERANT_COMPLETE"
@@ -40,12 +45,28 @@ def run(argv: list[str]) -> int:
     from operant.cli.commands import app
 
     try:
-        code = app(argv or ["--help"], prog_name="operant", standalone_mode=False)
+        with warnings.catch_warnings():
+            _tell_run_warnings()
+            code = app(argv or ["--help"], prog_name="operant", standalone_mode=False)
     except Exception as error:
         return _tell(_known(error, argv), as_json="--json" in argv)
     if code == _INTERRUPTED:
         return _tell(StoppedError("stopped by the user"), as_json="--json" in argv)
     return code if isinstance(code, int) else EXIT_DONE
+
+
+def _tell_run_warnings() -> None:
+    """Until the surrounding `catch_warnings` ends: what is wrong with a run is a line on standard error."""
+    others = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, RunWarning):
+            aside(f"warning: {message}")
+        else:
+            others(message, category, *where, **more)
+
+    warnings.simplefilter("always", RunWarning)
+    warnings.showwarning = show
 
 
 def _tell(error: OperantError, as_json: bool) -> int:

@@ -130,11 +130,16 @@ class Toy:
 
 @pytest.fixture
 def toy(here: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    """The toy engine in place of the deep one, here and in every process started from here."""
+    """A working directory of the toy engine."""
+    use_toy_engine(monkeypatch)
+    return Toy(here)
+
+
+def use_toy_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy engine in place of the torch one, here and in every process started from here."""
     monkeypatch.setitem(engines.ENGINES, "torch", "toy_engine")
     monkeypatch.setattr(sys, "path", [str(TOY), *sys.path])
     monkeypatch.setenv("PYTHONPATH", f"{TOY}{os.pathsep}{ROOT}")
     monkeypatch.setenv("PYTHONUTF8", "1")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    return Toy(here)

@@ -273,7 +273,7 @@ def test_a_corrupt_newest_checkpoint_is_reported_and_the_one_before_used(
             return [Episode("CartPole-v1", "eval", 0, checkpoint.at, 500.0, 500, "truncated")]
 
     damage(runs[0], 1000)
-    monkeypatch.setattr("operant.cli.play._engine", lambda run: Engine)
+    monkeypatch.setattr("operant.api.evaluation.engine_of_run", lambda run: Engine)
     result = operant("eval", "toy")
     assert result.code == 0
     golden("errors/corrupt_newest_checkpoint", f"{result.err}{result.out}exit 0\n")

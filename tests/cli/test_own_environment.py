@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, Operant
 
 MAZE = """\
 import gymnasium as gym
@@ -135,7 +137,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def operant(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What this test imports and registers is forgotten after it."""
+    modules, registered = set(sys.modules), dict(gym.registry)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for name in set(sys.modules) - modules:
+        if name.partition(".")[0] in ("mazes", "halls", "echoes", "pack", "broken"):
+            del sys.modules[name]
+    gym.registry.clear()
+    gym.registry.update(registered)
+
+
+def process(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line as its own process, to which Python gives no working directory to import from."""
     (folder / "own.yaml").write_text(SPEC.format(name=name))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
@@ -153,18 +168,19 @@ def operant(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess
     ],
 )
 def test_trains_and_evaluates_without_a_change_to_the_package(folder: Path, name: str):
-    trained = operant(folder, name, "train", "own.yaml", "--json")
+    trained = process(folder, name, "train", "own.yaml", "--json")
     assert trained.returncode == 0, trained.stderr
     session = next((folder / "runs").rglob("session_0"))
     assert json.loads((session / "run.json").read_text())["spec"]["env"]["name"] == name
     episodes = [json.loads(line) for line in (session / "episodes.jsonl").read_text().splitlines()]
     assert {episode["env"] for episode in episodes} == {name}
-    evaluated = operant(folder, name, "eval", "own", "--episodes", "2", "--json")
+    evaluated = process(folder, name, "eval", "own", "--episodes", "2", "--json")
     assert evaluated.returncode == 0, evaluated.stderr
 
 
+@pytest.mark.slow
 def test_a_functional_environment_trains_on_the_engine_of_jax(folder: Path):
-    trained = operant(folder, "halls:Corridor", "train", "own.yaml", "--json", "-s", "engine=fused")
+    trained = process(folder, "halls:Corridor", "train", "own.yaml", "--json", "-s", "engine=jax")
     assert trained.returncode == 0, trained.stderr
     session = next((folder / "runs").rglob("session_0"))
     episodes = [json.loads(line) for line in (session / "episodes.jsonl").read_text().splitlines()]
@@ -172,7 +188,7 @@ def test_a_functional_environment_trains_on_the_engine_of_jax(folder: Path):
 
 
 def test_a_language_task_is_checked(folder: Path):
-    checked = operant(folder, "echoes:Echo", "tasks", "validate", "echoes:Echo", "-a", "word=b", "--json")
+    checked = process(folder, "echoes:Echo", "tasks", "validate", "echoes:Echo", "-a", "word=b", "--json")
     assert checked.returncode == 0, checked.stderr
     (report,) = json.loads(checked.stdout)["tasks"]
     assert (report["problems"], report["gold"], report["sound"]) == ({"train": 4, "eval": 2}, 6, True)
@@ -207,15 +223,19 @@ def test_an_installed_package_offers_one_by_entry_point(folder: Path):
         ("mazes.OldStyle", "mazes.OldStyle cannot be played"),
     ],
 )
-def test_a_mistake_is_told_before_any_work(folder: Path, name: str, words: str):
-    refused = operant(folder, name, "train", "own.yaml")
-    assert refused.returncode == 2
-    assert words in refused.stderr
-    assert "Traceback" not in refused.stderr
+@pytest.mark.usefixtures("alone")
+def test_a_mistake_is_told_before_any_work(folder: Path, operant: Operant, name: str, words: str):
+    (folder / "own.yaml").write_text(SPEC.format(name=name))
+    refused = operant("train", "own.yaml")
+    assert refused.code == 2
+    assert words in refused.err
+    assert "Traceback" not in refused.err
     assert not (folder / "runs").exists()
 
 
-def test_an_argument_that_its_class_does_not_take(folder: Path):
-    refused = operant(folder, "mazes.Corridor", "train", "own.yaml", "-s", "env.kwargs={width: 3}")
-    assert refused.returncode == 2
-    assert "env.kwargs: mazes.Corridor does not accept {'width': 3}" in refused.stderr
+@pytest.mark.usefixtures("alone")
+def test_an_argument_that_its_class_does_not_take(folder: Path, operant: Operant):
+    (folder / "own.yaml").write_text(SPEC.format(name="mazes.Corridor"))
+    refused = operant("train", "own.yaml", "-s", "env.kwargs={width: 3}")
+    assert refused.code == 2
+    assert "env.kwargs: mazes.Corridor does not accept {'width': 3}" in refused.err

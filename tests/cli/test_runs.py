@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from operant.cli.app import run
+from tests.cli.conftest import Toy, use_toy_engine
+
 if TYPE_CHECKING:
-    from tests.cli.conftest import Operant, Toy
+    from tests.cli.conftest import Operant
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which two sessions were trained to their end."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        use_toy_engine(patch)
+        Toy(folder)
+        assert run(["train", "toy.yaml"]) == 0
+    return folder
+
+
+@pytest.fixture
+def done(trained: Path, toy: Toy) -> Toy:
+    """The toy's working directory with a copy of the finished run."""
+    shutil.copytree(trained / "runs", toy.folder / "runs")
+    return toy
 
 
 def test_train_tells_the_result_and_what_to_do_next(operant: Operant, toy: Toy) -> None:
@@ -57,8 +80,8 @@ def test_until_pauses_and_resume_goes_on(operant: Operant, toy: Toy) -> None:
     assert toy.states() == ["done", "done"]
 
 
-def test_resuming_what_is_done_says_so(operant: Operant, toy: Toy) -> None:
-    operant("train", "toy.yaml", "--sessions", "1")
+@pytest.mark.usefixtures("done")
+def test_resuming_what_is_done_says_so(operant: Operant) -> None:
     again = operant("resume", "toy")
     assert again.code == 0
     assert "every session is done; nothing to resume" in again.out
@@ -118,8 +141,8 @@ def test_a_corrupt_checkpoint_is_reported_and_resume_falls_back(operant: Operant
     assert run.state == "done"
 
 
-def test_looking_at_a_finished_run(operant: Operant, toy: Toy) -> None:
-    operant("train", "toy.yaml")
+@pytest.mark.usefixtures("done")
+def test_looking_at_a_finished_run(operant: Operant) -> None:
     (row,) = operant("runs", "--json").document["runs"]
     assert (row["name"], row["state"], row["sessions_done"]) == ("toy", "done", 2)
     assert "toy/" in operant("runs").out
@@ -134,23 +157,21 @@ def test_looking_at_a_finished_run(operant: Operant, toy: Toy) -> None:
     assert all(Path(file).is_file() for file in files)
 
 
-def test_eval_scores_every_session_and_keeps_the_episodes(operant: Operant, toy: Toy) -> None:
-    operant("train", "toy.yaml")
+def test_eval_scores_every_session_and_keeps_the_episodes(operant: Operant, done: Toy) -> None:
     told = operant("eval", "toy", "--episodes", "3", "--seed", "9", "--json").document
     assert [row["score"] for row in told["sessions"]] == [100.0, 101.0]
     assert told["score"]["point"] == 100.5
-    kept = [json.loads(line) for line in (toy.sessions()[1].path / "eval.jsonl").read_text().splitlines()]
+    kept = [json.loads(line) for line in (done.sessions()[1].path / "eval.jsonl").read_text().splitlines()]
     assert [(row["seed"], row["score"]) for row in kept] == [(9, 101.0), (10, 101.0), (11, 101.0)]
     words = operant("eval", "toy", "--checkpoint", "50", "--episodes", "2").out
     assert "session_0 at frame 50: 50.00" in words
     assert "mean greedy return over 2 sessions, 2 episodes each" in words
 
 
-def test_watch_without_a_screen_makes_a_video(operant: Operant, toy: Toy) -> None:
-    operant("train", "toy.yaml", "--sessions", "1")
-    video = Path(operant("watch", "toy", "--json").document["film"])
-    assert video.absolute().parent == toy.sessions()[0].path / "media"
-    assert video.suffix == ".gif"
+def test_watch_without_a_screen_makes_a_film(operant: Operant, done: Toy) -> None:
+    film = Path(operant("watch", "toy", "--json").document["film"])
+    assert film.absolute().parent in [run.path / "media" for run in done.sessions()]
+    assert film.suffix == ".gif"
     assert operant("watch", "toy", "--out", "mine.gif").code == 0
     assert Path("mine.gif").exists()
     assert operant("watch", "toy", "--out", "mine.gif").code == 2

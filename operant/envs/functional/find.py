@@ -94,5 +94,5 @@ def _made(kind: Callable[..., FunctionalEnv], spec: EnvSpec, declared: Environme
 def _unknown(name: str) -> UsageError:
     near = get_close_matches(name, registry.names("functional"), n=3, cutoff=0.7)
     known = "classic control, HackMatrix-v0, gymnax:NAME and brax:NAME are in JAX"
-    remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=deep for Gymnasium's; {known}"
+    remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=torch for Gymnasium's; {known}"
     return UsageError(f"env.name: no functional environment is called {name!r}", remedy=remedy)
