@@ -1,7 +1,4 @@
-"""Which tests share a worker: those of one contract case and of one end-to-end story share what they train.
-
-Those of the compiled game share what they compile.
-"""
+"""Which tests share a worker: those of one contract case and of one file share what they train and compile."""
 
 from __future__ import annotations
 
@@ -48,10 +45,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def scope_of(nodeid: str) -> str:
-    """The tests that go to one worker: a case's, which is the last parameter; a story's; or a single one."""
+    """The tests that go to one worker: a contract case's, which is the last parameter; a file's; a single learner."""
     file, _, test = nodeid.partition("::")
     if "tests/contract/" in file and test.endswith("]"):
         return test.rpartition("[")[2]
     if "hackmatrix/test_rules" in file:
         return "the compiled game"
-    return file if "tests/e2e/" in file else nodeid
+    return nodeid if "tests/learn/" in file else file

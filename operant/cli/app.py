@@ -8,16 +8,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
 import warnings
+from contextlib import suppress
 from io import TextIOWrapper
-from typing import NoReturn
-from typing import Any
+from typing import Any, NoReturn
 
-from operant.errors import EXIT_DONE
-from operant.errors import OperantError
-from operant.errors import StoppedError
-from operant.errors import RunWarning
+from operant.errors import EXIT_DONE, OperantError, RunWarning, StoppedError
 
 _INTERRUPTED = 130  # what Typer returns for a KeyboardInterrupt
 COMPLETION_VARIABLE = "_OPERANT_COMPLETE"

@@ -68,14 +68,14 @@ COPY_AND_SORT = [
 
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 8000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-continuous-normalised": {
         "env": {
             "name": "Pendulum-v1",
             "num_envs": 2,
-            "max_frame": 12_000,
+            "max_frame": 8000,
             "normalize_obs": True,
             "normalize_reward": True,
             "clip_reward": 5.0,
@@ -92,7 +92,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "dqn": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "target_update": 200},
             "memory": {"name": "replay", "max_size": 3000},
@@ -108,7 +108,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "a2c": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "a2c", "training_frequency": 8, "normalize_advantages": True},
             "net": {**SMALL_NET, "optimizer": {"name": "rmsprop", "lr": 7e-4, "lr_end_fraction": 0.0}},
@@ -118,7 +118,7 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {
             "name": "Pendulum-v1",
             "num_envs": 2,
-            "max_frame": 20_000,
+            "max_frame": 8000,
             "normalize_obs": True,
             "normalize_reward": True,
         },
@@ -134,18 +134,18 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "reinforce": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000, "max_t": 100},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000, "max_t": 100},
         "agent": {"algorithm": {"name": "reinforce", "training_frequency": 2}, "net": SMALL_NET},
     },
     "reinforce-continuous-normalised": {
-        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 20_000, "max_t": 50, "normalize_obs": True},
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 8000, "max_t": 50, "normalize_obs": True},
         "agent": {
             "algorithm": {"name": "reinforce", "training_frequency": 4, "normalize_returns": "centre"},
             "net": {**SMALL_NET, "optimizer": {"name": "rmsprop"}},
         },
     },
     "ppo-box2d": {
-        "env": {"name": "LunarLander-v3", "num_envs": 4, "max_frame": 12_000},
+        "env": {"name": "LunarLander-v3", "num_envs": 4, "max_frame": 8000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-box2d-continuous": {
@@ -164,7 +164,7 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {
             "name": "HalfCheetah-v5",
             "num_envs": 4,
-            "max_frame": 12_000,
+            "max_frame": 8000,
             "max_t": 300,
             "normalize_obs": True,
             "normalize_reward": True,
@@ -181,7 +181,7 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": TWIN_META,
     },
     "dqn-n-step-combined": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "n_step": 3, "target_update": 200},
             "memory": {"name": "replay", "max_size": 3000, "combined": True},
@@ -207,7 +207,7 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": TWIN_META,
     },
     "sarsa": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 32_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "sarsa", "training_frequency": 8},
             "net": {**SMALL_NET, "duelling": True, "optimizer": {"name": "rmsprop"}},
@@ -217,7 +217,7 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {
             "name": "Acrobot-v1",
             "num_envs": 2,
-            "max_frame": 16_000,
+            "max_frame": 8000,
             "max_t": 60,
             "normalize_obs": True,
             "normalize_reward": True,
@@ -245,7 +245,7 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {
             "name": "Pendulum-v1",
             "num_envs": 8,
-            "max_frame": 12_000,
+            "max_frame": 8000,
             "normalize_obs": True,
             "normalize_reward": True,
         },
@@ -253,7 +253,7 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": {**META, "processes": 2},
     },
     "dqn-boltzmann": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {
                 "name": "dqn",
@@ -291,7 +291,7 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": TWIN_META,
     },
     "dqn-quantiles": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {
                 "name": "dqn",
@@ -320,11 +320,11 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "ppo-processes": {
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000, "vectorization": "processes"},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 8000, "vectorization": "processes"},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-return-scale": {
-        "env": {"name": "Pendulum-v1", "num_envs": 4, "max_frame": 16_000},
+        "env": {"name": "Pendulum-v1", "num_envs": 4, "max_frame": 8000},
         "agent": {
             "algorithm": {
                 "name": "ppo",
@@ -338,11 +338,11 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "ppo-masked": {
-        "env": {"name": "operant/Masked-v0", "num_envs": 4, "max_frame": 16_000},
+        "env": {"name": "operant/Masked-v0", "num_envs": 4, "max_frame": 8000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "dqn-masked": {
-        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 12_000},
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "n_step": 2},
             "memory": {"name": "replay", "max_size": 3000},
@@ -350,21 +350,21 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "ppo-gru": {
-        "env": {"name": "operant/CartPoleNoVelocity-v1", "num_envs": 4, "max_frame": 12_000, "normalize_obs": True},
+        "env": {"name": "operant/CartPoleNoVelocity-v1", "num_envs": 4, "max_frame": 8000, "normalize_obs": True},
         "agent": {
             "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 128},
             "net": {"type": "gru", "hidden": [32], "recurrent": 16},
         },
     },
     "a2c-lstm": {
-        "env": {"name": "operant/Recall-v0", "num_envs": 2, "max_frame": 16_000},
+        "env": {"name": "operant/Recall-v0", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "a2c", "training_frequency": 16},
             "net": {"type": "lstm", "hidden": [], "recurrent": 16, "layers": 2, "shared": True},
         },
     },
     "ppo-scheduled-bfloat16": {
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 16_000},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64},
             "net": {
@@ -380,7 +380,7 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": {**META, "precision": "bfloat16"},
     },
     "dqn-compiled": {
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 12_000},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "target_update": 200},
             "memory": {"name": "replay", "max_size": 3000},
@@ -389,11 +389,11 @@ CASES: dict[str, dict[str, Any]] = {
         "meta": {**META, "compile": True},
     },
     "random": {
-        "env": {"name": "operant/Masked-v0", "num_envs": 1, "max_frame": 64_000},
+        "env": {"name": "operant/Masked-v0", "num_envs": 1, "max_frame": 16_000},
         "agent": {"algorithm": {"name": "random"}},
     },
     "sil": {
-        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 16_000},
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 8000},
         "agent": {
             "algorithm": {"name": "sil", "training_frequency": 8, "sil_iter": 1},
             "memory": {"name": "prioritised", "max_size": 2000},
@@ -404,7 +404,7 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {
             "name": "Pendulum-v1",
             "num_envs": 2,
-            "max_frame": 12_000,
+            "max_frame": 8000,
             "normalize_obs": True,
             "normalize_reward": True,
         },
@@ -422,7 +422,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "ppo-fused": {
         "engine": "jax",
-        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 96_000},
+        "env": {"name": "CartPole-v1", "num_envs": 4, "max_frame": 24_000},
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
     },
     "ppo-fused-continuous": {
@@ -430,7 +430,7 @@ CASES: dict[str, dict[str, Any]] = {
         "env": {
             "name": "Pendulum-v1",
             "num_envs": 2,
-            "max_frame": 64_000,
+            "max_frame": 24_000,
             "normalize_obs": True,
             "normalize_reward": True,
             "clip_reward": 5.0,
@@ -490,7 +490,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "dqn-fused": {
         "engine": "jax",
-        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 48_000, "normalize_obs": True},
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 16_000, "normalize_obs": True},
         "agent": {
             "algorithm": {"name": "dqn", **DQN, "target_update": 200},
             "memory": {"name": "replay", "max_size": 3000},
@@ -499,7 +499,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "sac-fused": {
         "engine": "jax",
-        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 24_000},
+        "env": {"name": "Pendulum-v1", "num_envs": 2, "max_frame": 12_000},
         "agent": {
             "algorithm": {"name": "sac", **TWIN},
             "memory": {"name": "replay", "max_size": 2000},
@@ -507,38 +507,8 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
 }
-# Second cases of an algorithm: run before a release, not with every change.
-SLOW = (
-    "ppo-sil-continuous",
-    "dqn-atari",
-    "ppo-atari",
-    "ppo-box2d",
-    "ppo-box2d-continuous",
-    "a2c-continuous-normalised",
-    "reinforce-continuous-normalised",
-    "sarsa-normalised",
-    "sac",
-    "sac-mujoco",
-    "dqn-n-step-combined",
-    "ppo-processes",
-    "ppo-two-ranks",
-    "ppo-return-scale",
-    "dqn-boltzmann",
-    "crossq-discrete",
-    "dqn-quantiles",
-    "dqn-masked",
-    "ppo-scheduled-bfloat16",
-    "dqn-compiled",
-    "a2c-lstm",
-    "ppo-continuous-normalised",
-    "ppo-gru",
-    "dqn-duelling-prioritised",
-    "ppo-fused-continuous",
-    "dqn-fused",
-    "sac-fused",
-    "dapo-divergence",
-    "grpo-turns",
-)
+# With every change: one case of each engine and of each family of algorithms. The others before a release.
+OFTEN = ("ppo", "dqn", "reinforce", "sac-continuous", "sil", "ppo-fused", "grpo")
 # Who is killed, resumed and still the same run can be stopped, and gives the same bytes for the same seed: these are
 # tried by themselves with one case of each engine, and with the others among the slow ones.
 IMPLIED = (
@@ -561,7 +531,7 @@ NEEDS = {
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
     """`tests/conftest.py` sends all tests of a case to one worker, so that they share `whole`."""
-    return [pytest.mark.slow] if name in SLOW else []
+    return [] if name in OFTEN else [pytest.mark.slow]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -17,6 +17,7 @@ from operant.run.layout import METRICS_FILE
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import META, SMALL_NET, differing
+from tests.contract.warm import WarmProcess
 
 pytest.importorskip("jax")
 
@@ -28,11 +29,11 @@ AGENTS: dict[str, dict[str, Any]] = {
         "net": SMALL_NET,
     },
 }
-FRAMES = {"ppo": 32_000, "dqn": 16_000}
+FRAMES = 12_000
 
 
 def spec_of(agent: str, devices: int) -> Spec:
-    env = {"name": "CartPole-v1", "num_envs": 4, "max_frame": FRAMES[agent], "normalize_obs": True}
+    env = {"name": "CartPole-v1", "num_envs": 4, "max_frame": FRAMES, "normalize_obs": True}
     meta = {**META, "devices": devices}
     return Spec.model_validate({"name": agent, "engine": "jax", "env": env, "agent": AGENTS[agent], "meta": meta})
 
@@ -45,8 +46,10 @@ def create(folder: Path, spec: Spec, lanes: int) -> list[Run]:
     ]
 
 
-def start(*runs: Run) -> subprocess.Popen[bytes]:
-    """The sessions as one process, with two devices of the CPU's."""
+def start(*runs: Run) -> subprocess.Popen[bytes] | WarmProcess:
+    """The sessions as one process; where they ask for two devices, with two of the CPU's."""
+    if runs[0].spec["meta"]["devices"] == 1:
+        return WarmProcess(["session", *(str(run.path) for run in runs)], runs[0].path / "errors.txt")
     argv = [sys.executable, "-m", "operant", "session", *(str(run.path) for run in runs)]
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     environment = {**os.environ, **flags, "PYTHONPATH": str(Path(__file__).parents[2])}

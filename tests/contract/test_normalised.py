@@ -37,9 +37,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "crossq": {**REPLAY, "renorm_warm_up": 300},
 }
 DISCRETE = ("dqn", "sarsa")
-FRAMES = {"a2c": 12_000, "sarsa": 12_000, "reinforce": 16_000, "ppo": 12_000}
-OTHERS = 4000
-META = {"log_frequency": 250, "eval_frequency": 4000, "save_frequency": 600, "eval_episodes": 1, "final_episodes": 2}
+FRAMES = 2000
+META = {"log_frequency": 100, "eval_frequency": 2000, "save_frequency": 300, "eval_episodes": 1, "final_episodes": 2}
 
 
 def spec_of(engine: str, algorithm: str, reward: bool) -> Spec:
@@ -47,7 +46,7 @@ def spec_of(engine: str, algorithm: str, reward: bool) -> Spec:
         "name": "Acrobot-v1" if algorithm in DISCRETE else "Pendulum-v1",
         "num_envs": 1,
         "max_t": 60,
-        "max_frame": FRAMES.get(algorithm, OTHERS) * (8 if engine == "jax" else 1),
+        "max_frame": FRAMES * (4 if engine == "jax" else 1),
         "normalize_obs": True,
         "normalize_reward": reward,
     }

@@ -22,12 +22,15 @@ def rows_logged(run: Run) -> int:
 
 
 def kill_at_random(run: Run, dice: random.Random) -> bool:
-    """Start the session and SIGKILL it at a random moment after it began to log; False if it ended first."""
+    """Start the session and SIGKILL it a random number of rows later; False if it ended first.
+
+    So many rows at most that a run of `KILLS` kills does not reach its end.
+    """
+    expected = run.max_frame // run.spec["meta"]["log_frequency"]
+    rows = rows_logged(run) + dice.randint(1, max(1, (expected - 1) // KILLS))
     process = start(run)
-    rows = rows_logged(run)
-    while process.poll() is None and rows_logged(run) == rows:
-        time.sleep(0.005)
-    time.sleep(dice.uniform(0, 0.5))
+    while process.poll() is None and rows_logged(run) < rows:
+        time.sleep(0.002)
     process.kill()
     process.communicate()
     return process.returncode == -signal.SIGKILL

@@ -117,7 +117,10 @@ def test_advantages_agree():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("env", "minibatch"), [("CartPole-v1", 128), ("Acrobot-v1", 256), ("Pendulum-v1", 64)])
+@pytest.mark.parametrize(
+    ("env", "minibatch"),
+    [("CartPole-v1", 128), pytest.param("Acrobot-v1", 256, marks=pytest.mark.slow), ("Pendulum-v1", 64)],
+)
 def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, minibatch: int):
     """Each action is estimates beside the very observation that it was chosen for: its ratio is 1, not nearly 1."""
     spec = Spec.model_validate(

@@ -109,19 +109,19 @@ def test_what_is_not_given_stays_not_given():
     assert spec.agent.algorithm.target_kl is None  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize("first", [1.0, 0.005])
-def test_lanes_that_copy_and_that_blend_their_target_network(first: float):
+def test_lanes_that_copy_and_that_blend_their_target_network():
     """Which lane comes first, and so whose spec the learner was built from, decides nothing."""
-    specs = [spec_of("dqn", "agent.algorithm.polyak", polyak) for polyak in (first, 1.005 - first)]
+    copying, blending = (spec_of("dqn", "agent.algorithm.polyak", polyak) for polyak in (1.0, 0.005))
+    of_copying, of_blending = (Program(build_learner(spec), 2) for spec in (copying, blending))
 
-    def targets(*lanes: Spec) -> list[Any]:
-        program = Program(build_learner(lanes[0]), len(lanes))
+    def targets(program: Program, *lanes: Spec) -> list[Any]:
         hyper = stacked([program.learner.hyper(each) for each in lanes])
         states, _ = program.chunk(program.start([Seeds(1), Seeds(1)]), hyper, np.int32(70))
         return [jax.device_get(lane_of(states, lane).learner.target) for lane in range(len(lanes))]
 
-    together = targets(*specs)
-    apart = [targets(specs[0], specs[0])[0], targets(specs[1], specs[1])[1]]
+    together = targets(of_copying, copying, blending)
+    apart = [targets(of_copying, copying, copying)[0], targets(of_copying, blending, blending)[1]]
     jax.tree.map(np.testing.assert_array_equal, together, apart)
+    jax.tree.map(np.testing.assert_array_equal, together, targets(of_blending, blending, copying)[::-1])
     moved = jax.tree.map(lambda one, two: not np.array_equal(one, two), *together)
     assert any(jax.tree.leaves(moved))

@@ -115,13 +115,17 @@ def test_a_bomb_costs_its_command_and_no_more() -> None:
 
 
 def test_the_time_of_a_command_and_of_all() -> None:
-    rollout = begun(limited(seconds=0.4, total_seconds=0.7))
+    rollout = begun(limited(seconds=0.4, total_seconds=60))
     first = rollout.hear("bash sleep 60")
     assert "its time was over" in words(first)
     assert not first.done
-    second = rollout.hear("bash sleep 60")
-    assert second.done
-    assert "| 0 s left]" in words(second)
+    rollout.close()
+    rollout = begun(limited(seconds=0.4, total_seconds=0.7))
+    last = rollout.hear("bash sleep 60")
+    if not last.done:  # on a machine that is quick enough to end the first command in time
+        last = rollout.hear("bash sleep 60")
+    assert last.done
+    assert "| 0 s left]" in words(last)
     assert rollout.hear("bash ls").fault == "the rollout has ended"
 
 
