@@ -194,16 +194,18 @@ def test_a_language_task_is_checked(folder: Path):
     assert (report["problems"], report["gold"], report["sound"]) == ({"train": 4, "eval": 2}, 6, True)
 
 
-def test_an_installed_package_offers_one_by_entry_point(folder: Path):
+@pytest.mark.usefixtures("alone")
+def test_an_installed_package_offers_one_by_entry_point(
+    folder: Path, operant: Operant, monkeypatch: pytest.MonkeyPatch
+):
     facts = folder / "mazes-1.0.dist-info"
     facts.mkdir()
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: mazes\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[operant.envs]\ncorridor = mazes:Corridor\n")
     (folder / "own.yaml").write_text(SPEC.format(name="corridor"))
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
-    argv = [sys.executable, "-m", "operant", "check", "own.yaml"]
-    checked = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
-    assert checked.returncode == 0, checked.stderr
+    monkeypatch.syspath_prepend(folder)
+    checked = operant("check", "own.yaml")
+    assert checked.code == 0, checked.err
 
 
 @pytest.mark.parametrize(

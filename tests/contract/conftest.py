@@ -510,14 +510,13 @@ CASES: dict[str, dict[str, Any]] = {
 # With every change: one case of each engine and of each family of algorithms. The others before a release.
 OFTEN = ("ppo", "dqn", "reinforce", "sac-continuous", "sil", "ppo-fused", "grpo")
 # Who is killed, resumed and still the same run can be stopped, and gives the same bytes for the same seed: these are
-# tried by themselves with one case of each engine, and with the others among the slow ones.
-IMPLIED = (
-    "test_stopped_once",
-    "test_stopping_at_a_rung",
-    "test_the_same_seed_gives",
-    "test_another_seed_takes",
-)
-TRIED = ("dqn", "ppo-fused", "grpo")
+# tried by themselves with these cases, stops with one of each engine, and with the others among the slow ones.
+IMPLIED = {
+    "test_stopped_once": ("ppo", "ppo-fused", "grpo"),
+    "test_stopping_at_a_rung": ("ppo", "ppo-fused", "grpo"),
+    "test_the_same_seed_gives": ("ppo",),
+    "test_another_seed_takes": ("ppo",),
+}
 # The module that a case's environment needs, and the reason given when it is not installed.
 NEEDS = {
     "box2d": "Box2D",
@@ -536,10 +535,10 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what another test implies as slow, but for one case of each engine."""
+    """Mark what another test implies as slow, but for the cases named above."""
     for item in items:
-        _, _, name = item.name.rstrip("]").partition("[")
-        if item.name.startswith(IMPLIED) and name not in TRIED:
+        test, _, name = item.name.rstrip("]").partition("[")
+        if any(test.startswith(implied) and name not in tried for implied, tried in IMPLIED.items()):
             item.add_marker(pytest.mark.slow)
 
 

@@ -142,7 +142,12 @@ LEARNERS = {
     "dqn-normed": {"algorithm": DQN, "net": NORMED},
     "sac-normed-continuous": {"algorithm": SAC, "net": NORMED},
 }
-PLAIN = ("ppo", "ppo-continuous", "dqn", "a2c", "reinforce", "sarsa")
+# With every change: all problems for one learner of each kind, and the hardest, which needs what the others need
+# one by one, for every algorithm and each part that a learner may have instead of the plain one.
+PLAIN = ("ppo", "dqn")
+OFTEN = ("ppo-continuous", "a2c", "reinforce", "sarsa", "sac", "sac-continuous", "td3-continuous", "crossq", "sil")
+OFTEN += ("dqn-duelling-prioritised", "dqn-n-step-combined", "dqn-quantiles", "dqn-boltzmann", "ppo-return-scale")
+OFTEN += ("ppo-pixels", "dqn-duelling-pixels", "sac-normed-continuous")
 
 
 def train(learner: str, probe: str, seed: int) -> Learner:
@@ -185,8 +190,7 @@ def has_values(learner: str) -> bool:
 
 
 def marks(learner: str, probe: str) -> list[pytest.MarkDecorator]:
-    """With every change the plain learners solve all problems, and the others the hardest, in up to half a minute."""
-    return [] if learner in PLAIN or probe == "both" else [pytest.mark.slow]
+    return [] if learner in PLAIN or (learner in OFTEN and probe == "both") else [pytest.mark.slow]
 
 
 @pytest.mark.parametrize(
