@@ -57,6 +57,8 @@ def _tell_run_warnings() -> None:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, RunWarning):
+            from operant.cli.output import aside
+
             aside(f"warning: {message}")
         else:
             others(message, category, *where, **more)
