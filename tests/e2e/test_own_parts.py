@@ -186,7 +186,7 @@ def test_help_explains_its_settings(here: Path, words: tuple[str, ...], capsys: 
         ("agent.algorithm.name=my_algoritm:MyPpo", "there is no module 'my_algoritm'", "run from the folder"),
         ("agent.algorithm.name=my_algorithm:gae", "my_algorithm:gae is a function", "settings.algorithm.Algorithm"),
         ("agent.net.widht=3", "agent.net.widht is not a setting of my_network:ResidualNet", "width"),
-        ("engine=jax", "engine = jax has no learner of my_algorithm:MyPpo", "auto, or torch"),
+        ("engine=jax", 'engine = "jax" has no learner of my_algorithm:MyPpo', "auto, or torch"),
     ],
 )
 def test_mistakes_are_told_with_a_caret(
