@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operant.cli.new import KINDS
+from operant.contract import runner
+from operant.contract.runner import Finding
 from tests.cli.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -92,9 +94,8 @@ def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=500)
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind != "env" else []) for kind in KINDS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_keeps_the_contract(tmp_path: Path, kind: str):
     assert run_in(tmp_path, "new", kind, "own_thing").returncode == 0
     budget = ["-s", "env.max_frame=256"] if kind == "task" else ["-s", "env.max_frame=1024"]
@@ -112,6 +113,24 @@ def test_what_is_written_keeps_the_contract(tmp_path: Path, kind: str):
     assert run_in(tmp_path, "check", "own_thing.yaml", "--no-estimate").returncode == 0
 
 
+def test_findings_are_told_and_decide_the_exit_code(operant: Operant, monkeypatch: pytest.MonkeyPatch):
+    found = [Finding("rows", True, "17 rows"), Finding("episodes", False, "episodes.jsonl: line 1 has no seed")]
+    monkeypatch.setattr(runner, "run_contract", lambda spec, folder: iter(found))
+    told = operant("check", "--contract", "ppo_cartpole")
+    assert told.code == 3
+    assert told.out == "ok  rows (17 rows)\nFAILED  episodes: episodes.jsonl: line 1 has no seed\n"
+    document = operant("check", "--contract", "ppo_cartpole", "--json").document
+    assert document["exit"] == 3
+    assert document["findings"][1] == {
+        "promise": "episodes",
+        "kept": False,
+        "detail": "episodes.jsonl: line 1 has no seed",
+    }
+    found.pop()
+    assert operant("check", "--contract", "ppo_cartpole").code == 0
+
+
+@pytest.mark.slow
 def test_a_broken_promise_is_told_with_exit_code_3(tmp_path: Path):
     assert run_in(tmp_path, "new", "env", "maze").returncode == 0
     file = tmp_path / "maze.py"

@@ -48,10 +48,8 @@ def test_an_environment_that_draws_from_the_process_is_not_the_same_again(tmp_pa
 
 
 def test_an_environment_with_a_memory_of_its_own_does_not_resume_exactly(tmp_path: Path):
-    remembering = subject(tmp_path, "Remembering")
-    same_seed(remembering)
     with pytest.raises(Broken, match=r"metrics\.jsonl line \d+: "):
-        kill_and_resume(remembering)
+        kill_and_resume(subject(tmp_path, "Remembering"))
 
 
 def test_an_environment_that_shares_state_is_disturbed_by_evaluation(tmp_path: Path):
