@@ -107,7 +107,8 @@ class Improver(Ppo):
         )
         ours = {name: jnp.float32(getattr(lane, name)) for name in ("gamma", "lam", "won", "script", "step")}
         schedules = {"clip": LinearSchedule.of(lane.clip), "entropy": LinearSchedule.of(lane.entropy)}
-        return Numbers(**self.hyper(spec)._asdict() | ours | schedules | {"optimizer": optimizer})
+        values: dict[str, Any] = {**self.hyper(spec)._asdict(), **ours, **schedules, "optimizer": optimizer}
+        return Numbers(**values)
 
     def select_action(self, policy: Policy, now: VecEnvState, noise: Array) -> tuple[Array, Array, Array | None]:
         action, env_action, mask = super().select_action(policy, now, noise)

@@ -92,12 +92,14 @@ def _load(network: Network, to: str, path: Path) -> Runner:
 
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         names = [each.name for each in session.get_inputs()]
-        return lambda *inputs: tuple(session.run(None, dict(zip(names, inputs, strict=True))))
+        return lambda *inputs: tuple(map(np.asarray, session.run(None, dict(zip(names, inputs, strict=True)))))
     policy = reader.load(path)
     return lambda *inputs: policy(*_in_places(network, inputs))
 
 
-def _in_places(network: Network, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray | None, ...]:
+def _in_places(
+    network: Network, inputs: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Observations, hidden states and masks, None for those that the network has not."""
     given = iter(inputs)
     return next(given), next(given) if network.hidden_size else None, next(given) if network.masked else None

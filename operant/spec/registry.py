@@ -85,7 +85,7 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
 
     def _named(self, name: str, path: str) -> type[T]:
         found = load(path, self.path)
-        settings = found if _is_settings(found, self.base) else getattr(found, "SETTINGS", None)
+        settings: Any = found if _is_settings(found, self.base) else getattr(found, "SETTINGS", None)
         if not _is_settings(settings, self.base):
             what = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
             raise UsageError(
@@ -95,7 +95,8 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
         settings = self._adapt(found, settings, path)
         field = fixed("each part keeps what it needs itself", default=name, description=f"Own {self.kind}.")
         # The class may derive from a built-in one, whose own field takes that one's name only.
-        named = create_model(settings.__name__, __base__=settings, **{self.tag: (Literal[name], field)})
+        fields: dict[str, Any] = {self.tag: (Literal[name], field)}
+        named = create_model(settings.__name__, __base__=settings, **fields)
         named.__doc__, named.__module__ = settings.__doc__, settings.__module__
         return named
 

@@ -11,7 +11,7 @@ from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.learning.checkpoint import read_weights
 from operant.engines.language.policy.build import build_policy
-from operant.engines.language.policy.chat_template import encode, render_turns
+from operant.engines.language.policy.chat_template import Template, encode, render_turns
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -28,7 +28,7 @@ class TrainedPolicy:
         read_weights(checkpoint, self._policy)
         self._generator = build_generator(self._policy, model)
         self._generator.load({}, 0)
-        self._template = model.template
+        self._template: Template = model.template
         self._max_tokens = text_of(spec).max_tokens or MAX_TOKENS
         settings = settings_of(spec)
         self._sampled = (settings.temperature, settings.top_p, settings.top_k)

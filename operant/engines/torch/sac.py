@@ -145,8 +145,12 @@ class SoftPolicy(Protocol):
 
     actions: ActionKind
     policy: nn.Sequential
-    critic: Critics
     policy_optimizer: FlatOptimizer
+
+    @property
+    def critic(self) -> Critics:
+        """The two critics."""
+        ...
 
 
 def policy_step(learner: SoftPolicy, batch: Sample, alpha: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:

@@ -81,8 +81,8 @@ def echoing(bad: int = 0, context: int = 48, **dialogue: Any) -> Iterator[Traini
             },
         }
     )
-    with build_context(spec, Seeds(3)) as context:
-        yield context
+    with build_context(spec, Seeds(3)) as built:
+        yield built
 
 
 def rollout(context: TrainingContext, seed: int = 5) -> list[Group]:
