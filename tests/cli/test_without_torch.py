@@ -76,7 +76,7 @@ def test_what_reads_needs_no_engine(trained: Toy) -> None:
         resume toy"""
     for command in commands.splitlines():
         done = without_torch(*command.split())
-        assert (done.returncode, done.stderr) == (0, ""), command
+        assert done.returncode == 0, done.stderr
         assert done.stdout.strip(), command
 
 
