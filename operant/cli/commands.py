@@ -94,8 +94,3 @@ app.command("session", hidden=True)(train.session)
 def command_names() -> list[str]:
     """The commands a person may type."""
     return [name for name, _, _ in COMMANDS]
-
-
-def group_names() -> list[str]:
-    """The words that stand before commands of their own."""
-    return [name for name, _, _ in GROUPS]

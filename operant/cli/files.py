@@ -37,3 +37,16 @@ def write_new(path: Path, text: str, instead: str) -> None:
         raise _taken(path) from None
     except OSError as fault:
         raise UsageError(f"the file cannot be written: {fault.strerror}", place=shown(path), remedy=instead) from None
+
+
+def record_folder(target: str, root: Path, out: Path | None) -> Path:
+    """The folder, not made yet, for the records of a model without a run."""
+    from datetime import datetime
+
+    from operant.run.layout import shown, stamp
+
+    name = "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in Path(target).name) or "model"
+    folder = out or root / "eval" / name / stamp(datetime.now())
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError("the folder has files already, and nothing is ever overwritten", place=shown(folder))
+    return folder

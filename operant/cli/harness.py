@@ -22,7 +22,7 @@ def evaluate_by_harness(
     target: str, runs: list[Run] | None, checkpoint: str, root: Path, options: EvalOptions, as_json: bool
 ) -> int:
     """Evaluate a checkpoint or a model by the harness, store its result for every answer, and print the scores."""
-    from operant.cli.model_evaluation import record_folder
+    from operant.cli.files import record_folder
     from operant.engines import part
     from operant.run.layout import shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def help_(
+    context: typer.Context,
     topic: Annotated[
         list[str] | None,
         typer.Argument(
@@ -39,12 +40,12 @@ def help_(
       operant help gamma                every setting of that name
       operant help agent.algorithm.gamma
     """
-    from operant.cli.commands import app, command_names, group_names
     from operant.spec.describe import describe
 
     words = topic or []
-    if len(words) == 1 and words[0] in [*command_names(), *group_names()]:
-        return app([*words, "--help"], prog_name="operant", standalone_mode=False) or EXIT_DONE
+    program: Any = context.find_root().command
+    if len(words) == 1 and words[0] in program.commands:
+        return program.main([*words, "--help"], prog_name="operant", standalone_mode=False) or EXIT_DONE
     found = describe(words)
     if as_json:
         rows = [vars(row) for row in found.rows]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from operant.cli.files import record_folder
 from operant.cli.model_references import Manner, of_model, of_run, runs_of
 from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE, OperantError, UsageError
@@ -176,19 +177,6 @@ def _bare(target: str, root: Path, options: EvalOptions) -> EvaluatedModel:
     return EvaluatedModel(
         target, of_model(target, options.manner), record_folder(target, root, options.out) / EPISODES_FILE
     )
-
-
-def record_folder(target: str, root: Path, out: Path | None) -> Path:
-    """The folder, not made yet, for the records of a model without a run."""
-    from datetime import datetime
-
-    from operant.run.layout import shown, stamp
-
-    name = "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in Path(target).name) or "model"
-    folder = out or root / "eval" / name / stamp(datetime.now())
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError("the folder has files already, and nothing is ever overwritten", place=shown(folder))
-    return folder
 
 
 def _evaluate(model: EvaluatedModel, eval_set: EvalSet, as_json: bool) -> dict[str, Any]:
