@@ -41,14 +41,14 @@ def greedy_score(learner: Learner, episodes: int) -> float:
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_only_a_memory_brings_the_cue_to_where_it_is_asked_for(name: str):
-    env = {"name": "operant/HiddenState-v0", "num_envs": 8, "max_frame": 16_000}
+    env = {"name": "operant/Recall-v0", "num_envs": 8, "max_frame": 16_000}
     learner = train(Spec.model_validate({"env": env, "agent": LEARNERS[name]}), seed=1, frames=16_000)
     score = greedy_score(learner, 100)
     assert abs(score) < 0.3 if name.endswith("mlp") else score == 1.0
 
 
 class Flash(gym.Env):
-    """`operant/HiddenState-v0` in pictures: a black or a white one says which action is right four steps later."""
+    """`operant/Recall-v0` in pictures: a black or a white one says which action is right four steps later."""
 
     def __init__(self) -> None:
         self.observation_space = gym.spaces.Box(0, 255, (8, 8, 1), np.uint8)
