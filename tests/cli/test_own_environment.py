@@ -66,7 +66,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from operant.envs.functional import Discrete, FunctionalEnv, Outcome
+from operant.envs.functional.env import Discrete, FunctionalEnv, Outcome
 
 
 class Place(NamedTuple):

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.envs.functional import Continuous, Discrete
+from operant.envs.functional.env import Continuous, Discrete
 
 LOG_2PI = math.log(2 * math.pi)
 LOG_STD_RANGE = (-20.0, 2.0)  # of deviations that a network gives: wider ones overflow or never explore

@@ -23,7 +23,7 @@ from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_roll
 from operant.engines.jax.optimizer import OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.tracing import OPTIMIZER
-from operant.envs.functional import Discrete, FunctionalEnv
+from operant.envs.functional.env import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec
 

@@ -16,7 +16,7 @@ from operant.engines.jax import codec, distributions
 from operant.engines.jax.learner import GREEDY, SAMPLED, Learner, Policy
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.program import compiler_options, prepare_jax, stacked
-from operant.envs.functional import State as EnvState
+from operant.envs.functional.env import State as EnvState
 from operant.spec.schema import Spec
 
 MAX_BATCH = 128

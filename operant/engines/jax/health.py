@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from operant.envs.functional import Continuous, Discrete
+from operant.envs.functional.env import Continuous, Discrete
 from operant.run.progress import Progress
 
 COLLAPSED = 0.01  # of the largest entropy that the actions allow

@@ -17,7 +17,7 @@ from operant.engines.jax.devices import Axis
 from operant.engines.jax.nets import Params
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.tracing import static
-from operant.envs.functional import FunctionalEnv
+from operant.envs.functional.env import FunctionalEnv
 from operant.spec.fields import Linear, Schedule
 from operant.spec.schema import Spec
 

@@ -15,7 +15,7 @@ from operant.engines.jax.learner import Learner, RecordedSteps
 from operant.engines.jax.optimizer import Optimizer
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.vector_env import EnvMetrics, EpisodeSums, VecEnvState
-from operant.envs.functional import FunctionalEnv
+from operant.envs.functional.env import FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec
 from operant.spec.settings.off_policy import SacSpec

@@ -23,7 +23,7 @@ from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, lr_fraction
 from operant.engines.jax.shuffle import shuffled
 from operant.engines.jax.tracing import CRITIC, OPTIMIZER
 from operant.engines.jax.vector_env import EnvMetrics, Step, Truncations, VecEnvState
-from operant.envs.functional import Discrete, FunctionalEnv
+from operant.envs.functional.env import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.ppo import PpoSpec
 

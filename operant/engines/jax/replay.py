@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from operant.engines.jax import distributions
-from operant.envs.functional import Discrete, FunctionalEnv
+from operant.envs.functional.env import Discrete, FunctionalEnv
 
 
 class Transition(NamedTuple):

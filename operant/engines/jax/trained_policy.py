@@ -17,7 +17,7 @@ from operant.engines.jax.evaluation import load_policy
 from operant.engines.jax.learner import GREEDY, SAMPLED
 from operant.engines.jax.normalize import EPSILON
 from operant.engines.jax.sac import Sac
-from operant.envs.functional import Discrete, unnamed
+from operant.envs.functional.env import Discrete, unnamed
 from operant.errors import UsageError
 from operant.policy.array_policy import ArrayPolicy, Recording
 from operant.policy.network import Network, box_head, discrete_head

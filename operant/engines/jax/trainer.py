@@ -25,7 +25,7 @@ from operant.engines.jax.health import Health
 from operant.engines.jax.learner import GREEDY, RANDOM, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.program import Program, lane_of, stacked, updates_left
 from operant.engines.jax.tracker import Tracker
-from operant.envs.functional import Continuous, Discrete
+from operant.envs.functional.env import Continuous, Discrete
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session

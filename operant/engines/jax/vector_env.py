@@ -12,7 +12,7 @@ from jax import Array, lax
 
 from operant.engines.jax.devices import Axis, max_over, mean_over, scan_unroll, sum_over
 from operant.engines.jax.learner import RecordedSteps
-from operant.envs.functional import FunctionalEnv, Outcome, unnamed
+from operant.envs.functional.env import FunctionalEnv, Outcome, unnamed
 
 RECORDED = 64  # environments whose episodes are recorded one by one, beside the counts and means of all
 MAX_TRUNCATIONS = 4  # truncations of one environment in a rollout, beyond which every next observation is kept

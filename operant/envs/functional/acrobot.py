@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.functional import Discrete
 from operant.envs.functional.classic import Classic, Quantities
+from operant.envs.functional.env import Discrete
 
 STEP = 0.2
 FASTEST = (4 * math.pi, 9 * math.pi)

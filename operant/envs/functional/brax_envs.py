@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from brax import envs  # pyright: ignore[reportMissingImports]
 from jax import Array
 
-from operant.envs.functional import Continuous, FunctionalEnv, Outcome
+from operant.envs.functional.env import Continuous, FunctionalEnv, Outcome
 
 LIMIT = 1000
 

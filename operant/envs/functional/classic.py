@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.functional import Continuous, Discrete, FunctionalEnv, Outcome, select, unnamed
+from operant.envs.functional.env import Continuous, Discrete, FunctionalEnv, Outcome, select, unnamed
 
 Quantities = tuple[Array, ...]
 

@@ -23,7 +23,7 @@ from operant.install import missing_package
 from operant.registry import load
 
 if TYPE_CHECKING:
-    from operant.envs.functional import FunctionalEnv
+    from operant.envs.functional.env import FunctionalEnv
     from operant.spec.settings.sections import EnvSpec
 
 LIBRARIES = {"gymnax": "operant.envs.functional.gymnax_envs", "brax": "operant.envs.functional.brax_envs"}

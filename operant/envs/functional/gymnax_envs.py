@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from gymnax.environments import spaces  # pyright: ignore[reportMissingImports]
 from jax import Array
 
-from operant.envs.functional import Continuous, Discrete, FunctionalEnv, Outcome
+from operant.envs.functional.env import Continuous, Discrete, FunctionalEnv, Outcome
 from operant.errors import UsageError
 
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from operant.envs.functional import Continuous, Discrete
 from operant.envs.functional.classic import Classic, Quantities
+from operant.envs.functional.env import Continuous, Discrete
 
 VARIED = ("observation", "both")
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.envs.functional import Discrete, FunctionalEnv, Outcome, Reduction, unnamed
+from operant.envs.functional.env import Discrete, FunctionalEnv, Outcome, Reduction, unnamed
 from operant.envs.hackmatrix.constants import (
     ACTION_COUNT,
     MAX_HISTORY,

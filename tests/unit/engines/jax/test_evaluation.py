@@ -15,8 +15,8 @@ from operant.engines.jax.learner import SAMPLED
 from operant.engines.jax.learners import learner_class
 from operant.engines.jax.program import Program, lane_of, stacked
 from operant.engines.jax.trainer import finished_episodes
-from operant.envs.functional import Outcome
 from operant.envs.functional.classic import Body, CartPole
+from operant.envs.functional.env import Outcome
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

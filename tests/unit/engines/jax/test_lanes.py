@@ -11,7 +11,7 @@ from operant.engines.jax.compatibility import OPTIMIZERS
 from operant.engines.jax.health import Health
 from operant.engines.jax.lanes import groups
 from operant.engines.jax.optimizer import RULES
-from operant.envs.functional import Discrete
+from operant.envs.functional.env import Discrete
 from operant.run.progress import Progress
 from operant.run.run import Run
 from operant.spec.schema import Spec

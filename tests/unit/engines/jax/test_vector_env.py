@@ -10,8 +10,8 @@ from operant.engines.jax.learner import UpdateMetrics
 from operant.engines.jax.tracker import Tracker
 from operant.engines.jax.trainer import finished_episodes
 from operant.engines.jax.vector_env import RECORDED, VecEnvState
-from operant.envs.functional import Outcome
 from operant.envs.functional.classic import CartPole
+from operant.envs.functional.env import Outcome
 
 
 def outcome(truncated: list[bool], observation: list[float]) -> Outcome:

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from operant.envs.functional import Discrete
 from operant.envs.functional.classic import Body, Classic
+from operant.envs.functional.env import Discrete
 from operant.envs.functional.find import find_functional
 from operant.spec.settings.sections import EnvSpec
 

@@ -6,7 +6,7 @@ import pytest
 
 from operant.envs.builtin import BUILTIN
 from operant.envs.environment import Traits
-from operant.envs.functional import Continuous, Discrete
+from operant.envs.functional.env import Continuous, Discrete
 from operant.envs.functional.find import find_functional, traits_of
 from operant.envs.probe import PROBES, Probe
 from operant.envs.registry import declaration

@@ -7,8 +7,8 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from operant.envs.functional import FunctionalEnv, unnamed  # noqa: E402
 from operant.envs.functional.classic import CartPole  # noqa: E402
+from operant.envs.functional.env import FunctionalEnv, unnamed  # noqa: E402
 from operant.envs.hackmatrix.rules.env import HackMatrixEnv  # noqa: E402
 
 SEEDS = np.array([0, 1, 7, 1_000_000, 2**32 - 1], np.uint32)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from operant.envs.functional import Outcome
+from operant.envs.functional.env import Outcome
 from operant.envs.hackmatrix.conformance.cases import Case
 from operant.envs.hackmatrix.constants import (
     ACTION_COUNT,

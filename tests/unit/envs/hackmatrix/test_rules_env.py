@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from operant.envs.functional import Outcome
+from operant.envs.functional.env import Outcome
 from operant.envs.hackmatrix.constants import ACTION_COUNT, OBSERVATION_SIZE, REWARD_PARTS, STEP_LIMIT
 from operant.envs.hackmatrix.reference.export import export_state
 from operant.envs.hackmatrix.reference.state import Cell, Enemy
