@@ -27,7 +27,7 @@ GROUPS = ("operant.envs", "operant.tasks")
 Kind = Literal["gymnasium", "functional", "task"]
 WORDS: dict[Kind, tuple[str, str]] = {
     "gymnasium": ("a gymnasium.Env or a function that makes one", "class {name}(gymnasium.Env): ...    (in its file)"),
-    "functional": ("a FunctionalEnv", "subclass operant.envs.functional.FunctionalEnv"),
+    "functional": ("a FunctionalEnv", "subclass operant.envs.functional.env.FunctionalEnv"),
     "task": ("a Task", "subclass operant.envs.text.task.Task"),
 }
 

@@ -96,7 +96,7 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
         field = fixed("each part keeps what it needs itself", default=name, description=f"Own {self.kind}.")
         # The class may derive from a built-in one, whose own field takes that one's name only.
         fields: dict[str, Any] = {self.tag: (Literal[name], field)}
-        named = create_model(settings.__name__, __base__=settings, **fields)
+        named: Any = create_model(settings.__name__, __base__=settings, **fields)
         named.__doc__, named.__module__ = settings.__doc__, settings.__module__
         return named
 

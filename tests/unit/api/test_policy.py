@@ -40,7 +40,7 @@ def test_an_episode_played_by_hand_has_the_score_of_evaluation(trained: Trained,
 def test_single_observations_choose_as_a_batch_of_evaluation_does(trained: Trained, kind: str):
     session = trained(kind)
     evaluation = operant.evaluate(session, episodes=4, seed=20).sessions[0]
-    scores = {episode.seed: episode.score for episode in evaluation.episodes}
+    scores = {episode.seed or 0: episode.score for episode in evaluation.episodes}
     assert {seed: play(session, session.policy(), seed) for seed in scores} == scores
 
 
@@ -140,7 +140,7 @@ def test_a_language_policy_answers_prompts(tmp_path: Any):
         "meta": {"max_session": 1, "eval_episodes": 2, "final_episodes": 4},
     }
     session = operant.train(spec, root=tmp_path, progress=False).sessions[0]
-    policy = session.policy()
+    policy: Any = session.policy()  # of text: `act` also takes stop strings
     played = list(operant.evaluate(session, episodes=4).sessions[0].episodes)
     for episode in played:
         asked, answered = episode.turns
