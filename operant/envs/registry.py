@@ -77,7 +77,7 @@ def _kind_of(found: Any) -> Kind | None:
     """What an object is; JAX is not imported for this: a subclass of its environment has imported it."""
     if not isinstance(found, type):
         return "gymnasium" if inspect.isfunction(found) else None
-    functional = sys.modules.get("operant.envs.functional")
+    functional = sys.modules.get("operant.envs.functional.env")
     if functional is not None and issubclass(found, functional.FunctionalEnv):
         return "functional"
     from operant.envs.text.task import Task
