@@ -118,7 +118,7 @@ class Record:
     def __init__(self, options: argparse.Namespace, name: str) -> None:
         self.folder, self.games, self.name = options.out, options.games, name
         self.rows: list[dict[str, Any]] = []
-        self.settings = {name: str(value) for name, value in vars(options).items()}
+        self.settings = {name: str(value) for name, value in vars(options).items() if name != "out"}
         self.begun = time.perf_counter()
         self.folder.mkdir(parents=True, exist_ok=True)
 

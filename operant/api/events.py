@@ -138,9 +138,10 @@ class _Watch:
                 yield CheckpointSaved(session, saved)
         for row in self._alerts.read():
             yield Alert(session, str(row.get("kind")), str(row.get("message")))
-        if session.state != self._state:
-            self._state = session.state
-            yield StateChanged(session, self._state)
+        state = session.state
+        if state != self._state:
+            self._state = state
+            yield StateChanged(session, state)
 
 
 def _sessions(run: Session | Trial) -> list[Session]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,15 +89,17 @@ class Handle:
         self._thread.join(timeout)
         return not self.running
 
-    def wait(self, timeout: float | None = None) -> Trial:
+    def wait(self, timeout: float | None = None, tick: Callable[[], object] = lambda: None) -> Trial:
         """The trial once every session has ended; `RunError` if one failed, `TimeoutError` after `timeout` seconds.
 
+        `tick` is called several times a second meanwhile.
         Ctrl-C stops the sessions as `stop` does and is raised again when they have ended.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         interrupted = False
         while self.running:
             try:
+                tick()
                 self.join(POLL_SECONDS)
             except KeyboardInterrupt:
                 interrupted = True

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from operant.api.handle import POLL_SECONDS, Handle
+from operant.api.handle import Handle
 from operant.api.runs import Trial
 from operant.report.live import View, live_lines, live_view
 from operant.report.live import labels as short_labels
@@ -24,17 +24,7 @@ def watched(handle: Handle, progress: bool | None) -> Trial:
     if view is None:
         return handle.wait()
     with view:
-        interrupted = False
-        while handle.running:
-            try:
-                view.refresh()
-                handle.join(POLL_SECONDS)
-            except KeyboardInterrupt:
-                interrupted = True
-                handle.stop()
-    if interrupted:
-        raise KeyboardInterrupt
-    return handle.wait()
+        return handle.wait(tick=view.refresh)
 
 
 def in_notebook() -> bool:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from operant.api.policy import Policy
 
 LATEST, BEST = "latest", "best"
-AnyRun = "str | Path | Session | Trial | Experiment"
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,9 @@ def check(
         return _check_contract(target, name, overrides or [], as_json)
     from operant.api.specs import validate
     from operant.cli.plan import asked_by_flags, plan, translation_lines
-    from operant.engines import engine_of, missing_for, trains_together
+    from operant.engines import engine_of, missing_for
     from operant.envs.cores import CORES_VARIABLE
-    from operant.launch.budget import Budget, cores_each, share
+    from operant.launch.budget import cores_each
     from operant.spec.load import load
 
     asked = asked_by_flags(flags)
@@ -65,9 +65,7 @@ def check(
     validate(spec, target)
     if not as_json:
         say(f"ok  {plan(spec)}", *translation_lines(loaded), *asked.remarks)
-    budget = share(spec.meta.max_session, spec.meta.threads, processes=spec.meta.processes)
-    if trains_together(spec):
-        budget = Budget(workers=spec.meta.max_session, threads=budget.threads)
+    budget = _budget(spec)
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     missing = missing_for(spec)
@@ -83,6 +81,15 @@ def check(
         facts |= {"missing": missing.as_dict()} if missing else {}
         document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
+
+
+def _budget(spec: Spec) -> Budget:
+    """How many sessions would train at once, with how many threads each."""
+    from operant.engines import trains_together
+    from operant.launch.budget import Budget, share
+
+    budget = share(spec.meta.max_session, spec.meta.threads, processes=spec.meta.processes)
+    return Budget(spec.meta.max_session, budget.threads) if trains_together(spec) else budget
 
 
 def _check_contract(target: str, name: str | None, overrides: list[str], as_json: bool) -> int:

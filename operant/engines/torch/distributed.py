@@ -59,14 +59,14 @@ class Ranks:
 
     def begin(self) -> None:
         """Go into the next round together; `Dismissed` when the leader goes into none."""
-        if self.size > 1 and not self._told(True):
+        if self.size > 1 and not self._broadcast(True):
             raise Dismissed
 
     def dismiss(self) -> None:
         """Tell the others that there is no further round."""
-        self._told(False)
+        self._broadcast(False)
 
-    def _told(self, word: bool) -> bool:
+    def _broadcast(self, word: bool) -> bool:
         said = torch.tensor([word])
         dist.broadcast(said, src=0)
         return bool(said)

@@ -131,7 +131,7 @@ class MultiTurnRollouts:
             else:
                 anew = self.settings.strategy == "branching"
                 each.transcript = Transcript(self.worker.policy, self.worker.template, opening, anew)
-                each.turns = _told(opening, len(each.transcript.tokens))
+                each.turns = _env_turns(opening, len(each.transcript.tokens))
 
     def _turn(self, speakers: Sequence[Rollout], sampling: Sampling) -> None:
         """One turn: the policy writes, and the environment steps."""
@@ -207,7 +207,7 @@ class MultiTurnRollouts:
         assert rollout.transcript is not None
         before = len(rollout.transcript.tokens) + len(completion.tokens)
         rollout.transcript.add(completion, response.messages)
-        rollout.turns += _told(response.messages, max(len(rollout.transcript.tokens) - before, 0))
+        rollout.turns += _env_turns(response.messages, max(len(rollout.transcript.tokens) - before, 0))
 
     def _end(self, ended: Sequence[Rollout]) -> None:
         """Score rollouts."""
@@ -253,7 +253,7 @@ def reward_of(verdict: Verdict, settings: DialogueSpec) -> float:
     return verdict.parts.get(settings.reward, verdict.score)
 
 
-def _told(messages: Sequence[Message], tokens: int) -> list[Turn]:
+def _env_turns(messages: Sequence[Message], tokens: int) -> list[Turn]:
     """The environment's messages as turns, the last of which carries the tokens of them all."""
     last = len(messages) - 1
     return [

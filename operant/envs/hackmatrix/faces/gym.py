@@ -69,11 +69,11 @@ class HackMatrix(gym.Env[Any, Any]):
             self.game = Game(seed)
         else:
             self.game.reset(seed)
-        return self._seen(), self._info()
+        return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         outcome = self._begun().step(int(action))
-        return self._seen(), outcome.reward, outcome.done, outcome.truncated, self._info(outcome)
+        return self._observation(), outcome.reward, outcome.done, outcome.truncated, self._info(outcome)
 
     def action_masks(self) -> np.ndarray:
         """Which of the 28 actions are legal now."""
@@ -96,7 +96,7 @@ class HackMatrix(gym.Env[Any, Any]):
             raise gym.error.ResetNeeded("call reset before anything else")
         return self.game
 
-    def _seen(self) -> Any:
+    def _observation(self) -> Any:
         return in_form(observe(self._begun().state), self._form)
 
     def _info(self, outcome: Outcome | None = None) -> dict[str, Any]:

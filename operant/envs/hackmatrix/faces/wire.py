@@ -13,7 +13,7 @@ from operant.envs.hackmatrix.constants import (
 )
 from operant.envs.hackmatrix.reference.board import place
 from operant.envs.hackmatrix.reference.game import Outcome
-from operant.envs.hackmatrix.reference.observation import hints, seen_enemies, seen_transmissions
+from operant.envs.hackmatrix.reference.observation import hints, visible_enemies, visible_transmissions
 from operant.envs.hackmatrix.reference.state import Block, Cell, Enemy, State, Transmission
 
 NO_GAME = {
@@ -87,7 +87,7 @@ def _whole_enemy(enemy: Enemy) -> dict[str, Any]:
 
 
 def _cells(state: State) -> list[list[dict[str, Any]]]:
-    enemies, transmissions = seen_enemies(state), seen_transmissions(state)
+    enemies, transmissions = visible_enemies(state), visible_transmissions(state)
     cells = []
     for at, cell in enumerate(state.cells):
         shown = _cell(at, cell)

@@ -44,12 +44,12 @@ def first_enemies(state: State) -> dict[int, Enemy]:
     return {enemy.at: enemy for enemy in reversed(state.enemies)}
 
 
-def seen_enemies(state: State) -> dict[int, Enemy]:
+def visible_enemies(state: State) -> dict[int, Enemy]:
     """By cell, the enemy that is seen there."""
     return {at: enemy for at, enemy in first_enemies(state).items() if not is_hidden(state, enemy)}
 
 
-def seen_transmissions(state: State) -> dict[int, Transmission]:
+def visible_transmissions(state: State) -> dict[int, Transmission]:
     """By cell, the first transmission of the list there."""
     return {one.at: one for one in reversed(state.transmissions)}
 
@@ -100,9 +100,9 @@ def _player(state: State) -> list[float]:
 
 def _grid(state: State) -> np.ndarray:
     grid = np.concatenate([_channels(cell) for cell in state.cells]).reshape(CELLS, CHANNELS)
-    for at, enemy in seen_enemies(state).items():
+    for at, enemy in visible_enemies(state).items():
         _paint_enemy(grid[at], enemy)
-    for at, one in seen_transmissions(state).items():
+    for at, one in visible_transmissions(state).items():
         grid[at, CH_TRANSMISSION] = min(one.turns / 4, 1)
     return grid
 
