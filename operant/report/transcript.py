@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from operant.report.episodes import Catalogue, Entry
@@ -14,6 +14,13 @@ from operant.run.episode import Episode, Turn
 
 NARROWEST = 40
 GAP = 3
+PIECE = 4_000  # characters
+# A control character could drive the terminal: it is shown by its picture, or as one that has none.
+VISIBLE = {
+    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000)), "\N{REPLACEMENT CHARACTER}"),
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    0x7F: "\N{SYMBOL FOR DELETE}",
+}
 
 
 @dataclass(frozen=True)
@@ -180,19 +187,14 @@ def _beside(sides: Sequence[list[str]], half: Page) -> list[str]:
 
 def _wrapped(lines: Iterable[str], page: Page) -> list[str]:
     """The lines, each broken where it is wider than the page; tabs and odd control characters made visible."""
-    clean = ("".join(_visible(letter) for letter in line.expandtabs(4)) for line in lines)
     setter = textwrap.TextWrapper(page.width, replace_whitespace=False)
-    return [part for line in clean for part in setter.wrap(line) or [""]]
+    clean = (line.expandtabs(4).translate(VISIBLE) for line in lines)
+    return [part for line in clean for piece in _pieces(line) for part in setter.wrap(piece) or [""]]
 
 
-def _visible(letter: str) -> str:
-    """A control character could drive the terminal: it is shown by its picture, or as one that has none."""
-    code = ord(letter)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000:
-        return "\N{REPLACEMENT CHARACTER}"
-    return "\N{SYMBOL FOR DELETE}" if letter == "\x7f" else letter
+def _pieces(line: str) -> Iterator[str]:
+    """A line in pieces that the wrapper, which takes the square of a word's length, breaks at once."""
+    return (line[at : at + PIECE] for at in range(0, len(line) or 1, PIECE))
 
 
 def _count(number: int, noun: str) -> str:
