@@ -6,6 +6,7 @@ read as actions, done in real sandboxes, answered, turned into tokens, judged, s
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import threading
@@ -171,8 +172,9 @@ def fuzz(
 
 
 def held() -> tuple[int, int, int, int]:
-    """Kilobytes of memory, open files, threads and child processes of this process."""
+    """Kilobytes of memory (less what the allocator merely keeps), open files, threads, children of this process."""
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     status = Path("/proc/self/status").read_text()
     memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
