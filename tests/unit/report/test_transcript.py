@@ -73,7 +73,8 @@ def test_indents_stay_long_lines_break_and_control_characters_cannot_drive_the_t
     assert fold("def f():\n    return 1", PLAIN) == ["def f():", "    return 1"]
     assert [len(line) for line in fold("x" * 150, PLAIN)] == [60, 60, 30]
     endless = fold("x" * 1_000_003, Page(60, head=None))
-    assert "".join(endless) == "x" * 1_000_003 and max(map(len, endless)) == 60
+    assert "".join(endless) == "x" * 1_000_003
+    assert max(map(len, endless)) == 60
     assert fold("\x1b[31mred\x07\x7f", PLAIN) == ["␛[31mred␇␡"]
     assert fold("a\tb", PLAIN) == ["a   b"]
 
