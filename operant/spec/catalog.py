@@ -9,8 +9,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from operant.spec.field_types import FieldType, field_type
-from operant.spec.fields import Closed, Linear
+from operant.spec.fields import Closed
 from operant.spec.reading.diagnostics import shown
+from operant.spec.schedules import Linear
 from operant.spec.schema import Spec
 
 ITEM = "[]"
@@ -34,7 +35,7 @@ class Setting:
     @property
     def values(self) -> tuple[str, ...]:
         """The values as a file spells them, where they can be listed; else the default, if there is one."""
-        if self.type.one_of is not None or self.type.section is not None:
+        if not self.type.scheduled and (self.type.one_of is not None or self.type.section is not None):
             return ()
         listed = ("true", "false") if self.type.words == "true or false" else self.type.choices
         null = ("null",) if self.type.nullable else ()
@@ -47,10 +48,12 @@ def settings(model: type[Closed] = Spec, path: str = "", chosen: Mapping[str, st
     for name, field in model.model_fields.items():
         accepted, at = field_type(field), f"{path}.{name}" if path else name
         yield Setting(at, chosen or {}, field, accepted)
+        if accepted.scheduled:
+            continue
         if accepted.one_of is not None:
             for choice, section in accepted.one_of.registry.items():
                 yield from settings(section, at, {**(chosen or {}), at: choice})
-        elif accepted.section is not None and accepted.section is not Linear:
+        elif accepted.section is not None:
             yield from settings(accepted.section, at, chosen)
         elif accepted.item is not None and accepted.item.section is not None:
             yield from settings(accepted.item.section, at + ITEM, chosen)
@@ -68,7 +71,7 @@ def default_text(field: FieldInfo) -> str:
     if value is PydanticUndefined:
         return "required"
     if isinstance(value, Linear):
-        return ", ".join(f"{key}: {each:g}" for key, each in value.model_dump().items())
+        return ", ".join(f"{key}: {each:g}" for key, each in value.model_dump(exclude={"name"}).items())
     if isinstance(value, Closed):
         return ""
     return str(value) if isinstance(value, str) else shown(list(value) if isinstance(value, tuple) else value)

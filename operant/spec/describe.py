@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -16,7 +16,7 @@ from operant.spec.catalog import Setting, default_text, settings, settings_at
 from operant.spec.distributions import ABOUT, PARAMETERS
 from operant.spec.field_types import FieldType, field_type
 from operant.spec.fields import Closed
-from operant.spec.paths import REGISTRIES, SECTIONS, help_command, words_of
+from operant.spec.paths import REGISTRIES, SECTIONS, help_command, kind_of, words_of
 from operant.spec.reading.diagnostics import nearest
 from operant.spec.schema import Spec
 
@@ -117,8 +117,8 @@ def _found(key: Words) -> Topic:
     if not found:
         raise _unknown(key)
     accepted = found[0].type
-    if accepted.one_of is not None:
-        return _choices(next(kind for kind, each in REGISTRIES.items() if each is accepted.one_of.registry))
+    if accepted.one_of is not None and not accepted.scheduled:
+        return _choices(kind_of(accepted.one_of.registry))
     if accepted.words == "section" and accepted.section is not None:
         return describe(words_of(accepted.section))
     places = len({each.path for each in found})
@@ -180,12 +180,8 @@ def _see(accepted: FieldType) -> str:
     """Where a section's own settings are described."""
     if accepted.words != "section" or accepted.section is None:
         return ""
-    command = help_command(accepted.section) if accepted.one_of is None else _registry_command(accepted.one_of.registry)
-    return f" See `{command}`."
-
-
-def _registry_command(registry: Mapping[str, type[Closed]]) -> str:
-    return next(f"operant help {name}" for name, each in REGISTRIES.items() if each is registry)
+    of_kind = accepted.one_of and f"operant help {kind_of(accepted.one_of.registry)}"
+    return f" See `{of_kind or help_command(accepted.section)}`."
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -11,11 +11,12 @@ from pydantic_core import ErrorDetails
 
 from operant.errors import SpecError, UsageError
 from operant.spec.field_types import FieldType, number
-from operant.spec.fields import Closed, Linear
-from operant.spec.paths import REGISTRIES, find, help_command, known_paths, owner_of, title
+from operant.spec.fields import Closed
+from operant.spec.paths import REGISTRIES, find, help_command, kind_of, known_paths, owner_of, title
 from operant.spec.reading.diagnostics import MAX_SHOWN, Diagnostic, did_you_mean, nearest, order, report, shown
 from operant.spec.reading.document import Document, KeyPath, Span, lookup
 from operant.spec.registry import NOT_FOUND
+from operant.spec.schedules import Linear
 from operant.spec.schema import Spec
 from operant.spec.validation.conflict import Conflict
 
@@ -153,17 +154,21 @@ def _not_one_of(path: KeyPath, value: Any, choices: tuple[str, ...], document: D
 def _unknown_name(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
     """No such algorithm, net or memory."""
     slot = find(path, document.data)
+    if slot is None:  # the fault's location ends with the name of an alternative, such as a schedule beside a number
+        path = path[:-1]
+        slot = find(path, document.data)
     one_of = slot.type.one_of if slot else None
     if one_of is None:
         return _wrong_type(path, detail, document)
     problem = _not_one_of((*path, one_of.tag), detail["input"].get(one_of.tag), tuple(one_of.names), document)
-    return Diagnostic(problem.cause, problem.at, problem.hint, f"operant help {path[-1]}")
+    return Diagnostic(problem.cause, problem.at, problem.hint, f"operant help {kind_of(one_of.registry)}")
 
 
 def _no_part(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:
-    """An own part that cannot be loaded; the cause names the setting."""
+    """An own part that cannot be loaded; the cause begins with the setting that names such parts, wherever it is."""
     problem: UsageError = detail.get("ctx", {})["problem"]
-    return Diagnostic(problem.cause, span_of(path, document), "", problem.remedy or "")
+    cause = f"{dotted(path)}: {problem.cause.partition(': ')[2]}"
+    return Diagnostic(cause, span_of(path, document), "", problem.remedy or "")
 
 
 def _out_of_range(path: KeyPath, detail: ErrorDetails, document: Document) -> Diagnostic:

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from operant.spec.fields import Closed, Scheduled
+from operant.spec.fields import Closed
 from operant.spec.registry import OneOf
+from operant.spec.schedules import SCHEDULES, Scheduled
 
 WORDS = {int: "whole number", float: "number", bool: "true or false", str: "text", dict: "mapping"}
 PLURALS = {"whole number": "whole numbers", "number": "numbers", "text": "texts"}
@@ -22,7 +23,7 @@ class FieldType:
 
     `choices` is empty unless the values can be listed; `ge`, `gt`, `le`, `lt` bound numbers and
     `min_length`, `max_length` texts and lists; `item` is the type of a list's items; `section` is the
-    class that may stand here, or `one_of` the registry of several.
+    class that may stand here, or `one_of` the registry of several; with `scheduled` a number may stand there too.
     """
 
     words: str = "anything"
@@ -37,6 +38,7 @@ class FieldType:
     item: FieldType | None = None
     section: type[Closed] | None = None
     one_of: OneOf | None = None
+    scheduled: bool = False
 
     def section_for(self, data: Any) -> type[Closed] | None:
         """The section that `data` asks for here, taking the default where it names none that exists."""
@@ -103,10 +105,11 @@ def _type_of(annotation: Any, metadata: Iterable[Any]) -> FieldType:
 
 def _union(args: tuple[Any, ...], metadata: Iterable[Any]) -> FieldType:
     """An alternative of plain types; only null and, marked as such, schedules and registries mix."""
+    if any(isinstance(each, Scheduled) for each in metadata):
+        return FieldType("number or schedule", one_of=OneOf(SCHEDULES), scheduled=True)
     plain = [_type_of(each, ()) for each in args if each is not type(None)]
-    words = "number or schedule" if any(isinstance(each, Scheduled) for each in metadata) else plain[0].words
     section = next((each.section for each in plain if each.section), None)
-    return replace(plain[0], words=words, section=section, nullable=len(plain) < len(args))
+    return replace(plain[0], section=section, nullable=len(plain) < len(args))
 
 
 def _bounded(found: FieldType, metadata: Iterable[Any]) -> FieldType:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.errors import UsageError
-from operant.spec.fields import Closed, ForkRule, Linear, fork_rule
+from operant.spec.fields import Closed, ForkRule, fork_rule
 from operant.spec.reading.diagnostics import shown
+from operant.spec.schedules import ScheduleSpec
 from operant.spec.schema import Spec
 
 UNMARKED = ForkRule("fixed", "its class does not mark it as free to change")
@@ -51,7 +52,7 @@ def _differences(before: Closed, after: Closed, path: str) -> Iterator[Change]:
 
 def _is_section(value: Any) -> bool:
     """Whether a value has settings of its own; a schedule is one value."""
-    return isinstance(value, Closed) and not isinstance(value, Linear)
+    return isinstance(value, Closed) and not isinstance(value, ScheduleSpec)
 
 
 def check_fork(before: Spec, after: Spec, place: str, source: str) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 
 from operant.errors import SpecError
 from operant.spec.errors import dotted, suggestion
-from operant.spec.fields import Linear
 from operant.spec.paths import find, help_command
 from operant.spec.reading.diagnostics import MAX_LISTED, MAX_SHOWN, Diagnostic, did_you_mean, report
 from operant.spec.reading.document import Document, KeyPath, Mark, Source, Span, leaves, lookup
 from operant.spec.reading.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES, too_deep, too_large
 from operant.spec.reading.yaml import read_yaml
+from operant.spec.schedules import Linear
 from operant.spec.schema import Spec
 
 PLACEHOLDER = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^{}]*))?\}")
@@ -168,7 +168,7 @@ def _set(document: Document, override: Override) -> Document:
     """Put the value at its dotted path, starting from the default where that is a schedule."""
     path: KeyPath = ()
     for index, part in enumerate(override.key.split(".")):
-        document = _with_default_schedule(document, path)
+        document = _with_default_schedule(document, path, part)
         inside, at = lookup(document.data, path), override.part_span(index)
         path = (*path, _index(inside, part, at) if isinstance(inside, list) else part)
         if not isinstance(lookup(document.data, path), dict | list):
@@ -185,14 +185,17 @@ def _index(items: list[Any], part: str, at: Span) -> int:
     raise report([Diagnostic(f"{part} is not an item of a list of {len(items)}", at, hint)])
 
 
-def _with_default_schedule(document: Document, path: KeyPath) -> Document:
-    """`-s ...epsilon.end=0.1` changes one end of the default line rather than asking for the rest."""
+def _with_default_schedule(document: Document, path: KeyPath, part: str) -> Document:
+    """`-s ...epsilon.end=0.1` changes one end of the default line rather than asking for the rest.
+
+    With `-s ...epsilon.name=...` another schedule is asked for, which has settings of its own.
+    """
     slot = find(path, document.data)
     default = slot.field.default if slot else None
-    if not isinstance(default, Linear) or isinstance(lookup(document.data, path), dict):
+    if not isinstance(default, Linear) or part == "name" or isinstance(lookup(document.data, path), dict):
         return document
     mark = document.marks.get(path)
-    empty = Document(document.source, default.model_dump(), {(): mark} if mark else {})
+    empty = Document(document.source, default.model_dump(exclude={"name"}), {(): mark} if mark else {})
     return document.placed(path, empty)
 
 

@@ -6,7 +6,7 @@ is asked of a path together with the plain data of a spec (which need not be val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,9 +14,10 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from operant.spec.field_types import FieldType, field_type
-from operant.spec.fields import Closed, Linear
+from operant.spec.fields import Closed
 from operant.spec.reading.document import KeyPath, lookup
 from operant.spec.registry import PartRegistry
+from operant.spec.schedules import SCHEDULES
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import ALGORITHMS
 from operant.spec.settings.language import (
@@ -42,6 +43,7 @@ REGISTRIES: dict[str, PartRegistry[Any]] = {
     "net": NETS,
     "memory": MEMORIES,
     "scheduler": SCHEDULERS,
+    "schedule": SCHEDULES,
 }
 SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("spec",): Spec,
@@ -59,7 +61,6 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("warmup",): WarmupSpec,
     ("ray",): RaySpec,
     ("optimizer",): OptimizerSpec,
-    ("schedule",): Linear,
     **{(kind, name): model for kind, registry in REGISTRIES.items() for name, model in registry.items()},
 }
 
@@ -109,6 +110,11 @@ def words_of(model: type[Closed]) -> tuple[str, ...]:
     return found or next(own, ("spec",))
 
 
+def kind_of(registry: Mapping[str, type[Closed]]) -> str:
+    """The word that `operant help` knows a registry by."""
+    return next(kind for kind, each in REGISTRIES.items() if each is registry)
+
+
 def title(model: type[Closed]) -> str:
     """What a section is called in a sentence: ppo, env, a spec."""
     return "a spec" if model is Spec else words_of(model)[-1]
@@ -126,7 +132,7 @@ def known_paths(data: Any, model: type[Closed] = Spec, path: tuple[str, ...] = (
         yield at
         below = data.get(name) if isinstance(data, dict) else None
         section = each.section_for(below)
-        if section is not None and (section is not Linear or isinstance(below, dict)):
+        if section is not None and (not each.scheduled or isinstance(below, dict)):
             yield from known_paths(below, section, at)
 
 

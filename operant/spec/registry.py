@@ -1,4 +1,4 @@
-"""Registries of settings classes: what may be named as an algorithm, a net, a memory or a scheduler in a spec.
+"""Registries of settings classes: what may be named as an algorithm, a net, a memory, a schedule ... in a spec.
 
 Beside the built-in names a spec may name anybody's part, as `module:object` or by an entry point of an installed
 package; its settings are then checked, explained and stored as those of the built-in ones.
@@ -6,6 +6,7 @@ package; its settings are then checked, explained and stored as those of the bui
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -92,6 +93,9 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
                 f"{self.path}: {path} is {what}, neither settings of one nor a class with such SETTINGS",
                 remedy=f"subclass {self.base.__module__}.{self.base.__name__}",
             )
+        if inspect.isabstract(settings):
+            lacking = ", ".join(sorted(settings.__abstractmethods__))
+            raise UsageError(f"{self.path}: {path} lacks {lacking}", remedy=f"define {lacking} in {path}")
         settings = self._adapt(found, settings, path)
         field = fixed("each part keeps what it needs itself", default=name, description=f"Own {self.kind}.")
         # The class may derive from a built-in one, whose own field takes that one's name only.

@@ -17,9 +17,10 @@ from operant.launch.fork import create_fork
 from operant.launch.prepare import create_trial
 from operant.run.run import Run
 from operant.spec.field_types import FieldType, field_type
-from operant.spec.fields import Closed, Linear
+from operant.spec.fields import Closed
 from operant.spec.fork import check_fork
 from operant.spec.reading.document import lookup, put
+from operant.spec.schedules import ScheduleSpec
 from operant.spec.schema import Spec
 
 META = {
@@ -97,7 +98,7 @@ def settings(section: Closed, path: str = "") -> Iterator[tuple[str, FieldType]]
     """Every single setting of a spec, as it stands, with the type of its values."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
-        if isinstance(value, Closed) and not isinstance(value, Linear):
+        if isinstance(value, Closed) and not isinstance(value, ScheduleSpec):
             yield from settings(value, f"{path}{name}.")
         else:
             yield f"{path}{name}", field_type(field)

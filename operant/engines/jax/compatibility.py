@@ -9,6 +9,7 @@ from typing import Any
 from operant.envs.environment import Traits
 from operant.envs.functional.find import traits_of
 from operant.errors import UsageError
+from operant.spec.schedules import Linear, ScheduleSpec
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.algorithms import with_learner
@@ -56,7 +57,12 @@ OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
 
 def check_compatibility(spec: Spec) -> None:
     """`UsageError` for a setting or an environment that this engine cannot take, or a device that is not there."""
-    for refusal in (*unsupported(spec), *incompatible(spec, traits_of(spec.env)), *uneven_shares(spec)):
+    for refusal in (
+        *unsupported(spec),
+        *incompatible(spec, traits_of(spec.env)),
+        *uneven_shares(spec),
+        *untraceable(spec),
+    ):
         raise refusal
     if spec.meta.device != "cpu" or spec.meta.devices > 1:
         from operant.engines.jax.program import prepare_jax
@@ -129,6 +135,22 @@ def uneven_shares(spec: Spec) -> Iterator[UsageError]:
                 f"meta.devices: {devices} devices cannot have equal shares of {path} = {size}",
                 remedy=f"-s {path}={-(-size // devices) * devices}, or -s meta.devices={math.gcd(size, devices)}",
             )
+
+
+def untraceable(spec: Spec) -> Iterator[UsageError]:
+    """Own schedules that compute with more than can be compiled."""
+    import jax
+
+    for name, schedule in spec.agent.algorithm:
+        if isinstance(schedule, ScheduleSpec) and not isinstance(schedule, Linear):
+            try:
+                jax.eval_shape(schedule.at, jax.ShapeDtypeStruct((), "float32"))
+            except Exception as problem:  # code of others may fail in any way
+                cause = str(problem).partition("\n")[0]
+                yield UsageError(
+                    f"agent.algorithm.{name}: {schedule.name} cannot be traced by the jax engine: {cause}",
+                    remedy="compute with operators and jax.numpy in `at`, or -s engine=torch",
+                )
 
 
 def _written(value: Any) -> str:

@@ -17,7 +17,16 @@ from jax import Array, lax
 
 from operant.engines.jax import losses, nets, normalize, replay, vector_env
 from operant.engines.jax.devices import Axis, device_key, mean_over
-from operant.engines.jax.learner import RANDOM, SAMPLED, LinearSchedule, Policy, TrainState, UpdateMetrics
+from operant.engines.jax.learner import (
+    RANDOM,
+    SAMPLED,
+    LinearSchedule,
+    OwnSchedule,
+    Policy,
+    TrainState,
+    UpdateMetrics,
+    build_schedule,
+)
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_rollout, uniform
 from operant.engines.jax.optimizer import OptimizerHyper, lr_fraction, optimizer_hyper
@@ -35,7 +44,7 @@ class Hyper(NamedTuple):
 
     optimizer: OptimizerHyper
     gamma: Array
-    epsilon: LinearSchedule
+    epsilon: LinearSchedule | OwnSchedule
     polyak: Array
     budget: Array
 
@@ -65,9 +74,7 @@ class Dqn(OffPolicy):
         assert isinstance(settings, DqnSpec)
         numbers = (settings.gamma, settings.polyak, spec.env.max_frame)
         gamma, polyak, budget = map(jnp.float32, numbers)
-        return Hyper(
-            optimizer_hyper(spec.agent.net.optimizer), gamma, LinearSchedule.of(settings.epsilon), polyak, budget
-        )
+        return Hyper(optimizer_hyper(spec.agent.net.optimizer), gamma, build_schedule(settings.epsilon), polyak, budget)
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
         return nets.init_q_network(self.net, rng, self.env.observation_shape[0], self.count)

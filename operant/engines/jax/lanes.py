@@ -95,6 +95,8 @@ def program_key(spec: dict[str, Any]) -> str:
     """What of a resolved spec decides the program: all but the traced numbers, and whether those are given at all."""
     settings = {path: value for keys, value in leaves(spec) if (path := dotted(keys)) not in IGNORED}
     for path in learner_class(settings["agent.algorithm.name"]).TRACED:
+        if settings.get(f"{path}.name", "linear") != "linear":  # a schedule of others is compiled as it is
+            continue
         under = [each for each in settings if each == path or each.startswith(f"{path}.")]
         given = [settings.pop(each) for each in under]
         settings[path] = any(value is not None for value in given)

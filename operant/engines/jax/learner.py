@@ -7,8 +7,10 @@ which goes into `update` and comes out of it; `program` compiles many updates in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -18,7 +20,7 @@ from operant.engines.jax.nets import Params
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.tracing import static
 from operant.envs.functional.env import FunctionalEnv
-from operant.spec.fields import Linear, Schedule
+from operant.spec.schedules import Linear, Schedule, ScheduleSpec
 from operant.spec.schema import Spec
 
 GREEDY, SAMPLED, RANDOM = 0, 1, 2  # how actions are chosen
@@ -82,14 +84,25 @@ class LinearSchedule(NamedTuple):
         done = jnp.clip((frame - self.begin) / self.frames, 0.0, 1.0)
         return self.start + (self.end - self.start) * done
 
-    @classmethod
-    def of(cls, schedule: Schedule) -> LinearSchedule:
-        """The schedule of a spec; a constant is one with equal ends."""
-        if isinstance(schedule, Linear):
-            numbers = (schedule.start, schedule.end, schedule.begin, schedule.frames)
-        else:
-            numbers = (schedule, schedule, 0, 1)
-        return cls(*map(jnp.float32, numbers))
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class OwnSchedule:
+    """A schedule of others, which is compiled into the program: no number of it is traced but the frame."""
+
+    settings: ScheduleSpec
+
+    def at(self, frame: Array) -> Array:
+        """The value at `frame`."""
+        return jnp.float32(self.settings.at(frame))
+
+
+def build_schedule(schedule: Schedule) -> LinearSchedule | OwnSchedule:
+    """The schedule of a spec; a constant is a line with equal ends."""
+    if isinstance(schedule, ScheduleSpec) and not isinstance(schedule, Linear):
+        return OwnSchedule(schedule)
+    line = schedule if isinstance(schedule, Linear) else Linear(start=float(schedule), end=float(schedule), frames=1)
+    return LinearSchedule(*map(jnp.float32, (line.start, line.end, line.begin, line.frames)))
 
 
 class Learner(ABC):

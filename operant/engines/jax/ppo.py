@@ -17,7 +17,17 @@ from jax import Array, lax
 
 from operant.engines.jax import distributions, losses, nets, normalize, vector_env
 from operant.engines.jax.devices import Axis, device_key, mean_over
-from operant.engines.jax.learner import GREEDY, RANDOM, Learner, LinearSchedule, Policy, TrainState, UpdateMetrics
+from operant.engines.jax.learner import (
+    GREEDY,
+    RANDOM,
+    Learner,
+    LinearSchedule,
+    OwnSchedule,
+    Policy,
+    TrainState,
+    UpdateMetrics,
+    build_schedule,
+)
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.shuffle import shuffled
@@ -37,8 +47,8 @@ class Hyper(NamedTuple):
     optimizer: OptimizerHyper
     gamma: Array
     lam: Array
-    clip: LinearSchedule
-    entropy: LinearSchedule
+    clip: LinearSchedule | OwnSchedule
+    entropy: LinearSchedule | OwnSchedule
     value_coef: Array
     value_clip: Array
     target_kl: Array
@@ -119,8 +129,8 @@ class Ppo(Learner):
             optimizer_hyper(spec.agent.net.optimizer),
             jnp.float32(settings.gamma),
             jnp.float32(settings.lam),
-            LinearSchedule.of(settings.clip_eps),
-            LinearSchedule.of(settings.entropy_coef),
+            build_schedule(settings.clip_eps),
+            build_schedule(settings.entropy_coef),
             jnp.float32(settings.val_loss_coef),
             jnp.float32(settings.clip_vloss or 0.0),
             jnp.float32(settings.target_kl or 0.0),

@@ -14,7 +14,7 @@ from operant.engines.torch.advantages import ReturnScale, gae, n_step_returns
 from operant.engines.torch.on_policy import OnPolicyLearner, Rollout
 from operant.engines.torch.update_counts import UpdateCounts, rollout_update_counts
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.on_policy import AdvantageAlgorithm
 

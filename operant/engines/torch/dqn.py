@@ -22,7 +22,7 @@ from operant.engines.torch.q_learning import QLearner
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec
 from operant.spec.settings.memories import PrioritisedReplaySpec

@@ -26,7 +26,7 @@ from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended, Step
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.memories import Memory, PrioritisedReplaySpec
 from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm

@@ -19,7 +19,7 @@ from operant.engines.torch.networks.heads import ActorCritic
 from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner, Rollout
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.ppo import ProximalAlgorithm
 

@@ -22,7 +22,7 @@ from operant.engines.torch.tracker import Tracker
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import ExploringAlgorithm
 from operant.spec.settings.algorithms import DqnSpec

@@ -28,7 +28,7 @@ from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.on_policy import ReinforceSpec
 

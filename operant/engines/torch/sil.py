@@ -24,7 +24,7 @@ from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner, R
 from operant.engines.torch.ppo import Ppo
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.memories import PrioritisedReplaySpec
 from operant.spec.settings.ppo import ImitatingAlgorithm

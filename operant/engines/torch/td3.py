@@ -27,7 +27,7 @@ from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
 from operant.spec.settings.off_policy import Td3Spec
 

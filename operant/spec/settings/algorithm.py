@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from operant.registry import load
-from operant.spec.fields import Closed, Linear, Schedule, Scheduled, fixed, free
+from operant.spec.fields import Closed, fixed, free
+from operant.spec.schedules import Linear, Schedule, Scheduled
 
 
 def algorithm_name(name: str) -> Any:

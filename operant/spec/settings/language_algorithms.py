@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from operant.spec.fields import Closed, Schedule, Scheduled, fixed, free
+from operant.spec.fields import Closed, fixed, free
 from operant.spec.registry import in_engines
+from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, algorithm_name
 
 before_training = partial(fixed, "it was done before the checkpoint")

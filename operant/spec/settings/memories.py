@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from operant.registry import load
-from operant.spec.fields import Closed, Schedule, Scheduled, fixed, free
+from operant.spec.fields import Closed, fixed, free
 from operant.spec.registry import PartRegistry, in_engines
+from operant.spec.schedules import Schedule, Scheduled
 
 
 class Memory(Closed):

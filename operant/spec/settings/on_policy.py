@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from operant.spec.fields import Schedule, Scheduled, fixed, free
+from operant.spec.fields import fixed, free
 from operant.spec.registry import in_engines
+from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from operant.spec.fields import Schedule, Scheduled, fixed, free
+from operant.spec.fields import fixed, free
 from operant.spec.registry import in_engines
+from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, algorithm_name
 from operant.spec.settings.on_policy import AdvantageAlgorithm, AdvantageScale
 

@@ -13,6 +13,7 @@ from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.sections import MAX_SEED, SpecFields
 from operant.spec.validation.algorithms import algorithm_conflicts
 from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
+from operant.spec.validation.schedules import schedule_conflicts
 
 
 def find_conflicts(spec: SpecFields) -> list[Conflict]:
@@ -27,6 +28,7 @@ def find_conflicts(spec: SpecFields) -> list[Conflict]:
         *_lookahead_of_sgd(spec.agent.net.optimizer),
         *_changing_batches(spec),
         *_words_and_games(spec),
+        *schedule_conflicts(spec),
         *algorithm_conflicts(spec),
     ]
 

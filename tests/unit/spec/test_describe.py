@@ -36,7 +36,7 @@ def test_an_algorithm_is_described_setting_by_setting() -> None:
             "0 to 1",
         ),
         (["algorithm", "dqn"], "double", "true or false", "true", ""),
-        (["schedule"], "frames", "whole number", "required", "1 to 1,000,000,000,000"),
+        (["schedule", "linear"], "frames", "whole number", "required", "1 to 1,000,000,000,000"),
         (["search"], "quniform", "[low, high, q]", "", ""),
         (["PPO"], "lam", "number", "0.95", "0 to 1"),
     ],

@@ -80,7 +80,7 @@ IN_THE_FILE = {
         demo.yaml:9:33: agent.algorithm.clip_eps.end = 3 is out of range
           9 |     clip_eps: {start: 0.2, end: 3, frames: 1e4}
             |                                 ^ must be above 0, at most 1; nearest: 1
-          try: operant help schedule""",
+          try: operant help schedule linear""",
     ),
     "schedule without its length": (
         ("gamma: 0.99", "clip_eps: {start: 0.2, end: 0.1}"),
@@ -88,7 +88,7 @@ IN_THE_FILE = {
         demo.yaml:9:5: agent.algorithm.clip_eps.frames is missing
           9 |     clip_eps: {start: 0.2, end: 0.1}
             |     ^^^^^^^^ it needs frames: how many frames the change takes
-          try: operant help schedule""",
+          try: operant help schedule linear""",
     ),
     "quoted number": (
         ("gamma: 0.99", "gamma: '0.99'"),

@@ -6,8 +6,9 @@ import pytest
 from pydantic import Field
 
 from operant.spec.field_types import field_type, number
-from operant.spec.fields import Closed, Linear, Schedule, Scheduled
+from operant.spec.fields import Closed
 from operant.spec.registry import OneOf
+from operant.spec.schedules import Linear, Schedule, Scheduled
 from operant.spec.settings.algorithms import PpoSpec
 from operant.spec.settings.memories import MEMORIES, PrioritisedReplaySpec, ReplaySpec
 from operant.spec.settings.nets import OptimizerSpec

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from operant.spec.fields import Closed, Linear, Schedule, Scheduled, value_at
+from operant.spec.fields import Closed
 from operant.spec.registry import OneOf
+from operant.spec.schedules import Linear, Schedule, Scheduled, value_at
 
 
 class Box(Closed):
@@ -93,9 +94,9 @@ def test_a_schedule_is_a_number_or_a_line(rate: object) -> None:
         ("x", [(("rate", "number"), "float_type")]),
         (
             {"start": 2, "end": 0, "frames": 10},
-            [(("rate", "line", "start"), "less_than_equal"), (("rate", "line", "end"), "greater_than")],
+            [(("rate", "schedule", "start"), "less_than_equal"), (("rate", "schedule", "end"), "greater_than")],
         ),
-        ({"start": 1, "end": 1, "frames": 0}, [(("rate", "line", "frames"), "greater_than_equal")]),
+        ({"start": 1, "end": 1, "frames": 0}, [(("rate", "schedule", "linear", "frames"), "greater_than_equal")]),
     ],
 )
 def test_both_ends_of_a_schedule_lie_within_its_bounds(rate: object, faults: list[object]) -> None:

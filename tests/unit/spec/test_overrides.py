@@ -7,11 +7,11 @@ from textwrap import dedent
 import pytest
 
 from operant.errors import SpecError
-from operant.spec.fields import Linear
 from operant.spec.load import load
 from operant.spec.overrides import apply, fill, parse
 from operant.spec.reading.document import Source, lookup
 from operant.spec.reading.yaml import read_yaml
+from operant.spec.schedules import Linear
 from operant.spec.schema import Spec
 
 Complain = Callable[..., str]

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from operant.spec.fields import Closed, Linear
+from operant.spec.fields import Closed
 from operant.spec.paths import find, help_command, known_paths, owner_of, title
+from operant.spec.schedules import Linear
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec, PpoSpec
 from operant.spec.settings.memories import PrioritisedReplaySpec

@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from operant.spec.fields import value_at
+from operant.spec.schedules import value_at
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 Surrogate = Literal["clip", "cispo", "reinforce"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from operant.spec.fields import Linear
 from operant.spec.load import load
+from operant.spec.schedules import Linear
 from operant.spec.settings.algorithms import DqnSpec
 from operant.spec.settings.memories import PrioritisedReplaySpec, ReplaySpec
 from tests.unit.spec.dialects.slm.conftest import ABSENT, FILES, Changed, data_of, native, refusal

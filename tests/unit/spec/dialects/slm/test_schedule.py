@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from operant.spec.fields import Linear, Schedule
+from operant.spec.schedules import Linear, Schedule
 from operant.spec.settings.algorithms import PpoSpec
 from tests.unit.spec.dialects.slm.conftest import Changed, refusal
 
