@@ -55,6 +55,9 @@ def settings(model: type[Closed] = Spec, path: str = "", chosen: Mapping[str, st
                 yield from settings(section, at, {**(chosen or {}), at: choice})
         elif accepted.section is not None:
             yield from settings(accepted.section, at, chosen)
+        elif accepted.item is not None and accepted.item.one_of is not None:
+            for choice, section in accepted.item.one_of.registry.items():
+                yield from settings(section, at + ITEM, {**(chosen or {}), at: choice})
         elif accepted.item is not None and accepted.item.section is not None:
             yield from settings(accepted.item.section, at + ITEM, chosen)
 

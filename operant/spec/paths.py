@@ -35,6 +35,7 @@ from operant.spec.settings.language_algorithms import WarmupSpec
 from operant.spec.settings.memories import MEMORIES
 from operant.spec.settings.nets import NETS
 from operant.spec.settings.optimizers import OptimizerSpec
+from operant.spec.settings.rewards import REWARDS
 from operant.spec.settings.schedulers import SCHEDULERS
 from operant.spec.settings.sections import AgentSpec, EnvSpec, MetaSpec
 
@@ -44,6 +45,7 @@ REGISTRIES: dict[str, PartRegistry[Any]] = {
     "memory": MEMORIES,
     "scheduler": SCHEDULERS,
     "schedule": SCHEDULES,
+    "reward": REWARDS,
 }
 SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("spec",): Spec,

@@ -26,9 +26,10 @@ NOT_FOUND = "part_not_found"
 class PartRegistry(Mapping[str, type[T]], Generic[T]):
     """Settings classes of one kind by name: the built-in ones, and others as they are asked for.
 
-    `path` is the setting that names one. Iteration gives the built-in names only. Of another one, the object that its
-    import path leads to is a subclass of `base`, or has one as its attribute `SETTINGS`; `adapt` makes of both the
-    class that is meant. In the class that stands in the registry the field `tag` has the name that the spec says.
+    `path` is the setting that names one, and `kind` the word for it in commands. Iteration gives the built-in names
+    only. Of another one, the object that its import path leads to is a subclass of `base`, or has one as its attribute
+    `SETTINGS`; `adapt` makes of both the class that is meant. Where a plain function may stand too, `from_function`
+    makes its settings class. In the class that stands in the registry the field `tag` has the name that the spec says.
     """
 
     def __init__(
@@ -37,8 +38,12 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
         base: type[T],
         builtin: Mapping[str, type[T]],
         adapt: Callable[[Any, type[T], str], type[T]] = lambda found, settings, path: settings,
+        kind: str | None = None,
+        from_function: Callable[[Any, str], type[T]] | None = None,
     ) -> None:
-        *_, self.kind, self.tag = path.split(".")
+        *_, named, self.tag = path.split(".")
+        self.kind = kind or named
+        self._from_function = from_function
         self.path, self.base = path, base
         self._builtin = dict(builtin)
         self._adapt = adapt
@@ -87,11 +92,14 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
     def _named(self, name: str, path: str) -> type[T]:
         found = load(path, self.path)
         settings: Any = found if _is_settings(found, self.base) else getattr(found, "SETTINGS", None)
+        if self._from_function is not None and inspect.isfunction(found):
+            settings = self._from_function(found, path)
         if not _is_settings(settings, self.base):
             what = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
+            by_function = "name a function, or " if self._from_function else ""
             raise UsageError(
                 f"{self.path}: {path} is {what}, neither settings of one nor a class with such SETTINGS",
-                remedy=f"subclass {self.base.__module__}.{self.base.__name__}",
+                remedy=f"{by_function}subclass {self.base.__module__}.{self.base.__name__}",
             )
         if inspect.isabstract(settings):
             lacking = ", ".join(sorted(settings.__abstractmethods__))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from operant.engines.language.rollouts.types import Group
+from operant.engines.language.rollouts.types import Answer, Group
 from operant.errors import RunError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Alerts:
         lost = len(notes) / (len(notes) + len(answers))
         if notes:
             self.once("errors", f"{lost:.0%} of the completions have no score; one of them: {notes[0]}")
+        self._check_rewards([answer for _, answer in answers])
         group, answer = answers[0]
         text = answer.completion.text[:SHOWN]
         unread = sum(each.verdict.outcome == "unparsed" for _, each in answers) / len(answers)
@@ -53,6 +54,15 @@ class Alerts:
                 f"in {SILENT_ROUNDS} rounds no rewards differed from their baseline, so nothing was learnt; "
                 f"an answer worth {answer.reward:g}: {text!r}",
             )
+
+    def _check_rewards(self, answers: Sequence[Answer]) -> None:
+        """Tell which reward functions fail, and one reason of each."""
+        failed: dict[str, list[str]] = {}
+        for name, note in (error for answer in answers for error in answer.reward_errors):
+            failed.setdefault(name, []).append(note)
+        for name, notes in failed.items():
+            words = f"reward function {name} failed on {len(notes)} of {len(answers)} completions and adds 0 there"
+            self.once(f"reward {name}", f"{words}; one reason: {notes[0]}")
 
     def check_mismatch(self, means: Mapping[str, float]) -> None:
         """Stop a run whose generator and trainer do not give the same tokens the same probabilities."""

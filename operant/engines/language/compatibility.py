@@ -45,10 +45,22 @@ def check_compatibility(spec: Spec) -> None:
     if model.generator == "vllm":
         require_vllm()
     sampler = build_sampler(spec, Seeds(spec.meta.seed))
+    _check_gold(spec, sampler)
     _check_room(spec, sampler)
     for task in sampler.tasks:
         if isinstance(task, DialogueTask):
             task.prepare()
+
+
+def _check_gold(spec: Spec, sampler: ProblemSampler) -> None:
+    """Something to imitate in every task, where gold answers are learnt from."""
+    from operant.engines.language.config import settings_of
+    from operant.engines.language.learning.sft import refuse_without_gold
+
+    settings = settings_of(spec)
+    if settings.warmup or settings.sft_coef:
+        for task in sampler.tasks:
+            refuse_without_gold(task, task.problems("train")[0])
 
 
 def _check_devices(spec: Spec) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from operant.spec.schema import Spec
 from operant.spec.settings.language import ModelSpec, TextSpec
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
@@ -22,3 +24,8 @@ def model_of(spec: Spec) -> ModelSpec:
 def text_of(spec: Spec) -> TextSpec:
     """What is said about the task."""
     return spec.env.text or TextSpec()
+
+
+def reward_data(text: TextSpec) -> list[dict[str, Any]]:
+    """The reward functions as plain data, from which every process that computes them makes its own."""
+    return [each.model_dump(mode="json") for each in text.reward_functions]

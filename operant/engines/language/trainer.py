@@ -9,6 +9,7 @@ import numpy as np
 
 from operant.engines.language.alerts import Alerts
 from operant.engines.language.build import TrainingContext
+from operant.engines.language.config import text_of
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.learning.sft import gold_samples, warm_up
 from operant.engines.language.rollouts.types import as_episodes
@@ -141,7 +142,14 @@ class Trainer:
             self.session.episode(episode)
         self._asked = time.perf_counter()
         score = float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
-        return {"eval/score": score, **self._unscored(episodes, "eval")}
+        return {"eval/score": score, **self._unscored(episodes, "eval"), **self._reward_parts(episodes)}
+
+    def _reward_parts(self, episodes: Sequence[Episode]) -> dict[str, float]:
+        """What the rewards of an evaluation are made of, where there are reward functions."""
+        functions = text_of(self.context.spec).reward_functions
+        names = ("verifier", *(each.part for each in functions), "reward_errors") if functions else ()
+        scored = [each for each in episodes if each.score is not None]
+        return {f"eval/parts/{name}": float(np.mean([each.parts[name] for each in scored])) for name in names if scored}
 
     def _unscored(self, episodes: Sequence[Episode], split: str) -> dict[str, float]:
         """How many answers have no score; where there are any, an event says what that means."""

@@ -14,18 +14,22 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
+from typing import Any, TypeVar
 
+from operant.envs.text.rewards import SECONDS as REWARD_SECONDS
+from operant.envs.text.rewards import RewardRequest, Value
 from operant.envs.text.task import Problem, Task, Verdict, failed
-from operant.envs.text.verify_worker import Recipe, serve, verify
+from operant.envs.text.verify_worker import Job, Recipe, serve, verify
 from operant.errors import RunError, UsageError
 
 START_SECONDS = 120.0
 TRIES = 2
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,18 @@ class Heartbeat:
 class Verifiers:
     """A pool of `workers` processes that verify answers to the problems of `tasks` (final).
 
-    `seconds` limits one verdict, instead of each task's own limit. `counts` holds how many verdicts there were of each
+    `seconds` limits one verdict, instead of each task's own limit. `rewards` are the settings of reward functions, in
+    plain data, which the same processes compute. `counts` holds how many verdicts there were of each
     outcome. Use it in a `with` statement, or close it.
     """
 
-    def __init__(self, tasks: Sequence[Task], workers: int = 2, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        workers: int = 2,
+        seconds: float | None = None,
+        rewards: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         if workers < 1:
             raise UsageError(f"verifiers need at least one worker, not {workers}")
         self.tasks = {task.name: task for task in tasks}
@@ -55,7 +66,7 @@ class Verifiers:
         slow = [task.recipe for task in tasks if not task.QUICK]
         self._lock = threading.Lock()
         self._waiting = 0
-        self._workers = [_Worker(slow, seconds) for _ in range(workers if slow else 0)]
+        self._workers = [_Worker(slow, seconds, rewards) for _ in range(workers if slow or rewards else 0)]
         self._free: SimpleQueue[_Worker] = SimpleQueue()
         for worker in self._workers:
             self._free.put(worker)
@@ -68,11 +79,7 @@ class Verifiers:
             done: Future[Verdict] = Future()
             done.set_result(self._counted(verify(task, problem, completion)))
             return done
-        with self._lock:
-            self._waiting += 1
-        future = self._threads.submit(self._verify, task, problem, completion)
-        future.add_done_callback(self._uncount)
-        return future
+        return self._submit(self._verify, task, problem, completion)
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The verdict on one answer."""
@@ -95,6 +102,21 @@ class Verifiers:
             verdicts.append(_in_time(future, end, within))
             beat()
         return verdicts
+
+    def reward_all(
+        self,
+        requests: Sequence[RewardRequest],
+        within: float | None = None,
+        beat: Callable[[], object] = lambda: None,
+    ) -> list[list[Value]]:
+        """The values of reward functions, or why there are none, in the order of the requests and completions."""
+        end = None if within is None else time.monotonic() + within
+        waiting = [self._submit(self._reward, request) for request in requests]
+        found: list[list[Value]] = []
+        for request, future in zip(requests, waiting, strict=True):
+            found.append(_values(_in_time(future, end, within), request))
+            beat()
+        return found
 
     def heartbeat(self) -> Heartbeat:
         """How the pool stands now."""
@@ -120,16 +142,30 @@ class Verifiers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        with self._lock:
+            self._waiting += 1
+        future = self._threads.submit(work, *arguments)
+        future.add_done_callback(self._uncount)
+        return future
+
     def _verify(self, task: Task, problem: Problem, completion: str) -> Verdict:
+        return self._counted(self._asked((problem, completion), self.seconds or task.SECONDS))
+
+    def _reward(self, request: RewardRequest) -> list[Value] | Verdict:
+        return self._asked(request, self.seconds or REWARD_SECONDS)
+
+    def _asked(self, job: Job, seconds: float) -> Any:
+        """What a free worker replies."""
         worker = self._free.get()
         with self._lock:
             self._waiting -= 1
         try:
-            return self._counted(worker.verify(problem, completion, self.seconds or task.SECONDS))
+            return worker.ask(job, seconds)
         finally:
             self._free.put(worker)
 
-    def _uncount(self, future: Future[Verdict]) -> None:
+    def _uncount(self, future: Future[Any]) -> None:
         """One that was given up before its turn waits no more."""
         if future.cancelled():
             with self._lock:
@@ -144,8 +180,9 @@ class Verifiers:
 class _Worker:
     """One place in the pool: a process, or its successor (final). One thread at a time uses it."""
 
-    def __init__(self, recipes: Sequence[Recipe], seconds: float | None) -> None:
+    def __init__(self, recipes: Sequence[Recipe], seconds: float | None, rewards: Sequence[Mapping[str, Any]]) -> None:
         self._recipes = recipes
+        self._rewards = rewards
         self._seconds = seconds
         self._process: BaseProcess | None = None
         self._closed = False
@@ -157,8 +194,8 @@ class _Worker:
         """The process that now works here."""
         return None if self._process is None else self._process.pid
 
-    def verify(self, problem: Problem, completion: str, seconds: float) -> Verdict:
-        """The verdict of the process here, or what became of it."""
+    def ask(self, job: Job, seconds: float) -> Any:
+        """The reply of the process here, or the verdict that says what became of it."""
         for _ in range(TRIES):
             if self._closed:
                 return failed("the verifiers were closed")
@@ -166,7 +203,7 @@ class _Worker:
             try:
                 if self._process is None:
                     self._start()
-                self._pipe.send((problem, completion))
+                self._pipe.send(job)
                 if self._pipe.poll(seconds):
                     return self._pipe.recv()
                 self.kill()
@@ -197,7 +234,7 @@ class _Worker:
         # Never fork: the process here may hold locks of torch and of its threads.
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, self._recipes, self._seconds), daemon=True)
+        process = context.Process(target=serve, args=(theirs, self._recipes, self._seconds, self._rewards), daemon=True)
         process.start()
         theirs.close()
         self._process = process
@@ -209,7 +246,11 @@ class _Worker:
             raise RunError(f"a verifier cannot make its tasks: {refusal}")
 
 
-def _in_time(future: Future[Verdict], end: float | None, within: float | None) -> Verdict:
+def _values(reply: list[Value] | Verdict, request: RewardRequest) -> list[Value]:
+    return [reply.note] * len(request.inputs) if isinstance(reply, Verdict) else reply
+
+
+def _in_time(future: Future[T], end: float | None, within: float | None) -> T | Verdict:
     """The verdict, or that there was none before `end`."""
     try:
         return future.result(None if end is None else max(0.0, end - time.monotonic()))

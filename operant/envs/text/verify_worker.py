@@ -1,30 +1,36 @@
-"""What a verifier's worker process does: make the tasks, then verify one answer after another."""
+"""What a verifier's worker process does: make the tasks and reward functions, then score one answer after another."""
 
 from __future__ import annotations
 
 import os
 import resource
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from operant.envs.text.rewards import SECONDS as REWARD_SECONDS
+from operant.envs.text.rewards import RewardFunctions, RewardRequest, Value
 from operant.envs.text.task import Problem, Task, Verdict, failed
 
 MEMORY = 8 * 2**30  # bytes of address space: a formula may ask for all there is
 GRACE = 1.0  # seconds that the pool has to kill a worker before it kills itself
 
 Recipe = tuple[str, dict[str, Any], str | None]
+Job = tuple[Problem, str] | RewardRequest
+"""An answer to verify, or completions for a reward function."""
 
 
-def serve(pipe: Connection, recipes: Sequence[Recipe], seconds: float | None) -> None:
-    """Verify what comes through the pipe until it is closed. The first word back is None, or why it cannot begin."""
+def serve(
+    pipe: Connection, recipes: Sequence[Recipe], seconds: float | None, rewards: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    """Do what comes through the pipe until it is closed. The first word back is None, or why it cannot begin."""
     os.setsid()  # whatever an answer starts ends with this group
     # The kernel's alarm with its default action needs no help of an interpreter that is busy with a long sum.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        tasks = _make(recipes)
+        tasks, functions = _make(recipes), RewardFunctions(rewards)
     except Exception as problem:
         pipe.send(f"{type(problem).__name__}: {problem}")
         return
@@ -32,14 +38,21 @@ def serve(pipe: Connection, recipes: Sequence[Recipe], seconds: float | None) ->
     pipe.send(None)
     while True:
         try:
-            problem, completion = pipe.recv()
+            job: Job = pipe.recv()
         except (EOFError, OSError):
             return
-        task = tasks[problem.task]
-        signal.setitimer(signal.ITIMER_REAL, (seconds or task.SECONDS) + GRACE)
-        verdict = verify(task, problem, completion)
+        limit = REWARD_SECONDS if isinstance(job, RewardRequest) else tasks[job[0].task].SECONDS
+        signal.setitimer(signal.ITIMER_REAL, (seconds or limit) + GRACE)
+        reply = _done(job, tasks, functions)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        pipe.send(verdict)
+        pipe.send(reply)
+
+
+def _done(job: Job, tasks: Mapping[str, Task], functions: RewardFunctions) -> Verdict | list[Value]:
+    if isinstance(job, RewardRequest):
+        return functions.compute(job)
+    problem, completion = job
+    return verify(tasks[problem.task], problem, completion)
 
 
 def verify(task: Task, problem: Problem, completion: str) -> Verdict:

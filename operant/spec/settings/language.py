@@ -11,6 +11,8 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from operant.spec.fields import Closed, fixed, free, section, widens
+from operant.spec.registry import OneOf
+from operant.spec.settings.rewards import REWARDS, RewardSpec
 
 shape = partial(fixed, "the weights have the shape of the model")
 in_mixture = partial(fixed, "the run is at a place in the problems of this mixture")
@@ -220,6 +222,18 @@ class TextSpec(Closed):
         description="Seconds for the completions of a call, and then for their verification; what is late is left out.",
     )
     dialogue: DialogueSpec = section(default_factory=DialogueSpec, description="Of tasks of many turns.")
+    reward_functions: tuple[Annotated[RewardSpec, OneOf(REWARDS)], ...] = free(
+        default=(),
+        max_length=64,
+        description="Reward functions whose weighted values are added to the verifier's score; see "
+        "`operant help reward`.",
+    )
+    verifier_weight: float = free(
+        default=1.0,
+        ge=0,
+        le=1e6,
+        description="Weight of the verifier's score beside reward functions; 0 puts them in its place.",
+    )
 
 
 class RaySpec(Closed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from operant.spec.settings.language_algorithms import OF_THE_BATCH, WEIGHING, VerifiedAlgorithm, external_environments
+from operant.spec.settings.rewards import RESERVED
 from operant.spec.settings.sections import SpecFields
 from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
 
@@ -48,6 +49,23 @@ def parts(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
     for path in ("arguments", "order"):
         if text is not None and mixed and getattr(text, path):
             yield Conflict(f"env.text.{path}", "has no effect: each task of the mixture has its own", "leave it out")
+
+
+def rewards(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Reward functions have names of their own in the record; without any the verifier's weight changes nothing."""
+    text = spec.env.text
+    if text is None:
+        return
+    names = [each.part for each in text.reward_functions]
+    for index, name in enumerate(names):
+        if name in names[:index] or name in RESERVED:
+            reason = f"has the name {name}, which " + ("the record has already" if name in RESERVED else "another has")
+            path = f"env.text.reward_functions.{index}"
+            yield Conflict(
+                "env.text.reward_functions", reason, f"a label: {{name: ..., label: {name}_2}}", None, (path,)
+            )
+    if not names and text.verifier_weight != 1:
+        yield Conflict("env.text.verifier_weight", "has no effect: there are no reward functions", "leave it out", 1.0)
 
 
 def divergence(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
@@ -154,4 +172,4 @@ def server(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]
         )
 
 
-CHECKS = (batches, parts, divergence, baseline, ratios, tiny, server, ahead, received)
+CHECKS = (batches, parts, rewards, divergence, baseline, ratios, tiny, server, ahead, received)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operant.engines.language.distributed.weight_sync import SerializedWeights, check_received, deserialize
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.envs.text.rewards import RewardRequest, Value
 from operant.envs.text.task import Problem, Verdict
 from operant.envs.text.verify_worker import Recipe
 from operant.errors import RunError
@@ -58,12 +59,14 @@ class GeneratorWorker:
 class VerifierWorker:
     """Verdicts on answers, by the same pool of limited processes as elsewhere, one process wide (final)."""
 
-    def __init__(self, recipes: Sequence[Recipe], seconds: float | None) -> None:
+    def __init__(
+        self, recipes: Sequence[Recipe], seconds: float | None, rewards: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         from operant.envs.text.pool import Verifiers
         from operant.envs.text.tasks import make_task
 
         tasks = [make_task(name, arguments, label) for name, arguments, label in recipes]
-        self.pool = Verifiers(tasks, 1, seconds)
+        self.pool = Verifiers(tasks, 1, seconds, rewards)
         self.beats = 0
         for task in tasks:
             # The first verdict starts the process, which takes long beside what verdicts take.
@@ -80,6 +83,10 @@ class VerifierWorker:
     def verify(self, answers: Sequence[tuple[Problem, str]]) -> list[Verdict]:
         """The verdicts on answers, in their order."""
         return self.pool.verify_all(answers, beat=self._beat)
+
+    def reward(self, requests: Sequence[RewardRequest]) -> list[list[Value]]:
+        """The values of reward functions, in the order of the requests."""
+        return self.pool.reward_all(requests, beat=self._beat)
 
     def _beat(self) -> None:
         self.beats += 1

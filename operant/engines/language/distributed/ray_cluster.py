@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from operant.engines.language.config import text_of
+from operant.engines.language.config import reward_data, text_of
 from operant.engines.language.distributed.actor_handle import ActorHandle, ray_package
 from operant.engines.language.distributed.ray_actors import GeneratorWorker, VerifierWorker
 from operant.engines.language.distributed.replicas import ActorGenerator, ActorVerifiers, WeightStore
@@ -49,10 +49,9 @@ class Cluster:
 
     def verifiers(self, recipes: Sequence[Recipe]) -> ActorVerifiers:
         """Verifiers, each of which scores in a process of its own beside it."""
+        arguments = list(recipes), self.text.seconds, reward_data(self.text)
         handles = [
-            self._handle(
-                f"verifier {number}", VerifierWorker, self.settings.verifier_cpus, 0.0, list(recipes), self.text.seconds
-            )
+            self._handle(f"verifier {number}", VerifierWorker, self.settings.verifier_cpus, 0.0, *arguments)
             for number in range(self.text.workers)
         ]
         return ActorVerifiers(handles, self.telemetry)

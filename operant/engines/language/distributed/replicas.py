@@ -14,6 +14,7 @@ from operant.engines.language.distributed.weight_sync import SerializedWeights, 
 from operant.engines.language.generation.generator import Completion, Generator, Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.telemetry.telemetry import Telemetry
+from operant.envs.text.rewards import RewardRequest, Value
 from operant.envs.text.task import Problem, Verdict, failed
 
 if TYPE_CHECKING:
@@ -146,14 +147,20 @@ class ActorVerifiers:
         beat: Callable[[], object] = lambda: None,
     ) -> list[Verdict]:
         """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors."""
-        size = -(-len(answers) // (PARTS_PER_VERIFIER * len(self.handles))) or 1
-        parts = [answers[first : first + size] for first in range(0, len(answers), size)]
-        end = None if within is None else time.monotonic() + within
-        waiting = [self._threads.submit(self._verify, part, beat) for part in parts]
         late = failed(f"no verdict within {within or 0:g} s")
-        return [
-            verdict for part, future in zip(parts, waiting, strict=True) for verdict in _await(future, part, end, late)
-        ]
+        ids = [problem.id for problem, _ in answers]
+        return [found or late for found in self._shared("verify", answers, ids, within, beat)]
+
+    def reward_all(
+        self,
+        requests: Sequence[RewardRequest],
+        within: float | None = None,
+        beat: Callable[[], object] = lambda: None,
+    ) -> list[list[Value]]:
+        """The values of reward functions, or why there are none, in the order of the requests and completions."""
+        found = self._shared("reward", requests, [request.problem for request in requests], within, beat)
+        late = f"no value within {within or 0:g} s"
+        return [each or [late] * len(request.inputs) for each, request in zip(found, requests, strict=True)]
 
     def close(self) -> None:
         """End the actors; what still waits is dropped."""
@@ -161,25 +168,36 @@ class ActorVerifiers:
         for handle in self.handles:
             handle.close()
 
-    def _verify(self, part: Sequence[tuple[Problem, str]], beat: Callable[[], object]) -> list[Verdict]:
+    def _shared(
+        self, method: str, jobs: Sequence[Any], ids: Sequence[str], within: float | None, beat: Callable[[], object]
+    ) -> list[Any]:
+        """What the actors reply to each job, which is about a problem of that id; None where that comes too late."""
+        size = -(-len(jobs) // (PARTS_PER_VERIFIER * len(self.handles))) or 1
+        starts = range(0, len(jobs), size)
+        end = None if within is None else time.monotonic() + within
+        waiting = [
+            self._threads.submit(self._ask, method, jobs[at : at + size], ids[at : at + size], beat) for at in starts
+        ]
+        replies = zip(starts, waiting, strict=True)
+        return [each for at, future in replies for each in _await(future, len(jobs[at : at + size]), end)]
+
+    def _ask(self, method: str, jobs: Sequence[Any], ids: Sequence[str], beat: Callable[[], object]) -> list[Any]:
         handle = self._free.get()
         try:
             handle.beat = beat
-            lost = lambda: self.telemetry.accounting.redo((problem.id for problem, _ in part), by=handle.name)  # noqa: E731
-            return handle.call("verify", list(part), lost=lost)
+            lost = lambda: self.telemetry.accounting.redo(ids, by=handle.name)  # noqa: E731
+            return handle.call(method, list(jobs), lost=lost)
         finally:
             beat()
             self._free.put(handle)
 
 
-def _await(
-    future: Future[list[Verdict]], part: Sequence[tuple[Problem, str]], end: float | None, late: Verdict
-) -> list[Verdict]:
+def _await(future: Future[list[Any]], count: int, end: float | None) -> list[Any]:
     try:
         return future.result(None if end is None else max(0.0, end - time.monotonic()))
     except TimeoutError:
         future.cancel()
-        return [late] * len(part)
+        return [None] * count
 
 
 class SharedGenerator:

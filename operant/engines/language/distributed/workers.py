@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from operant.engines.language.config import model_of, settings_of, text_of
+from operant.engines.language.config import model_of, reward_data, settings_of, text_of
 from operant.engines.language.distributed.async_rollouts import AsyncRollouts
 from operant.engines.language.distributed.ranks import Ranks
 from operant.engines.language.distributed.replicas import shared_generator
@@ -16,6 +16,7 @@ from operant.engines.language.generation.generator import Generator
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.multi_turn import attach_drivers, single_turn_tasks
+from operant.engines.language.rollouts.rewards import RewardScorer
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.types import VerifierPool
 from operant.engines.language.telemetry.telemetry import Telemetry
@@ -57,7 +58,7 @@ def _local_worker(
 ) -> RolloutWorker:
     """Rollouts on the trainer's own weights."""
     text = text_of(spec)
-    verifiers = Verifiers(single_turn_tasks(sampler.tasks), text.workers, text.seconds)
+    verifiers = Verifiers(single_turn_tasks(sampler.tasks), text.workers, text.seconds, reward_data(text))
     stack.callback(verifiers.close)
     generator = shared_generator(build_generator(policy, model_of(spec)), Ranks())
     stack.callback(generator.close)
@@ -122,6 +123,8 @@ def _worker(
         policy, generator, verifiers, model_of(spec).template, text.max_tokens, settings.overlong, telemetry, lane
     )
     attach_drivers(worker, sampler.tasks, text.dialogue)
+    if text.reward_functions:
+        worker.rewards = RewardScorer(text.reward_functions, text.verifier_weight, verifiers)
     if hasattr(generator, "beat"):
         setattr(generator, "beat", worker.heartbeat.beat)  # noqa: B010 (the protocol does not ask for it)
     return worker

@@ -15,7 +15,7 @@ from operant.engines.language.policy.batching import Sample
 from operant.engines.language.policy.chat_template import Template
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.types import Answer
-from operant.envs.text.dialogue import DialogueTask, Played, play_script
+from operant.envs.text.dialogue import DialogueTask, Played, Scripted, play_script
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 from operant.spec.settings.language_algorithms import WarmupSpec
@@ -62,7 +62,7 @@ def _gold_sample(context: TrainingContext, problem: Problem, task: Task) -> Samp
 def _demonstration(context: TrainingContext, problem: Problem, task: DialogueTask) -> list[Sample]:
     """A rollout of the task's novice agent, which knows the form of an answer but no good one; made once and kept."""
     if problem.id not in context.demonstrations:
-        novice = next((agent for agent in task.agents().values() if agent.kind == "novice"), None)
+        novice = _novice(task)
         if novice is None:
             raise _nothing_to_imitate(problem, "novice")
         settings = text_of(context.spec).dialogue
@@ -70,6 +70,19 @@ def _demonstration(context: TrainingContext, problem: Problem, task: DialogueTas
         answer = as_answer(played, context.policy, context.worker.template, settings.strategy)
         context.demonstrations[problem.id] = [sample for sample, _ in samples_of(answer)]
     return context.demonstrations[problem.id]
+
+
+def refuse_without_gold(task: Task, problem: Problem) -> None:
+    """`UsageError` if a problem of the task has no gold answer, or a dialogue no novice agent, to imitate."""
+    if isinstance(task, DialogueTask):
+        if _novice(task) is None:
+            raise _nothing_to_imitate(problem, "novice")
+    elif task.gold(problem) is None:
+        raise _nothing_to_imitate(problem, "gold answer")
+
+
+def _novice(task: DialogueTask) -> Scripted | None:
+    return next((agent for agent in task.agents().values() if agent.kind == "novice"), None)
 
 
 def as_answer(played: Played, policy: Policy, template: Template, strategy: str) -> Answer:

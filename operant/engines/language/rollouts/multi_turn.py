@@ -70,13 +70,14 @@ def single_turn_tasks(tasks: Sequence[Task]) -> list[Task]:
 
 def attach_drivers(worker: RolloutWorker, tasks: Sequence[Task], settings: DialogueSpec) -> None:
     """Give dialogues among the tasks multi-turn rollouts, and environments that drive themselves an endpoint."""
-    from operant.engines.language.rollouts.external_envs import ExternalEnvRollouts
-
     dialogues = {task.name: task for task in tasks if isinstance(task, DialogueTask)}
     if dialogues:
         worker.drivers |= dict.fromkeys(dialogues, MultiTurnRollouts(worker, dialogues, settings))
     external = {task.name: task for task in tasks if isinstance(task, VerifiersTask)}
     if external:
+        # Only here: it serves the policy, which takes a web framework.
+        from operant.engines.language.rollouts.external_envs import ExternalEnvRollouts
+
         worker.drivers |= dict.fromkeys(external, ExternalEnvRollouts(worker, external, settings))
 
 

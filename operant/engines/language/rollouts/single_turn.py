@@ -10,6 +10,7 @@ from dataclasses import replace
 from operant.engines.language.generation.generator import Completion, Generator, Prompt, Sampling, Step
 from operant.engines.language.policy.chat_template import Template, as_text, encode
 from operant.engines.language.policy.model import Policy
+from operant.engines.language.rollouts.rewards import RewardScorer
 from operant.engines.language.rollouts.types import Answer, Group, RolloutDriver, Timing, VerifierPool
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.task import Problem, Verdict, failed
@@ -17,6 +18,8 @@ from operant.envs.text.task import Problem, Verdict, failed
 
 class RolloutWorker:
     """Answers problems with a generator and scores the answers; tasks named in `drivers` are rolled out by those.
+
+    With `rewards` the values of reward functions are added to what the answers are worth, however they came about.
 
     `overlong` is what becomes of completions that were cut off by their length: scored as they are
     ("keep", and "mask", which the learner attends to), or worth nothing ("zero").
@@ -46,13 +49,30 @@ class RolloutWorker:
         self.heartbeat = self.telemetry.watchdog.heartbeat(lane)
         self.verifier_heartbeat = self.telemetry.watchdog.heartbeat(self.verifier_lane)
         self.drivers: dict[str, RolloutDriver] = {}
+        self.rewards: RewardScorer | None = None
 
     def rollout(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
         """A group of `sampling.n` scored answers to each problem; `places` are their positions in the sampler."""
         driven = [index for index, problem in enumerate(problems) if problem.task in self.drivers]
         if driven:
-            return self._with_places(self._by_drivers(problems, sampling, places, driven), places)
-        return self._with_places(self._answered(problems, sampling, places), places)
+            groups = self._by_drivers(problems, sampling, places, driven)
+        else:
+            groups = self._answered(problems, sampling, places)
+        return self._with_places(self._rewarded(groups, sampling.seconds), places)
+
+    def _rewarded(self, groups: list[Group], within: float | None) -> list[Group]:
+        """The groups with the values of the reward functions, where there are any."""
+        if self.rewards is None:
+            return groups
+        begun, words = time.perf_counter(), f"rewarding {sum(len(group.answers) for group in groups)} answers"
+        with (
+            self.heartbeat.busy("waiting for reward functions", self.verifier_lane),
+            self.verifier_heartbeat.busy(words),
+            self.telemetry.trace.span("reward", self.verifier_lane),
+        ):
+            rewarded = self.rewards.score(groups, within, self.verifier_heartbeat.beat)
+        self.timing.seconds["reward"] += time.perf_counter() - begun
+        return rewarded
 
     def _by_drivers(
         self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int], driven: Sequence[int]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
+from operant.envs.text.rewards import RewardRequest, Value
 from operant.envs.text.task import Problem, Verdict
 from operant.run.episode import Episode, Turn
 from operant.run.progress import Progress
@@ -18,7 +19,8 @@ class Answer:
     """What a policy wrote, in one step or in many, and its verdict; `reward` is learnt from.
 
     `turns` are the words of a dialogue, which is learnt from as one sample if it is `interleaved`, and which was `cut`
-    if it did not come to its own end. It `took` so many seconds.
+    if it did not come to its own end. It `took` so many seconds. `reward_errors` says which reward functions failed on
+    it, and why.
     """
 
     steps: tuple[Step, ...]
@@ -28,6 +30,7 @@ class Answer:
     interleaved: bool = False
     cut: bool = False
     took: float | None = None
+    reward_errors: tuple[tuple[str, str], ...] = ()
 
     @property
     def completion(self) -> Completion:
@@ -55,6 +58,15 @@ class VerifierPool(Protocol):
         beat: Callable[[], object] = lambda: None,
     ) -> list[Verdict]:
         """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors."""
+        ...
+
+    def reward_all(
+        self,
+        requests: Sequence[RewardRequest],
+        within: float | None = None,
+        beat: Callable[[], object] = lambda: None,
+    ) -> list[list[Value]]:
+        """The values of reward functions, or why there are none, in the order of the requests and completions."""
         ...
 
     def close(self) -> None:
