@@ -15,7 +15,9 @@ from operant.cli.options import AsJson
 from operant.cli.output import document, say
 from operant.errors import EXIT_DONE, UsageError
 
-KINDS = ("algorithm", "env", "net", "task")
+KINDS = ("algorithm", "env", "net", "task", "schedule", "reward")
+FUNCTIONS = ("reward",)
+"""Kinds of which a part is a function, and called as its module is; all others are classes."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 TEST = '''\
 """The promises of {module}, as `operant check --contract {module}:{part}` tells them."""
@@ -45,7 +47,10 @@ def new(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="algorithm, env, net or task.", autocompletion=complete_kind, show_default=False
+            metavar="KIND",
+            help="algorithm, env, net, task, schedule or reward.",
+            autocompletion=complete_kind,
+            show_default=False,
         ),
     ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The module's name, such as my_env.", show_default=False)],
@@ -66,7 +71,7 @@ def new(
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
     written = [str(path) for path in files]
-    part = f"{name}:{class_name(name)}"
+    part = f"{name}:{part_name(kind, name)}"
     if as_json:
         document({"part": part, "written": written, "exit": EXIT_DONE})
         return EXIT_DONE
@@ -86,17 +91,21 @@ def class_name(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
 
 
+def part_name(kind: str, name: str) -> str:
+    """What the part is called in its module."""
+    return name if kind in FUNCTIONS else class_name(name)
+
+
 def _files(kind: str, name: str) -> dict[str, str]:
     """The texts to write, by file name: the templates with the names replaced."""
-    part = class_name(name)
     # The template's module name stands alone or beside a dot or colon; the class may be the stem of another's name.
     before, class_before = f"my_{kind}", class_name(f"my_{kind}")
     texts = {
         f"{name}.{suffix}": resources.files("operant.templates").joinpath(f"{kind}.{suffix}").read_text("utf-8")
         for suffix in ("py", "yaml")
     }
-    renamed = {file: text.replace(class_before, part).replace(before, name) for file, text in texts.items()}
-    return renamed | {f"test_{name}.py": TEST.format(module=name, part=part)}
+    renamed = {file: text.replace(class_before, class_name(name)).replace(before, name) for file, text in texts.items()}
+    return renamed | {f"test_{name}.py": TEST.format(module=name, part=part_name(kind, name))}
 
 
 def _checked(name: str) -> str:

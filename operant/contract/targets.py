@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from operant.envs.registry import load as load_part
 from operant.errors import UsageError
 from operant.spec.fields import Closed
 from operant.spec.load import load, load_mapping
+from operant.spec.schedules import ScheduleSpec
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.nets import Net
@@ -59,8 +61,10 @@ def is_part(target: str) -> bool:
 
 
 def spec_around(target: str) -> dict[str, Any]:
-    """A small spec that trains an outsider's part: an environment, a task, an algorithm or a network."""
+    """A small spec that trains an outsider's part, of whichever kind it is."""
     found = load_part(target, WANTED_BY)
+    if inspect.isfunction(found):
+        return {"name": NAME, **ENVS["task"], "env": {"name": "copy", "text": _rewarded_by(target)}}
     settings = found if isinstance(found, type) and issubclass(found, Closed) else getattr(found, "SETTINGS", None)
     if isinstance(settings, type) and issubclass(settings, Algorithm):
         return {"name": NAME, "env": _env_for(settings), "agent": {"algorithm": {"name": target}, "net": SMALL_NET}}
@@ -68,15 +72,22 @@ def spec_around(target: str) -> dict[str, Any]:
         env = IMAGES if settings.READS_IMAGES else {"name": "CartPole-v1", "num_envs": 4}
         engine = next(iter(settings.LAYERS), "auto")
         return {"name": NAME, "engine": engine, "env": env, "agent": {"algorithm": PPO, "net": {"type": target}}}
+    if isinstance(settings, type) and issubclass(settings, ScheduleSpec):
+        algorithm = {"name": "dqn", "training_start": 64, "epsilon": {"name": target}}
+        return {"name": NAME, "env": {"name": "CartPole-v1"}, "agent": {"algorithm": algorithm, "net": SMALL_NET}}
     declared = declaration(target, WANTED_BY)
     form = next((form for form in ENVS if getattr(declared, form)), None)
     if form is None:
         raise UsageError(
-            f"{WANTED_BY}: {target} is neither an environment, a task, an algorithm nor a network",
-            remedy="operant new algorithm NAME    (or env, net, task: writes one to begin with)",
+            f"{WANTED_BY}: {target} is no environment, task, algorithm, network, schedule or reward function",
+            remedy="operant new algorithm NAME    (or env, net, task, schedule, reward: writes one to begin with)",
         )
     around = ENVS[form]
     return {"name": NAME, **around, "env": {**around.get("env", {}), "name": target}}
+
+
+def _rewarded_by(target: str) -> dict[str, Any]:
+    return {"arguments": {"style": "bare"}, "max_tokens": 16, "reward_functions": [{"name": target}]}
 
 
 def _env_for(settings: type[Algorithm]) -> dict[str, Any]:

@@ -25,9 +25,10 @@ def test_a_part_a_spec_and_a_test_are_written(operant: Operant, here: Path, kind
     assert written.code == 0
     assert {path.name for path in here.iterdir()} == {"own_thing.py", "own_thing.yaml", "test_own_thing.py"}
     part = (here / "own_thing.py").read_text()
-    assert "class OwnThing" in part
+    defined, name = ("def own_thing(", "own_thing") if kind == "reward" else ("class OwnThing(", "OwnThing")
+    assert defined in part
     assert f"my_{kind}" not in part + (here / "own_thing.yaml").read_text()
-    assert "operant check --contract own_thing:OwnThing" in written.out
+    assert f"operant check --contract own_thing:{name}" in written.out
     assert "operant train own_thing.yaml" in written.out
 
 
@@ -51,7 +52,7 @@ def test_as_json(operant: Operant):
     [
         (
             ("enviroment", "maze"),
-            "there is no kind of part 'enviroment'\n  try: choose one of: algorithm, env, net, task",
+            "there is no kind of part 'enviroment'\n  try: choose one of: algorithm, env, net, task, schedule, reward",
         ),
         (("env", "MyMaze"), "'MyMaze' cannot be a module"),
         (("env", "MyMaze"), "try: for example my_maze"),
@@ -80,7 +81,7 @@ def test_the_contract_of_what_is_no_part(operant: Operant, here: Path):
     (here / "odd_parts.py").write_text("three = 3")
     refused = operant("check", "--contract", "odd_parts:three")
     assert refused.code == 2
-    assert "odd_parts:three is neither an environment, a task, an algorithm nor a network" in refused.err
+    assert "odd_parts:three is no environment, task, algorithm, network, schedule or reward function" in refused.err
     assert (
         "--contract: odd_parts has no tree\n  try: did you mean three?"
         in operant("check", "--contract", "odd_parts:tree").err
@@ -98,8 +99,9 @@ def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_keeps_the_contract(tmp_path: Path, kind: str):
     assert run_in(tmp_path, "new", kind, "own_thing").returncode == 0
-    budget = ["-s", "env.max_frame=256"] if kind == "task" else ["-s", "env.max_frame=1024"]
-    checked = run_in(tmp_path, "check", "--contract", "own_thing:OwnThing", *budget)
+    budget = ["-s", "env.max_frame=256"] if kind in ("task", "reward") else ["-s", "env.max_frame=1024"]
+    part = "own_thing:own_thing" if kind == "reward" else "own_thing:OwnThing"
+    checked = run_in(tmp_path, "check", "--contract", part, *budget)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     lines = checked.stdout.splitlines()
     assert [line.partition(" (")[0] for line in lines] == [

@@ -67,9 +67,8 @@ def folder_of_parts(path: Path) -> Path:
 
 
 def test_the_pages_show_these_files():
-    pages = [
-        (ROOT / "docs" / "howto" / f"own-{kind}.md").read_text() for kind in ("algorithm", "network", "environment")
-    ]
+    kinds = ("algorithm", "network", "environment", "schedule", "reward")
+    pages = [(ROOT / "docs" / "howto" / f"own-{kind}.md").read_text() for kind in kinds]
     for file in EXAMPLES.glob("*.py"):
         assert f'--8<-- "{file.name}"' in "".join(pages)
         assert len(file.read_text(encoding="utf-8").splitlines()) <= 150

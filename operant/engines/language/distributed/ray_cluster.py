@@ -98,7 +98,7 @@ def _connect(ray: Any, spec: Spec) -> None:
     ours = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(**options)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as fault:
+    except Exception as fault:  # Ray raises it as it is where a node is too slow to start
         place = settings.address or "here"
         raise RunError(f"Ray could not be reached or started: {fault}", place=place, remedy="ray status") from fault
     finally:
