@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -92,6 +94,18 @@ def test_a_traced_setting_is_a_number_of_the_program_and_not_part_of_it(name: st
 def test_whether_a_setting_is_given_is_static(path: str):
     given, none = (spec.model_dump(mode="json") for spec in (spec_of("ppo"), spec_of("ppo", path, None)))
     assert program_key(given) != program_key(none)
+
+
+def test_an_own_schedule_decides_the_program(monkeypatch: pytest.MonkeyPatch):
+    """Nothing of it is traced but the frame, so sessions that differ in it share no program."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[4] / "docs" / "examples"))
+    lines, *steps = (
+        spec_of("ppo", "agent.algorithm.clip_eps", value)
+        for value in (0.2, *({"name": "my_schedules:Steps", "start": 0.2, "every": every} for every in (10, 20)))
+    )
+    assert len({program_key(spec.model_dump(mode="json")) for spec in (lines, *steps)}) == 3
+    clip = build_learner(steps[0]).hyper(steps[0]).clip
+    assert [float(clip.at(jnp.float32(frame))) for frame in (0, 10, 25)] == pytest.approx([0.2, 0.1, 0.05])
 
 
 @pytest.mark.parametrize(("name", "path"), PAIRS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from operant.engines import engine_of
 from operant.engines.language.policy.model import load_policy, write_folder
 from operant.engines.language.policy.tiny import TinySizes
 from operant.errors import UsageError
-from operant.spec.load import load
+from operant.spec.load import load, load_mapping
 
 
 def test_completions_that_do_not_fit_the_context_are_refused_before_training() -> None:
@@ -35,3 +37,28 @@ def test_adapters_that_do_not_fit_the_model_are_refused_before_training(source: 
     spec = load("grpo_tiny", None, [*words, "agent.model.lora.targets=[nonsense]"]).spec
     with pytest.raises(UsageError, match="LoRA settings do not fit the model"):
         engine_of(spec).validate(spec)
+
+
+@pytest.mark.parametrize("setting", ["agent.algorithm.warmup={updates: 2}", "agent.algorithm.sft_coef=0.1"])
+def test_a_task_without_gold_answers_is_refused_before_training_where_they_are_learnt_from(
+    setting: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(f'{{"prompt": "{n}=", "answer": "{n}"}}\n' for n in range(40)))
+    spec = load_mapping(
+        {
+            "env": {"name": str(file), "max_frame": 64, "text": {"arguments": {"verifier": "own:fn", "max_tokens": 4}}},
+            "agent": {"algorithm": {"name": "grpo", "batch_size": 32, "group_size": 4}},
+        },
+        None,
+        [setting],
+    ).spec
+    with pytest.raises(UsageError, match="has no gold answer to learn from"):
+        engine_of(spec).validate(spec)
+
+
+def test_a_session_loads_no_web_framework() -> None:
+    code = "import sys, operant.engines.language.trainer; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "torch" in loaded
+    assert not {"starlette", "uvicorn"} & set(loaded)
