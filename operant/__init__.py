@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from operant.api.handle import Handle
     from operant.api.runs import Experiment, Session, Trial, list_runs, open
     from operant.api.specs import load_spec
+    from operant.api.store import pull, push, sync
     from operant.api.training import resume, start, train
     from operant.errors import OperantError
     from operant.spec.schema import Spec
@@ -40,8 +41,11 @@ _PUBLIC = {
     "load_spec": "operant.api.specs",
     "observe": "operant.api.events",
     "open": "operant.api.runs",
+    "pull": "operant.api.store",
+    "push": "operant.api.store",
     "resume": "operant.api.training",
     "start": "operant.api.training",
+    "sync": "operant.api.store",
     "train": "operant.api.training",
 }
 
@@ -60,8 +64,11 @@ __all__ = [
     "load_spec",
     "observe",
     "open",
+    "pull",
+    "push",
     "resume",
     "start",
+    "sync",
     "train",
 ]
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,27 @@ KEY, SECRET = "operant-tests", "not-a-secret"
 START_SECONDS = 60
 
 
-@dataclass(frozen=True)
+@dataclass
 class S3Server:
-    """Where it listens, and a client that may do everything."""
+    """Where it listens, a client that may do everything, and the process, which can be killed and started again."""
 
     url: str
     client: Any
+    command: list[str]
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until a file can be written."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
+        _wait(self.client, self.process, self.folder / "log")
+
+    def kill(self) -> None:
+        """SIGKILL; what it has stored stays."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
 
     def environment(self) -> dict[str, str]:
         """What a program's environment needs to reach it."""
@@ -55,18 +70,16 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-volume.max=8"]
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     command += [f"-{name}={port}" for name, port in ports.items()]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
     url = f"http://127.0.0.1:{ports['s3.port']}"
     client = boto3.client(
         "s3", endpoint_url=url, aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1"
     )
+    server = S3Server(url, client, command, folder)
     try:
-        _wait(client, server, folder / "log")
-        yield S3Server(url, client)
+        server.start()
+        yield server
     finally:
         server.kill()
-        server.wait()
 
 
 def _free_ports(count: int) -> list[int]:
@@ -84,7 +97,8 @@ def _wait(client: Any, server: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            client.create_bucket(Bucket="ready")
+            with suppress(client.exceptions.BucketAlreadyExists, client.exceptions.BucketAlreadyOwnedByYou):
+                client.create_bucket(Bucket="ready")
             client.put_object(Bucket="ready", Key="file", Body=b"x")
             return
         except (BotoCoreError, ClientError) as problem:

@@ -13,6 +13,7 @@ from operant.api.runs import Session, Trial
 from operant.errors import RunError
 from operant.launch.budget import share
 from operant.launch.local import LocalLauncher
+from operant.launch.sync_process import start_sync
 from operant.launch.trial import Outcome, SessionJobs
 from operant.run.layout import shown
 from operant.run.requests import request
@@ -24,7 +25,8 @@ POLL_SECONDS = 0.2
 class Handle:
     """Sessions that train side by side within the machine's cores.
 
-    They stop by themselves, after saving, when the process that started them ends.
+    They stop by themselves, after saving, when the process that started them ends. With `meta.sync` the handle runs
+    until the last upload has ended; `uploading` is its URL from the end of the sessions on.
     """
 
     def __init__(self, runs: Sequence[Run], until: int | None = None) -> None:
@@ -38,6 +40,8 @@ class Handle:
         self.until = until
         self._jobs = SessionJobs(runs, LocalLauncher(), self.workers, until=until, together=self.together)
         self.stop_requests = 0
+        self.uploading: str | None = None
+        self._sync = start_sync(first.path.parent.parent, first.spec["meta"])
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._drive, name=f"train {shown(first.path.parent)}", daemon=True)
         self._thread.start()
@@ -133,10 +137,21 @@ class Handle:
             while self._jobs.busy:
                 self._jobs.stop(self.stop_requests)
                 self._jobs.advance()
+                if self._sync is not None:
+                    self._sync.tend()
                 if self._jobs.busy:
                     time.sleep(POLL_SECONDS)
+            self._finish_upload()
         except BaseException as fault:
             self._fault = fault
+
+    def _finish_upload(self) -> None:
+        """Wait for the last upload; a stop that is asked for now leaves it to go on by itself."""
+        if self._sync is None:
+            return
+        asked, self.uploading = self.stop_requests, self._sync.url
+        self._sync.finish(leave=lambda: self.stop_requests > asked)
+        self.uploading = None
 
     def __enter__(self) -> Handle:
         return self

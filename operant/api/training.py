@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from operant.api.handle import Handle
 from operant.api.progress import watched
 from operant.api.runs import Experiment, Session, Trial, open_trial
 from operant.api.specs import AnySpec, loaded_spec, validate
 from operant.engines import require_packages
-from operant.errors import RunError
+from operant.errors import RunError, RunWarning
 from operant.launch.fork import create_fork, experiment_of
 from operant.launch.parent_watch import await_orphans
 from operant.launch.prepare import create_trial, unfinished
@@ -22,6 +23,10 @@ from operant.run.run import Run, find_sessions
 from operant.spec.fork import check_fork
 from operant.spec.load import Loaded
 from operant.spec.stored import stored
+from operant.store.backend import Report, StoreError
+from operant.store.location import is_url, open_store
+
+T = TypeVar("T")
 
 
 def train(
@@ -82,8 +87,9 @@ def resume(
 
     With `settings` the run stays as it is: a fork is made, which names its parent and starts from the parent's newest
     good checkpoint under the changed setting. `accept_loss` continues although rows or checkpoints are missing.
+    A run that is named by the URL of a store is pulled to `root` first, unless the one that is here is newer.
     """
-    trial = open_trial(run, root)
+    trial = open_trial(brought_here(run, root), root)
     if settings:
         runs = create_fork_runs(trial, settings, root=root)
     else:
@@ -95,6 +101,7 @@ def create_runs(loaded: Loaded, *, root: str | Path, out: str | Path | None) -> 
     """The run directories of a new trial; nothing is written if the engine refuses the spec."""
     require_packages(loaded.spec)
     validate(loaded.spec, str(loaded.path or loaded.spec.name))
+    check_sync(loaded.spec.meta.sync)
     return create_trial(
         loaded.spec.model_dump(mode="json"),
         root=Path(root),
@@ -140,6 +147,7 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
     check_fork(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
     require_packages(loaded.spec)
     validate(loaded.spec, shown(parent.path))
+    check_sync(loaded.spec.meta.sync)
     _, runs = create_fork(
         parents,
         loaded.spec.model_dump(mode="json"),
@@ -148,6 +156,31 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
         source_text=loaded.source,
     )
     return runs
+
+
+def brought_here(run: T, root: str | Path, report: Report = lambda line: None) -> T | Path:
+    """The run as it was named, or where it is now if it was named by the URL of a store."""
+    if not isinstance(run, str) or not is_url(run):
+        return run
+    from operant.api.store import pull
+
+    (pulled,) = pull(run, root=root, report=report)
+    report(f"{shown(pulled.path)} is {pulled.state.replace('ahead', 'newer')}: {pulled.source}")
+    return pulled.path
+
+
+def check_sync(url: str | None) -> None:
+    """`StoreError` before anything is trained where `meta.sync` cannot work; a server that is only away may come back."""
+    if url is None:
+        return
+    try:
+        open_store(url).folders("")
+    except StoreError as problem:
+        if not problem.is_transient:
+            raise
+        warnings.warn(
+            f"{problem.place}: {problem.cause}; training starts, and is stored later", RunWarning, stacklevel=2
+        )
 
 
 def refuse_loss(place: Path, found: list[Fault], command: str) -> None:

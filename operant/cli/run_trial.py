@@ -41,6 +41,7 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
             while not handle.join(POLL_SECONDS):
                 handle.stop_requests = signals.count
                 watch.tick()
+                watch.tell_upload(handle.uploading)
             watch.tick()
         outcomes = handle.outcomes()
         code = exit_code(outcomes)
@@ -48,7 +49,17 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
             document(ending_document(outcomes, code))
         else:
             say(*ending(outcomes, handle.until))
+        tell_sync(handle.path)
     return code
+
+
+def tell_sync(experiment: Path) -> None:
+    """Where `meta.sync` has stored the run, or why not; nothing for a run without it."""
+    from operant.store.status import status_line
+
+    line = status_line(experiment)
+    if line is not None:
+        aside(line)
 
 
 class _Watch:
@@ -64,6 +75,7 @@ class _Watch:
         self._runs = runs
         self._signals = signals
         self._told = 0
+        self._uploading: str | None = None
         self._events = [(run.path.name, Tail(run.path / EVENTS_FILE)) for run in runs]
         for _, tail in self._events:
             tail.read()
@@ -77,6 +89,12 @@ class _Watch:
             aside(self._stopping())
             self._told += 1
         self.view.refresh()
+
+    def tell_upload(self, url: str | None) -> None:
+        """Say once that the sessions have ended and only the upload is waited for."""
+        if url is not None and self._uploading is None:
+            aside(f"training has ended; storing the rest at {url} (Ctrl-C leaves that to the background)")
+            self._uploading = url
 
     def _stopping(self) -> str:
         """What the first and the second request to stop lead to, which depends on what there is to save."""

@@ -73,6 +73,7 @@ def _show_run(run: str, root: Path, as_json: bool) -> int:
     from operant.report.read import trials_of
     from operant.run.inventory import faults
     from operant.run.run import find_sessions
+    from operant.store.status import read_status, status_line
 
     place = open_place(run, root)
     sessions = find_sessions(place)
@@ -81,11 +82,13 @@ def _show_run(run: str, root: Path, as_json: bool) -> int:
         summaries = [summary_document(trial) for trial in trials]
         facts = [_session_facts(each) for each in sessions]
         missing = [str(fault) for fault in faults(place)]
-        document({"trials": summaries, "sessions": facts, "faults": missing, "exit": EXIT_DONE})
+        upload = read_status(sessions[0].path.parent.parent)
+        document({"trials": summaries, "sessions": facts, "faults": missing, "sync": upload, "exit": EXIT_DONE})
         return EXIT_DONE
     for trial in trials:
         say(*result(trial), "")
-    say(*_origin_lines(sessions), *_next_lines(place, sessions))
+    upload = status_line(sessions[0].path.parent.parent)
+    say(*_origin_lines(sessions), *([upload] if upload else []), *_next_lines(place, sessions))
     return EXIT_DONE
 
 

@@ -90,18 +90,19 @@ def resume(
     \b
       operant resume ppo_cartpole
       operant resume ppo_cartpole -s env.max_frame=200000
+      operant resume s3://bucket/runs/ppo_cartpole
     """
     show = aside if as_json else say
     show(f"operant resume {run}")
     from operant.api.handle import Handle
     from operant.api.runs import Trial
-    from operant.api.training import create_fork_runs, runs_to_resume
+    from operant.api.training import brought_here, create_fork_runs, runs_to_resume
     from operant.cli.opening import warn
     from operant.cli.run_trial import run_trial
     from operant.run.layout import shown
     from operant.run.run import find_sessions, resolve
 
-    place = resolve(run, root).resolve()
+    place = resolve(str(brought_here(run, root, show)), root).resolve()
     find_sessions(place)
     if overrides:
         warn(place, show)

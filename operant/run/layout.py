@@ -1,7 +1,7 @@
 """Every file and folder name of a run, in one place.
 
 runs/<spec>/<stamp>/            experiment
-  spec.yaml  resolved.json  experiment.json
+  spec.yaml  resolved.json  experiment.json  store.json  sync.json  sync.log
   trial_000/session_0/          one seed
     run.json  lock  anchors.json  phase.json
     metrics.jsonl  episodes.jsonl  events.jsonl  trace.json
@@ -23,6 +23,9 @@ EXPERIMENT_FILE = "experiment.json"
 RESOLVED_FILE = "resolved.json"
 SPEC_STEM = "spec"
 REPORT_FOLDER = "report"
+TRANSFER_FILE = "store.json"
+SYNC_FILE = "sync.json"
+SYNC_LOG = "sync.log"
 
 RUN_FILE = "run.json"
 LOCK_FILE = "lock"

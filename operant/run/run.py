@@ -234,7 +234,9 @@ def list_experiments(root: Path) -> list[Experiment]:
 def _experiments_in(root: Path, depth: str) -> list[Experiment]:
     """The experiments so far below a folder; one that has lost its experiment.json is known by its first trial."""
     marks = [*root.glob(f"{depth}/{EXPERIMENT_FILE}"), *root.glob(f"{depth}/{trial_path(Path(), 0).name}")]
-    return [Experiment(path) for path in dict.fromkeys(mark.parent for mark in marks)]
+    # What begins with a dot is a copy that is not whole yet, or one that was set aside.
+    folders = [mark.parent for mark in marks if not mark.parent.name.startswith(".")]
+    return [Experiment(path) for path in dict.fromkeys(folders)]
 
 
 def find_sessions(path: Path) -> list[Run]:

@@ -153,6 +153,12 @@ class MetaSpec(Closed):
     keep_checkpoints: int = free(
         default=2, ge=1, le=100_000, description="Newest checkpoints kept, beside the best one."
     )
+    sync: str | None = free(
+        default=None,
+        min_length=1,
+        description="Store that the run is pushed to while it trains: s3://BUCKET/PREFIX, hf://OWNER/REPO or a folder.",
+    )
+    sync_delete: bool = free(default=False, description="Remove from that store what is pruned here.")
     threads: int | None = free(
         default=None, ge=1, le=1024, description="CPU threads per session; null for one, the quickest for small nets."
     )
