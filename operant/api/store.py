@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,10 @@ from operant.api.runs import Experiment, Session, Trial
 from operant.errors import UsageError
 from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
+from operant.run.documents import json_text
+from operant.run.layout import RESOLVED_FILE
 from operant.run.run import resolve
+from operant.spec.schema import Spec
 from operant.store.backend import Report, Store
 from operant.store.download import Downloader, Pulled
 from operant.store.listing import StoredExperiment, choose_experiments, find_experiments, read_experiment, state_of
@@ -135,6 +139,20 @@ def list_stored(url: str | Path, report: Report = lambda line: None) -> list[Sto
     found = [read_experiment(store, key) for key in find_experiments(store)]
     rows = [row for each in found for row in _rows(store, each, datetime.now(UTC))]
     return sorted(rows, key=lambda row: row.age)
+
+
+def stored_run(spec: Spec) -> str | None:
+    """The URL of the newest run of this very spec, every setting the same, in the store that `meta.sync` names."""
+    if spec.meta.sync is None:
+        return None
+    store = open_store(spec.meta.sync)
+    ours = hashlib.sha256(json_text(spec.model_dump(mode="json")).encode()).hexdigest()
+    found = [f"{spec.name}/{stamp}" for stamp in store.folders(spec.name)]
+    for key in sorted(found, reverse=True):
+        files = read_experiment(store, key).units[""].files
+        if RESOLVED_FILE in files and files[RESOLVED_FILE].sha256 == ours:
+            return store.place(key)
+    return None
 
 
 def _rows(store: Store, stored: StoredExperiment, now: datetime) -> list[StoredTrial]:

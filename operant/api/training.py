@@ -170,7 +170,7 @@ def brought_here(run: T, root: str | Path, report: Report = lambda line: None) -
 
 
 def check_sync(url: str | None) -> None:
-    """`StoreError` before anything is trained where `meta.sync` cannot work; a server that is only away may come back."""
+    """`StoreError` before anything is trained if `meta.sync` cannot work; a server that is only away may come back."""
     if url is None:
         return
     try:

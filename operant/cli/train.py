@@ -27,6 +27,7 @@ from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError, U
 
 if TYPE_CHECKING:
     from operant.run.run import Run
+    from operant.spec.schema import Spec
 
 
 def train(
@@ -43,6 +44,9 @@ def train(
         int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")
     ] = None,
     flags: TrainerFlags = None,
+    continue_stored: Annotated[
+        bool, typer.Option("--resume", help="Continue the newest run of this very spec at meta.sync, if there is one.")
+    ] = False,
     until: Until = None,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
@@ -67,6 +71,10 @@ def train(
     show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
     if loaded.spec.search is not None:
         show("the spec has a search block: `train` runs its base setting only")
+    if continue_stored:
+        url = _stored_run(loaded.spec)
+        if url is not None:
+            return resume(url, until=until, root=root, as_json=as_json, plain=plain)
     handle = Handle(create_runs(loaded, root=root, out=out), until)
     return run_trial(handle, as_json=as_json, plain=plain)
 
@@ -159,6 +167,14 @@ def _train_here(engine: ModuleType, runs: list[Run], until: int | None) -> None:
         engine.train_together(runs, until)
     else:
         raise UsageError("this engine trains one session in a process", remedy=f"operant session {runs[0].path}")
+
+
+def _stored_run(spec: Spec) -> str | None:
+    from operant.api.store import stored_run
+
+    if spec.meta.sync is None:
+        raise UsageError("--resume looks for the run at meta.sync, which is not set", remedy="-s meta.sync=s3://...")
+    return stored_run(spec)
 
 
 def _shortcuts(sessions: int | None, seed: int | None) -> list[str]:

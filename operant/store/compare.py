@@ -18,16 +18,17 @@ NAMED = 5
 @dataclass(frozen=True)
 class Comparison:
     """`behind`: only the stored copy has changed since the last transfer; `ahead`: only this one; `apart`: both, or
-    nobody knows."""
+    nobody knows; `removed`: it is no longer here, such as a checkpoint that was pruned."""
 
     behind: tuple[str, ...]
     ahead: tuple[str, ...]
     apart: tuple[str, ...]
+    removed: tuple[str, ...]
 
     @property
     def is_same(self) -> bool:
         """Whether everything that is stored is here, unchanged."""
-        return not (self.behind or self.ahead or self.apart)
+        return not (self.behind or self.ahead or self.apart or self.removed)
 
     @property
     def is_ahead(self) -> bool:
@@ -50,18 +51,21 @@ class Comparison:
 def compare(target: Path, stored: StoredExperiment) -> Comparison:
     """Compare by hashes, file by file. Figures and tables can be drawn again and count for nothing."""
     noted = read_transfer(target)
-    behind, ahead, apart = [], [], []
+    behind, ahead, apart, removed = [], [], [], []
     for unit, manifest in stored.units.items():
         for path, entry in manifest.files.items():
             here = _hash(target / unit / path)
             if here == entry.sha256 or (here is not None and path.startswith(f"{REPORT_FOLDER}/")):
                 continue
             common, name = common_hash(noted, unit, path), f"{unit}/{path}".lstrip("/")
-            if here is None or here == common:
+            if here is None and common == entry.sha256:
+                removed.append(name)
+            elif here is None or here == common:
                 behind.append(name)
             else:
                 (ahead if common == entry.sha256 else apart).append(name)
-    return Comparison(tuple(behind), (*ahead, *_own_checkpoints(target, stored, noted)), tuple(apart))
+    own = _own_checkpoints(target, stored, noted)
+    return Comparison(tuple(behind), (*ahead, *own), tuple(apart), tuple(removed))
 
 
 def _own_checkpoints(target: Path, stored: StoredExperiment, noted: dict) -> list[str]:

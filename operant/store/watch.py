@@ -61,7 +61,7 @@ def follow(
             ended_at = time.monotonic()
         seen = _look(pushing.experiment)
         try:
-            _add(total, pushing.push())
+            sent = pushing.push()
         except OperantError as problem:
             failures += 1
             note("failing", str(problem).splitlines()[0])
@@ -74,6 +74,9 @@ def follow(
             time.sleep(pause)
             continue
         failures, patient = 0, True
+        _add(total, sent)
+        if sent.files:
+            report(f"{sent.files} files, {sent.bytes:,} bytes sent to {sent.place}")
         note("done" if ended else "watching", None)
         if ended:
             return total
@@ -99,8 +102,8 @@ def serve(experiment: Path, url: str, *, delete: bool) -> bool:
 
     def note(state: str, error: str | None) -> None:
         write_status(experiment, url, state, error)
-        if error is None:
-            report(f"{state}: {pushing.place}")
+        if state == "done":
+            report(f"everything is at {pushing.place}")
 
     with open(experiment / SYNC_LOCK, "w") as lock:
         # One that an earlier launcher started may still be pushing; then it goes on watching, and we come after it.
