@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from operant.api.cards import pages
 from operant.api.runs import Experiment, Session, Trial
 from operant.errors import UsageError
 from operant.report.stats import Estimate, mean_interval
@@ -20,7 +21,7 @@ from operant.spec.schema import Spec
 from operant.store.backend import Report, Store
 from operant.store.download import Downloader, Pulled
 from operant.store.listing import StoredExperiment, choose_experiments, find_experiments, read_experiment, state_of
-from operant.store.location import is_url, open_store
+from operant.store.location import is_stored, open_store
 from operant.store.snapshot import experiment_of, unit_paths
 from operant.store.upload import Sent, Uploader
 
@@ -43,7 +44,7 @@ def push(
     of the hub to the public one. `delete` removes there what is no longer here; `force` sends everything again, and
     replaces a newer or another run of that name.
     """
-    if isinstance(run, str) and is_url(run):
+    if isinstance(run, str) and is_stored(run):
         return _copy(run, url, delete=delete, force=force, report=report)
     return uploader(run, url, delete=delete, force=force, root=root, report=report).push()
 
@@ -110,7 +111,15 @@ def uploader(
     units = unit_paths(experiment)
     only = None if inside == "." else [unit for unit in units if f"{unit}/".startswith(f"{inside}/")]
     store = open_store(url, report)
-    return Uploader(store, experiment, only=only, delete=delete, force=force, report=report)
+    return Uploader(
+        store,
+        experiment,
+        only=only,
+        delete=delete,
+        force=force,
+        report=report,
+        pages=lambda store, key: pages(store, key, experiment),
+    )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from operant.spec.fork import check_fork
 from operant.spec.load import Loaded
 from operant.spec.stored import stored
 from operant.store.backend import Report, StoreError
-from operant.store.location import is_url, open_store
+from operant.store.location import is_stored, open_store
 
 T = TypeVar("T")
 
@@ -160,7 +160,7 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
 
 def brought_here(run: T, root: str | Path, report: Report = lambda line: None) -> T | Path:
     """The run as it was named, or where it is now if it was named by the URL of a store."""
-    if not isinstance(run, str) or not is_url(run):
+    if not isinstance(run, str) or not is_stored(run):
         return run
     from operant.api.store import pull
 

@@ -32,19 +32,26 @@ class SyncProcess:
     def tend(self) -> None:
         """Start it again if something has killed it; called several times a second while sessions train."""
         if self._process.poll() is not None and time.monotonic() - self._started > RESTART_SECONDS:
-            self._process = self._start()
+            self._restart()
 
     def finish(self, leave: Callable[[], bool]) -> None:
         """Say that the sessions have ended and wait until everything is there, or until `leave` says not to wait."""
         if self._process.poll() not in (None, 0):
-            self._process = self._start()
-        assert self._process.stdin is not None, "it is started with a pipe"
-        self._process.stdin.close()
+            self._restart()
+        self._close()
         while self._process.poll() is None and not leave():
             time.sleep(LOOK_SECONDS)
         if self._process.poll() is None:
             # It goes on by itself; nobody here waits for its end.
             self._process.returncode = 0
+
+    def _restart(self) -> None:
+        self._close()
+        self._process = self._start()
+
+    def _close(self) -> None:
+        assert self._process.stdin is not None, "it is started with a pipe"
+        self._process.stdin.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._started = time.monotonic()

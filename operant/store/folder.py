@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from operant.run.disk import fsync_path
@@ -41,7 +42,8 @@ class FolderBackend:
             os.replace(temporary, target)
             fsync_path(target.parent)
         except OSError as problem:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
             raise self._refused(key, problem) from problem
 
     def sizes(self, folder: str) -> dict[str, int]:

@@ -6,7 +6,9 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from operant.errors import UsageError
+from operant.run.layout import EXPERIMENT_FILE
 from operant.store.backend import Backend, Report, Store
+from operant.store.manifest import MANIFEST
 
 FORMS = "s3://BUCKET/PREFIX, hf://OWNER/REPO, or a local folder"
 
@@ -16,19 +18,18 @@ def is_url(place: str) -> bool:
     return "://" in place
 
 
-def check_url(url: str) -> None:
-    """`UsageError` for an address that is no store, before anything is asked of it."""
-    _open(url, connect=False)
+def is_stored(place: str) -> bool:
+    """Whether a place is a stored run: one that a URL names, or a folder that a push has made."""
+    folder = Path(place)
+    return is_url(place) or ((folder / MANIFEST).is_file() and not (folder / EXPERIMENT_FILE).exists())
 
 
 def open_store(url: str | Path, report: Report = lambda line: None) -> Store:
     """The store at an address; nothing is asked of it yet."""
-    backend = _open(str(url), connect=True)
-    assert backend is not None, "only a check opens nothing"
-    return Store(backend, report)
+    return Store(_open(str(url)), report)
 
 
-def _open(url: str, connect: bool) -> Backend | None:
+def _open(url: str) -> Backend:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme == "file":
         from operant.store.folder import FolderBackend
@@ -42,22 +43,20 @@ def _open(url: str, connect: bool) -> Backend | None:
             remedy="leave them out; they come from AWS_PROFILE, AWS_ACCESS_KEY_ID or HF_TOKEN",
         )
     if scheme == "s3" and parts.netloc:
-        return _open_s3(url, connect)
+        return _open_s3(url)
     if scheme == "hf" and len([part for part in f"{parts.netloc}{parts.path}".split("/") if part]) > 1:
         from operant.store.hub import HubBackend
 
-        return HubBackend(url) if connect else None
+        return HubBackend(url)
     raise UsageError("this is no address of a store", place=url, remedy=f"one of: {FORMS}")
 
 
-def _open_s3(url: str, connect: bool) -> Backend | None:
+def _open_s3(url: str) -> Backend:
     parts = urlsplit(url)
     query = parse_qs(parts.query, keep_blank_values=True)
     endpoint = query.pop("endpoint", [""])[0]
     if query:
         raise UsageError(f"there is no option {next(iter(query))} of an address", place=url, remedy="?endpoint=URL")
-    if not connect:
-        return None
     from operant.store.s3 import S3Backend
 
     return S3Backend(url, parts.netloc, parts.path.strip("/"), endpoint or None)

@@ -117,10 +117,12 @@ def serve(experiment: Path, url: str, *, delete: bool) -> bool:
                 patient=True,
                 note=note,
             )
-        except OperantError as problem:
+        except Exception as problem:
             report(str(problem))
             if experiment.is_dir():
-                write_status(experiment, url, "failed", str(problem).splitlines()[0])
+                write_status(experiment, url, "failed", (str(problem) or repr(problem)).splitlines()[0])
+            if not isinstance(problem, OperantError):
+                raise
             return False
     return True
 
