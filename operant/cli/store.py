@@ -113,9 +113,12 @@ def sync(
       operant train ppo_cartpole -s meta.sync=s3://bucket/runs      (the same, started with the run)
     """
     if launched:
+        from operant.api.cards import pages
         from operant.store.watch import serve
 
-        return EXIT_DONE if serve(Path(run), url, delete=delete) else EXIT_FAILED
+        experiment = Path(run)
+        whole = serve(experiment, url, delete=delete, pages=lambda store, key: pages(store, key, experiment))
+        return EXIT_DONE if whole else EXIT_FAILED
     from operant.api.store import sync as sync_run
 
     return _tell_sent(sync_run(run, url, delete=delete, root=root, report=aside), as_json)

@@ -115,7 +115,6 @@ class HubBackend:
     @contextmanager
     def _faults(self, *, may_be_absent: bool = False) -> Iterator[None]:
         """Turns what the hub's client raises into `StoreError`; for readers, what is not there is no fault."""
-        import httpx
         from huggingface_hub import errors
 
         absent = (errors.RemoteEntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError)
@@ -125,10 +124,10 @@ class HubBackend:
             status = problem.response.status_code
             if not (may_be_absent and isinstance(problem, absent) and status == 404):
                 raise self._of_response(problem, status) from problem
-        except errors.HFValidationError as problem:
+        except (errors.HFValidationError, errors.HfUriError) as problem:
             cause = str(problem).splitlines()[0]
             raise StoreError(cause, place=self.url, remedy="hf://OWNER/REPO[/FOLDER]") from problem
-        except (errors.LocalEntryNotFoundError, httpx.HTTPError, OSError) as problem:
+        except (errors.LocalEntryNotFoundError, errors.HTTPError, OSError) as problem:
             raise self._unreachable(problem) from problem
 
     def _of_response(self, problem: Exception, status: int) -> StoreError:

@@ -45,6 +45,7 @@ IN_FLIGHT = 8
 READINGS = 20
 READING_SECONDS = 0.1
 HEARTBEAT_SECONDS = 120.0
+Pages = Callable[[Store, str], Mapping[str, bytes]]
 
 
 @dataclass
@@ -101,7 +102,7 @@ class Uploader:
         delete: bool = False,
         force: bool = False,
         report: Report = lambda line: None,
-        pages: Callable[[Store, str], Mapping[str, bytes]] = lambda store, key: {},
+        pages: Pages = lambda store, key: {},
     ) -> None:
         self.experiment = experiment
         self._pages = pages

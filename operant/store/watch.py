@@ -29,7 +29,7 @@ from operant.store.backend import Report, StoreError
 from operant.store.location import open_store
 from operant.store.snapshot import unit_paths
 from operant.store.status import write_status
-from operant.store.upload import HEARTBEAT_SECONDS, Sent, Uploader
+from operant.store.upload import HEARTBEAT_SECONDS, Pages, Sent, Uploader
 
 POLL_SECONDS = 1.0
 ROWS_SECONDS = 30.0
@@ -88,7 +88,7 @@ def nobody_trains(experiment: Path) -> bool:
     return all(Run.open(experiment / unit).state != "running" for unit in unit_paths(experiment))
 
 
-def serve(experiment: Path, url: str, *, delete: bool) -> bool:
+def serve(experiment: Path, url: str, *, delete: bool, pages: Pages) -> bool:
     """The life of the process that a launcher starts; whether everything is there at its end.
 
     The launcher closes this process's standard input when its sessions have ended, and so does its own end.
@@ -109,7 +109,7 @@ def serve(experiment: Path, url: str, *, delete: bool) -> bool:
         # One that an earlier launcher started may still be pushing; then it goes on watching, and we come after it.
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            pushing = Uploader(open_store(url, report), experiment, delete=delete, report=report)
+            pushing = Uploader(open_store(url, report), experiment, delete=delete, report=report, pages=pages)
             follow(
                 pushing,
                 over=lambda: closed.is_set() and nobody_trains(experiment),
