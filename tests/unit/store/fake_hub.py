@@ -66,7 +66,9 @@ class Handler(BaseHTTPRequestHandler):
                 del repo[value["path"]]
         self.server.commits.append([line["value"]["path"] for line in lines if line["key"] != "header"])
         oid = hashlib.sha1(str(len(self.server.commits)).encode()).hexdigest()
-        return self._answer(200, {"commitOid": oid, "commitUrl": f"{self.server.url}/{name}/commit/{oid}", "hookOutput": ""})
+        return self._answer(
+            200, {"commitOid": oid, "commitUrl": f"{self.server.url}/{name}/commit/{oid}", "hookOutput": ""}
+        )
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
