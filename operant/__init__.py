@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from operant.api.export import export
     from operant.api.handle import Handle
     from operant.api.runs import Experiment, Session, Trial, list_runs, open
+    from operant.api.search import SearchResult, search
     from operant.api.specs import load_spec
     from operant.api.store import pull, push, sync
     from operant.api.training import resume, start, train
@@ -31,6 +32,7 @@ _PUBLIC = {
     "Experiment": "operant.api.runs",
     "Handle": "operant.api.handle",
     "OperantError": "operant.errors",
+    "SearchResult": "operant.api.search",
     "Session": "operant.api.runs",
     "Spec": "operant.spec.schema",
     "Trial": "operant.api.runs",
@@ -44,6 +46,7 @@ _PUBLIC = {
     "pull": "operant.api.store",
     "push": "operant.api.store",
     "resume": "operant.api.training",
+    "search": "operant.api.search",
     "start": "operant.api.training",
     "sync": "operant.api.store",
     "train": "operant.api.training",
@@ -53,6 +56,7 @@ __all__ = [
     "Experiment",
     "Handle",
     "OperantError",
+    "SearchResult",
     "Session",
     "Spec",
     "Trial",
@@ -67,6 +71,7 @@ __all__ = [
     "pull",
     "push",
     "resume",
+    "search",
     "start",
     "sync",
     "train",

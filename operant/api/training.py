@@ -108,7 +108,7 @@ def create_runs(loaded: Loaded, *, root: str | Path, out: str | Path | None) -> 
         out=None if out is None else Path(out),
         source_text=loaded.source,
         source_suffix=loaded.suffix,
-        command=_command(),
+        command=running_command(),
     )
 
 
@@ -152,7 +152,7 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
         parents,
         loaded.spec.model_dump(mode="json"),
         root=Path(root),
-        command=_command(),
+        command=running_command(),
         source_text=loaded.source,
     )
     return runs
@@ -194,6 +194,6 @@ def refuse_loss(place: Path, found: list[Fault], command: str) -> None:
         )
 
 
-def _command() -> list[str]:
+def running_command() -> list[str]:
     """The command that was run, for the record."""
     return ["operant", *sys.argv[1:]] if Path(sys.argv[0]).name in ("operant", "__main__.py") else list(sys.argv)

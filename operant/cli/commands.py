@@ -18,6 +18,7 @@ from operant.cli import (
     models,
     new,
     play,
+    search,
     serve,
     show,
     store,
@@ -30,6 +31,7 @@ from operant.cli.output import say
 COMMANDS = (
     ("train", train.train, "Train a spec: every seed, then the score with its interval."),
     ("resume", train.resume, "Continue a run exactly, or with -s as a fork."),
+    ("search", search.search, "Search settings: trials by a sampler, promoted by resuming."),
     ("check", check.check, "Validate a spec and estimate its time and disk."),
     ("new", new.new, "Write an algorithm, env, net or task of your own."),
     ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
@@ -94,6 +96,7 @@ for _name, _command, _short in COMMANDS:
 for _name, _group, _short in GROUPS:
     app.add_typer(_group, name=_name, short_help=_short)
 app.command("session", hidden=True)(train.session)
+app.command("fork-server", hidden=True)(train.fork_server)
 
 
 def command_names() -> list[str]:

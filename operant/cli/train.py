@@ -107,10 +107,12 @@ def resume(
     from operant.api.training import brought_here, create_fork_runs, runs_to_resume
     from operant.cli.opening import warn
     from operant.cli.run_trial import run_trial
-    from operant.run.layout import shown
+    from operant.run.layout import SEARCH_FILE, shown
     from operant.run.run import find_sessions, resolve
 
     place = resolve(str(brought_here(run, root, show)), root).resolve()
+    if (place / SEARCH_FILE).is_file():
+        return _resume_search(place, overrides or [], as_json, plain)
     find_sessions(place)
     if overrides:
         warn(place, show)
@@ -124,6 +126,16 @@ def resume(
     for each in todo:
         show(_continuing(each))
     return run_trial(Handle(todo, until), as_json=as_json, plain=plain)
+
+
+def _resume_search(place: Path, overrides: list[str], as_json: bool, plain: bool) -> int:
+    """A search goes on as a whole: its trials wait for each other's results."""
+    from operant.api.search import continued
+    from operant.cli.search import run_search
+    from operant.spec.load import load
+
+    study = continued(place, lambda source: load(str(source), None, overrides) if overrides else None)
+    return run_search(study, None, as_json=as_json, plain=plain)
 
 
 def session(
@@ -158,6 +170,17 @@ def session(
             raise
         return EXIT_FAILED
     return EXIT_DONE if all(reached(run, until) for run in runs) else EXIT_STOPPED
+
+
+def fork_server(engine: Annotated[str, typer.Argument(metavar="ENGINE", help="The engine to load.")]) -> int:
+    """Load an engine and fork a session for each request on standard input; `search` starts this."""
+    from operant.cli.app import run
+    from operant.engines import load
+    from operant.launch.fork_server import serve
+
+    load(engine).preload()
+    serve(run)
+    return EXIT_DONE
 
 
 def _train_here(engine: ModuleType, runs: list[Run], until: int | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -12,12 +12,14 @@ from typing import Protocol
 class Resources:
     """What one job may use, and the file its output goes to.
 
-    `threads` are those of its arithmetic; on the other `cores` it may step environments.
+    `threads` are those of its arithmetic; on the other `cores` it may step environments. `environment` are further
+    variables, such as the GPUs it sees.
     """
 
     threads: int
     log: Path
     cores: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

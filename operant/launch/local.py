@@ -65,5 +65,6 @@ def _environment(resources: Resources) -> dict[str, str]:
         **library_environment(resources.threads),
         CORES_VARIABLE: str(resources.cores),
         PARENT_VARIABLE: str(os.getpid()),
+        **resources.environment,
         "PYTHONUNBUFFERED": "1",
     }

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -73,16 +73,27 @@ class SessionJobs:
     """The jobs of a trial: those that wait, run and have ended, each of one session or more and known by its first.
 
     At most `workers` run at once, or all sessions `together` in one job. A failed session does not stop the others.
-    The caller calls `advance` several times a second until it is no longer `busy`.
+    The caller calls `advance` several times a second until it is no longer `busy`. Each job may use so many `cores`
+    (by default an equal share of the machine's) and sees these further variables.
     """
 
     def __init__(
-        self, runs: Sequence[Run], launcher: Launcher, workers: int, *, until: int | None = None, together: bool = False
+        self,
+        runs: Sequence[Run],
+        launcher: Launcher,
+        workers: int,
+        *,
+        until: int | None = None,
+        together: bool = False,
+        cores: int | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.runs = list(runs)
         self._launcher = launcher
         self._workers = workers
         self._until = until
+        self._cores = cores or cores_each(workers)
+        self._environment = environment or {}
         self._waiting = deque([self.runs] if together else [[run] for run in self.runs])
         self._active: dict[Path, Ticket] = {}
         self._ended: dict[Path, tuple[int, Path]] = {}
@@ -142,7 +153,7 @@ class SessionJobs:
         run, *others = job
         self._runs_of[run.path] = [(each, each.attempts) for each in job]
         log = log_path(run.path, run.attempts + 1)
-        resources = Resources(threads=run.threads, log=log, cores=cores_each(self._workers))
+        resources = Resources(run.threads, log, self._cores, self._environment)
         return self._launcher.submit(session_argv(run, self._until, others), resources, name=run.path.name)
 
 

@@ -2,6 +2,7 @@
 
 runs/<spec>/<stamp>/            experiment
   spec.yaml  resolved.json  experiment.json  store.json  sync.json  sync.log
+  search.json  search.db        of a search; its trials have a resolved.json each
   trial_000/session_0/          one seed
     run.json  lock  anchors.json  phase.json
     metrics.jsonl  episodes.jsonl  events.jsonl  trace.json
@@ -21,6 +22,7 @@ FORMAT = 1
 
 EXPERIMENT_FILE = "experiment.json"
 RESOLVED_FILE = "resolved.json"
+SEARCH_FILE = "search.json"
 SPEC_STEM = "spec"
 REPORT_FOLDER = "report"
 TRANSFER_FILE = "store.json"

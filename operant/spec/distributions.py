@@ -54,7 +54,7 @@ class Distribution:
         if self.kind == "choice":
             return rng.choice(self.parameters)
         if "normal" in self.kind:
-            return self._rounded(rng.gauss(self.parameters[0], self.parameters[1]))
+            return self.rounded(rng.gauss(self.parameters[0], self.parameters[1]))
         low, high = self.parameters[:2]
         if "log" in self.kind:
             value = min(max(math.exp(rng.uniform(math.log(low), math.log(high))), low), high)
@@ -62,15 +62,28 @@ class Distribution:
             value = rng.uniform(low, high)
         if "randint" in self.kind:
             value = min(math.floor(value), high - 1)
-        return min(max(self._rounded(value), low), high)
+        return min(max(self.rounded(value), low), high)
 
-    def _rounded(self, value: float) -> float:
+    def rounded(self, value: float) -> float:
         """The multiple of q next to the value, whole where every parameter is whole."""
         if not self.kind.startswith("q"):
             return value
         step = self.parameters[-1]
         multiple = float(f"{round(value / step) * step:.12g}")
         return int(multiple) if all(isinstance(each, int) for each in self.parameters) else multiple
+
+    def listed(self) -> list[Any] | None:
+        """Every value that can be drawn, where they can be listed: those of choices, whole numbers and steps of q."""
+        if self.kind == "choice":
+            return list(self.parameters)
+        if "normal" in self.kind or not (self.kind.startswith("q") or "randint" in self.kind):
+            return None
+        low, high = self.parameters[:2]
+        step = self.parameters[-1] if self.kind.startswith("q") else 1
+        last = high - 1 if "randint" in self.kind else high
+        first = math.ceil(low / step - 1e-9)
+        count = math.floor(last / step + 1e-9) - first + 1
+        return [self.rounded((first + k) * step) for k in range(count)] if 0 < count <= MAX_CHOICES else None
 
     def probes(self) -> list[Any]:
         """Values that between them show whether all draws can fit: every end, every choice, some draws."""

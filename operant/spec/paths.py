@@ -37,6 +37,7 @@ from operant.spec.settings.nets import NETS
 from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.rewards import REWARDS
 from operant.spec.settings.schedulers import SCHEDULERS
+from operant.spec.settings.search import SearchResourcesSpec, SearchSchedulerSpec
 from operant.spec.settings.sections import AgentSpec, EnvSpec, MetaSpec
 
 REGISTRIES: dict[str, PartRegistry[Any]] = {
@@ -62,6 +63,8 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("text", "dialogue"): DialogueSpec,
     ("warmup",): WarmupSpec,
     ("ray",): RaySpec,
+    ("search_scheduler",): SearchSchedulerSpec,
+    ("search_resources",): SearchResourcesSpec,
     ("optimizer",): OptimizerSpec,
     **{(kind, name): model for kind, registry in REGISTRIES.items() for name, model in registry.items()},
 }

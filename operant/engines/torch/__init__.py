@@ -53,6 +53,18 @@ def train(run: Run, until: int | None = None) -> None:
             run_session(session, learner)
 
 
+def preload() -> None:
+    """Import what sessions need, so that processes forked from this one need not. Starts no thread, opens no device."""
+    import gymnasium.envs.classic_control
+    import gymnasium.vector  # noqa: F401
+    import torch.distributed  # noqa: F401
+
+    from operant.engines.torch import distributed, learners, loop  # noqa: F401
+    from operant.envs.vector import backend  # noqa: F401
+    from operant.run import session  # noqa: F401
+    from operant.spec import stored  # noqa: F401
+
+
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
     """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ...; none may be of its training."""
     from operant.engines.torch.episode_seeds import refuse_trained_seeds

@@ -13,6 +13,7 @@ from operant.spec.settings.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.settings.language import ModelSpec, PlainData, RaySpec, TextSpec
 from operant.spec.settings.memories import MEMORIES, Memory
 from operant.spec.settings.nets import NETS, MlpSpec, Net
+from operant.spec.settings.search import Sampler, SearchResourcesSpec, SearchSchedulerSpec
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
@@ -191,6 +192,22 @@ class MetaSpec(Closed):
         gt=0,
         le=86_400,
         description="Report who waits for whom after so long without a heartbeat; after 5 times that the run stops.",
+    )
+    max_trial: int = free(default=16, ge=1, le=1_000_000, description="Trials of a search, one setting each.")
+    search_sampler: Sampler = free(
+        default="tpe", description="How a search draws settings: Optuna's samplers, or every point of a grid in turn."
+    )
+    search_scheduler: SearchSchedulerSpec | None = free(
+        default=None, description="Early stopping in a search; null trains every trial to the end."
+    )
+    search_resources: SearchResourcesSpec = free(
+        default_factory=SearchResourcesSpec, description="Cores and GPUs of one trial of a search."
+    )
+    search_keep: int = free(
+        default=3,
+        ge=1,
+        le=1_000_000,
+        description="Finished trials of a search that keep their checkpoints, best first.",
     )
 
 

@@ -1,0 +1,47 @@
+"""How a search is run: the sampler's help, the scheduler that stops trials early, and what one trial may use."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from operant.spec.fields import Closed, free
+
+Sampler = Literal["tpe", "random", "grid", "cmaes"]
+
+
+class SearchSchedulerSpec(Closed):
+    """Early stopping in a search: trials pause at rungs, and the better ones are promoted by resuming their runs."""
+
+    name: Literal["asha", "median"] = free(
+        default="asha",
+        description="`asha` promotes the best 1/reduction_factor of a rung; `median` those not below its median.",
+    )
+    grace_period: int = free(
+        default=10_000, ge=1, le=10**12, description="Frames of the first rung, before which no trial is stopped."
+    )
+    reduction_factor: int = free(
+        default=3,
+        ge=2,
+        le=100,
+        description="Of asha: one in so many trials is promoted, to so many times the frames.",
+    )
+
+    def rungs(self, max_frame: int) -> tuple[int, ...]:
+        """The frames at which trials pause, ending with the whole budget.
+
+        ASHA's grow by the reduction factor; the median rule looks every `grace_period` frames.
+        """
+        frames, found = self.grace_period, []
+        while frames < max_frame:
+            found.append(frames)
+            frames = frames * self.reduction_factor if self.name == "asha" else frames + self.grace_period
+        return (*found, max_frame)
+
+
+class SearchResourcesSpec(Closed):
+    """What one trial of a search may use; the machine's cores and GPUs divided by it are the trials at once."""
+
+    cpu: int = free(default=1, ge=1, le=4096, description="CPU cores of one trial.")
+    gpu: float = free(
+        default=0.0, ge=0, le=64, description="GPUs of one trial; 0.25 lets four trials share one, 0 hides none."
+    )
