@@ -26,14 +26,14 @@ def search_ending(place: Path) -> list[str]:
         said = ", ".join(f"{path.rpartition('.')[2]} {weight:.2f}" for path, weight in weights.items())
         lines.append(f"importance ({method}): {said}")
     lines += [f"figure: {shown(path)}" for path in _figures(place, weights, method)]
-    name = shown(place)
+    name, more = shown(place), 2 * int(document.get("max_trial", len(rows)))
     return [
         *lines,
         "",
         "next:",
         f"  operant search best {name} --write best.yaml",
         f"  operant show {shown(ranked(rows)[0].path)}",
-        f"  operant search {name} --trials {2 * int(document.get('max_trial', len(rows)))}    (more trials; these count)",
+        f"  operant search {name} --trials {more}    (more trials; these count)",
     ]
 
 

@@ -174,13 +174,25 @@ def session(
 
 def fork_server(engine: Annotated[str, typer.Argument(metavar="ENGINE", help="The engine to load.")]) -> int:
     """Load an engine and fork a session for each request on standard input; `search` starts this."""
-    from operant.cli.app import run
     from operant.engines import load
+    from operant.launch import budget, parent_watch, prepare  # noqa: F401  (for the forked processes)
     from operant.launch.fork_server import serve
+    from operant.run.provenance import installed_packages
 
     load(engine).preload()
-    serve(run)
+    installed_packages()
+    serve(_forked_session)
     return EXIT_DONE
+
+
+def _forked_session(words: list[str]) -> int:
+    """Carry out the words of a `session` command without building the whole command line anew."""
+    limit = words.index("--until") if "--until" in words else len(words)
+    try:
+        return session([Path(word) for word in words[1:limit]], int(words[limit + 1]) if words[limit:] else None)
+    except OperantError as error:
+        aside(str(error))
+        return error.exit_code
 
 
 def _train_here(engine: ModuleType, runs: list[Run], until: int | None) -> None:

@@ -32,7 +32,13 @@ def require_optuna() -> None:
 
 def database_url(experiment: Path, storage: str | None) -> str:
     """The address to open: the file in the experiment's folder unless `storage` names a server."""
-    return storage or f"sqlite:///{(experiment / DATABASE_FILE).absolute()}"
+    return with_driver(storage or f"sqlite:///{(experiment / DATABASE_FILE).absolute()}")
+
+
+def with_driver(url: str) -> str:
+    """The address with the driver that the extra installs, where it names none: SQLAlchemy would take psycopg 3."""
+    scheme, mark, rest = url.partition("://")
+    return f"postgresql+psycopg2{mark}{rest}" if scheme in ("postgres", "postgresql") else url
 
 
 def given_storage(storage: str | None, recorded: str | None, experiment: str) -> str | None:
@@ -69,7 +75,7 @@ def connect(url: str) -> Engine:
     address = without_password(url)
     waits = {"timeout": BUSY_SECONDS} if url.startswith("sqlite") else {"connect_timeout": CONNECT_SECONDS}
     try:
-        engine = create_engine(url, connect_args=waits)
+        engine = create_engine(with_driver(url), connect_args=waits)
         if url.startswith("sqlite"):
             event.listen(engine, "connect", _write_ahead)
         with unreachable(address), engine.connect():

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ class ForkLauncher:
             )
 
     def _send(self, request: dict[str, Any]) -> None:
-        assert self._server is not None and self._server.stdin is not None
+        assert self._server is not None
+        assert self._server.stdin is not None
         try:
             self._server.stdin.write(json.dumps(request).encode() + b"\n")
             self._server.stdin.flush()
@@ -166,10 +168,8 @@ class _Server:
 
     def say(self, message: dict[str, Any]) -> None:
         """Answer the launcher; one that is gone is noticed by the end of its requests."""
-        try:
+        with suppress(BrokenPipeError):
             os.write(self._answers, json.dumps(message).encode() + b"\n")
-        except BrokenPipeError:
-            pass
 
     def listen(self) -> None:
         """Carry out requests until they end, then ask what still runs to save."""
@@ -183,7 +183,7 @@ class _Server:
                 continue
             more = os.read(0, 65536)
             if not more:
-                break
+                break  # the launcher is gone
             *lines, unread = (unread + more).split(b"\n")
             for line in lines:
                 self._answer(json.loads(line))

@@ -7,6 +7,7 @@ the others need torch, each from inside its function.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
     from operant.run.expense import Estimate
     from operant.run.run import Run
     from operant.spec.schema import Spec
+
+# What `train` imports, and what Gymnasium imports when it makes the environments of most searches.
+SESSION_MODULES = (
+    "gymnasium.envs.classic_control",
+    "gymnasium.vector",
+    "operant.engines.torch.distributed",
+    "operant.engines.torch.learners",
+    "operant.engines.torch.loop",
+    "operant.envs.vector.backend",
+    "operant.run.session",
+    "operant.spec.stored",
+)
 
 
 def validate(spec: Spec) -> None:
@@ -55,14 +68,17 @@ def train(run: Run, until: int | None = None) -> None:
 
 def preload() -> None:
     """Import what sessions need, so that processes forked from this one need not. Starts no thread, opens no device."""
-    import gymnasium.envs.classic_control
-    import gymnasium.vector  # noqa: F401
-    import torch.distributed  # noqa: F401
+    import torch
 
-    from operant.engines.torch import distributed, learners, loop  # noqa: F401
-    from operant.envs.vector import backend  # noqa: F401
-    from operant.run import session  # noqa: F401
-    from operant.spec import stored  # noqa: F401
+    from operant.spec.settings.algorithms import ALGORITHMS
+
+    for module in SESSION_MODULES:
+        import_module(module)
+    for algorithm in ALGORITHMS.values():
+        if algorithm.engine() == "torch":
+            algorithm.learner("torch")
+    # The first optimizer of a process loads torch's compiler, which takes seconds.
+    torch.optim.Adam([torch.zeros(1)])
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:

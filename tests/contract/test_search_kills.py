@@ -1,0 +1,94 @@
+"""A search that is killed goes on as if it had not been: same trials, same promotions, same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from operant.hpo.jobs import Jobs
+from operant.hpo.storage import database_url
+from operant.hpo.study import open_study
+from tests.contract.searches import (
+    assert_same_curves,
+    finish,
+    frames_not_saved,
+    kill,
+    outcome,
+    sessions,
+    start,
+    wait_for_orphans,
+    write_spec,
+)
+
+KILLS = 10
+
+
+def _decisions(place: Path) -> list[tuple]:
+    jobs = Jobs(database_url(place, None), open_study(place).name)
+    return [(job.number, job.trial, job.rung, job.settings, job.scores) for job in jobs.all()]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_ten_kills_change_nothing(tmp_path: Path) -> None:
+    spec = write_spec(tmp_path, trials=16, grace=1024, frames=16384)
+    keep = ("-s", "meta.search_keep=16", "--workers", "2")
+    finish(start(spec, "--out", tmp_path / "whole", *keep))
+    trained = sum(frames for *_, frames in _frames(tmp_path / "whole"))
+    killed, rng, lost, kills = tmp_path / "killed", Random(7), 0, 0
+    while kills < KILLS:
+        process = start(spec, "--out", killed, *keep)
+        deadline = time.monotonic() + rng.uniform(12, 25)
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert process.poll() is None, "the search was over before it could be killed often enough"
+        kill(process)
+        kills += 1
+        wait_for_orphans(killed)
+        lost += frames_not_saved(killed)
+    finish(start(spec, "--out", killed, *keep))
+    assert _decisions(killed) == _decisions(tmp_path / "whole")
+    assert outcome(killed) == outcome(tmp_path / "whole")
+    assert_same_curves(tmp_path / "whole", killed)
+    assert lost <= 0.02 * trained
+
+
+def _frames(place: Path) -> list[tuple[Path, int]]:
+    from operant.run.checkpoint import list_checkpoints
+
+    return [(run.path, list_checkpoints(run.checkpoints)[-1].at.frames) for run in sessions(place)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_a_killed_session_and_a_killed_server_are_started_again(tmp_path: Path) -> None:
+    spec = write_spec(tmp_path, trials=3, grace=2048, frames=8192)
+    finish(start(spec, "--out", tmp_path / "whole", "--workers", "1"))
+    process = start(spec, "--out", tmp_path / "killed", "--workers", "1")
+    for victim in ("session", "fork-server"):
+        pid = _await_process(tmp_path / "killed", victim)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(2)
+    said = finish(process)
+    assert "was killed; it continues" in said
+    assert _decisions(tmp_path / "killed") == _decisions(tmp_path / "whole")
+    assert_same_curves(tmp_path / "whole", tmp_path / "killed")
+
+
+def _await_process(place: Path, what: str) -> int:
+    """The process that trains a session of the search, or the server that it was forked from."""
+    from operant.run.lock import holder_of
+
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        for run in sessions(place):
+            holder = holder_of(run.path / "lock")
+            if holder is not None and holder.launcher is not None:
+                return holder.pid if what == "session" else holder.launcher
+        time.sleep(0.05)
+    raise AssertionError("no session ran")
