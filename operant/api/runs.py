@@ -12,6 +12,7 @@ from operant.api.columns import Columns
 from operant.errors import RunError, RunWarning, UsageError
 from operant.report.episodes import Catalogue
 from operant.report.read import SessionRecord, read_session
+from operant.report.search_table import best_trial
 from operant.report.stats import Estimate
 from operant.report.summary import TrialSummary, overall_state, summarise
 from operant.run import layout
@@ -178,10 +179,12 @@ def open(run: str | Path, root: str | Path = "runs") -> Trial | Session | Experi
 
 
 def open_trial(run: str | Path | Session | Trial | Experiment, root: str | Path = "runs") -> Trial:
-    """As `open`, where one trial is meant; a session counts as a trial of its own."""
+    """As `open`, where one trial is meant; a session counts as a trial of its own, and of a search the best is meant."""
     opened = open(run, root) if isinstance(run, str | Path) else run
     if isinstance(opened, Session):
         return Trial(opened.path)
+    if isinstance(opened, Experiment) and (opened.path / layout.SEARCH_FILE).is_file():
+        return Trial(best_trial(opened.path).path)
     if isinstance(opened, Experiment):
         trials = opened.trials
         raise UsageError(

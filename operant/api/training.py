@@ -141,7 +141,9 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
 
     parents = find_sessions(trial.path)
     parent = experiment_of(parents)
-    source = parent.path / RESOLVED_FILE
+    # A trial of a search has settings of its own.
+    own = parents[0].path.parent / RESOLVED_FILE
+    source = own if own.is_file() else parent.path / RESOLVED_FILE
     changed = isinstance(settings, dict)
     loaded = loaded_spec(source, None, settings) if changed else load(str(source), None, settings)
     check_fork(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))

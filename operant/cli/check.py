@@ -63,8 +63,11 @@ def check(
     loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec
     validate(spec, target)
+    drawn = _drawn(spec, target)
     if not as_json:
         say(f"ok  {plan(spec)}", *translation_lines(loaded), *asked.remarks)
+        if drawn:
+            say(f"    search: {plural(spec.meta.max_trial, 'trial')}, such as {drawn}")
     budget = _budget(spec)
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
@@ -81,6 +84,25 @@ def check(
         facts |= {"missing": missing.as_dict()} if missing else {}
         document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
+
+
+def _drawn(spec: Spec, target: str) -> str | None:
+    """One draw of the search space, which the engine has accepted; None without a search block."""
+    from random import Random
+
+    from operant.api.specs import validate
+    from operant.hpo.trials import trial_spec
+    from operant.report.search_table import settings_text
+    from operant.spec.space import TRIES, parse, sample
+
+    space, rng = parse(spec.search), Random(0)
+    for _ in range(TRIES if space else 0):
+        settings = sample(space, rng)
+        trial = trial_spec(spec, settings)
+        if trial is not None:
+            validate(trial, target)
+            return settings_text(settings)
+    return None
 
 
 def _budget(spec: Spec) -> Budget:

@@ -72,10 +72,9 @@ def compare(first: RunName, second: RunName, root: Root = Path(DEFAULT_ROOT), as
     from operant.api.evaluation import compare
     from operant.cli.opening import open_place
     from operant.report.compare import render
-    from operant.report.read import trials_of
+    from operant.api.runs import open_trial
 
-    trials = [trials_of(open_place(run, root))[0] for run in (first, second)]
-    verdict = compare(*trials)
+    verdict = compare(*(open_trial(open_place(run, root)).path for run in (first, second)))
     if as_json:
         document({**verdict.as_dict(), "exit": EXIT_DONE})
     else:

@@ -72,10 +72,13 @@ def _show_run(run: str, root: Path, as_json: bool) -> int:
     from operant.cli.trial_summary import result, summary_document
     from operant.report.read import trials_of
     from operant.run.inventory import faults
+    from operant.run.layout import SEARCH_FILE
     from operant.run.run import find_sessions
     from operant.store.status import read_status, status_line
 
     place = open_place(run, root)
+    if (place / SEARCH_FILE).is_file():
+        return _show_search(place, as_json)
     sessions = find_sessions(place)
     trials = trials_of(place)
     if as_json:
@@ -89,6 +92,17 @@ def _show_run(run: str, root: Path, as_json: bool) -> int:
         say(*result(trial), "")
     upload = status_line(sessions[0].path.parent.parent)
     say(*_origin_lines(sessions), *([upload] if upload else []), *_next_lines(place, sessions))
+    return EXIT_DONE
+
+
+def _show_search(place: Path, as_json: bool) -> int:
+    """The trials of a search, best first."""
+    from operant.cli.search_summary import search_document, search_ending
+
+    if as_json:
+        document({**search_document(place), "exit": EXIT_DONE})
+    else:
+        say(*search_ending(place))
     return EXIT_DONE
 
 

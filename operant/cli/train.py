@@ -70,7 +70,7 @@ def train(
     loaded = load(target, name, [*asked.overrides, *(overrides or []), *_shortcuts(sessions, seed)])
     show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
     if loaded.spec.search is not None:
-        show("the spec has a search block: `train` runs its base setting only")
+        show("the spec has a search block: `train` runs its base setting only, `operant search` tries others")
     if continue_stored:
         url = _stored_run(loaded.spec)
         if url is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from operant.errors import RunError
 from operant.run.seeding import Seeds
 from operant.spec.distributions import Distribution
-from operant.spec.space import TRIES, Dimension, Space
+from operant.spec.space import GRID_REMEDY, TRIES, Dimension, Space
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -55,10 +55,10 @@ def draw(space: Space, sampler: str, seed: int, number: int, told: Sequence[Told
     """The settings of trial `number`; a further `attempt` draws others, where the first do not fit together."""
     if sampler == "grid":
         return Draw(grid_point(space, number), {})
-    study = _study(space, told)
-    study.sampler = _sampler(sampler, Seeds(seed).integer("search", number, attempt))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # Optuna calls some of what is used here experimental
+        study = _study(space, told)
+        study.sampler = _sampler(sampler, Seeds(seed).integer("search", number, attempt))
         study.ask({each.path: optuna_distribution(each.distribution) for each in space})
     drawn = study.trials[-1]
     settings = {each.path: to_setting(each.distribution, drawn.params[each.path]) for each in space}
@@ -80,10 +80,8 @@ def _study(space: Space, told: Sequence[Told]) -> Study:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        study = optuna.create_study(direction="maximize")
-        study.add_trials([trial for each in told if (trial := frozen(space, each)) is not None])
+    study = optuna.create_study(direction="maximize")
+    study.add_trials([trial for each in told if (trial := frozen(space, each)) is not None])
     return study
 
 
@@ -177,7 +175,7 @@ def grid_values(dimension: Dimension) -> list[Any]:
     if values is None:
         raise RunError(
             f"a grid cannot list the values of {dimension.path}, which {dimension.distribution.kind} draws from",
-            remedy="choice, randint or a distribution with q; or meta.search_sampler: tpe",
+            remedy=GRID_REMEDY,
         )
     return values
 

@@ -59,7 +59,7 @@ def without_password(url: str) -> str:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        return make_url(url).set(password=None, query={}).render_as_string()
+        return make_url(url)._replace(password=None).set(query={}).render_as_string()
     except ArgumentError:
         raise UsageError(
             "the storage is not an address of a database",
@@ -70,15 +70,16 @@ def without_password(url: str) -> str:
 def connect(url: str) -> Engine:
     """An engine that has answered once; `RunError` in one line where the database cannot be reached."""
     from sqlalchemy import create_engine, event
+    from sqlalchemy.engine import make_url
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-    address = without_password(url)
+    address, password = without_password(url), make_url(url).password
     waits = {"timeout": BUSY_SECONDS} if url.startswith("sqlite") else {"connect_timeout": CONNECT_SECONDS}
     try:
         engine = create_engine(with_driver(url), connect_args=waits)
         if url.startswith("sqlite"):
             event.listen(engine, "connect", _write_ahead)
-        with unreachable(address), engine.connect():
+        with unreachable(address, str(password or "")), engine.connect():
             return engine
     except ModuleNotFoundError as missing:
         raise missing_package(missing.name or "psycopg2", "a search in a PostgreSQL database", "search") from None
@@ -89,8 +90,8 @@ def connect(url: str) -> Engine:
 
 
 @contextmanager
-def unreachable(address: str) -> Iterator[None]:
-    """Turns what a database driver raises into one line, without the credentials that its message may hold."""
+def unreachable(address: str, password: str = "") -> Iterator[None]:
+    """Turns what a database driver raises into one line, without the password that its message may hold."""
     from sqlalchemy.exc import DBAPIError, IntegrityError
 
     try:
@@ -99,7 +100,8 @@ def unreachable(address: str) -> Iterator[None]:
         raise
     except DBAPIError as fault:
         lines = [line.strip() for line in str(fault.orig).splitlines() if line.strip()]
-        said = lines[-1] if lines else type(fault.orig).__name__
+        said = lines[0] if lines else type(fault.orig).__name__
+        said = said.replace(password, "***") if password else said
         raise RunError(
             f"the database of the search does not answer: {said}",
             place=address if not address.startswith("sqlite") else shown(address.removeprefix("sqlite:///")),

@@ -11,6 +11,7 @@ from typing import Any
 from operant.errors import OperantError
 from operant.report.formatting import columns, compact, duration
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
+from operant.report.search_table import read_search
 from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
 from operant.report.tail import last_rows
@@ -95,7 +96,7 @@ def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
         name=str(document.get("spec", experiment.path.parent.name)),
         stamp=experiment.path.name,
         path=experiment.path,
-        state=overall_state([standing.state for standing in sessions]),
+        state=_state(experiment, sessions),
         trials=len(trials),
         sessions_done=sum(standing.state == "done" for standing in sessions),
         sessions=max(len(sessions), len(trials) * int(spec.get("meta", {}).get("max_session", 1))),
@@ -105,6 +106,13 @@ def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
         age=_age(document.get("created"), now),
         error="; ".join(str(fault) for fault in faults(experiment.path) if fault.harms_resume) or None,
     )
+
+
+def _state(experiment: Experiment, sessions: Sequence[_Standing]) -> str:
+    """One word for all sessions; of a search that is over it is done, although trials are paused for good."""
+    state = overall_state([standing.state for standing in sessions])
+    search = read_search(experiment.path)
+    return "done" if search and search.get("state") == "done" and state == "stopped" else state
 
 
 def _standing(run: Run) -> _Standing:

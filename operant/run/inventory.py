@@ -163,7 +163,9 @@ def _checkpoints(run: Run) -> tuple[Checkpoint | None, list[Fault]]:
 
 
 def _should_have_saved(run: Run) -> bool:
-    """Whether so much was trained that a checkpoint must have been there."""
+    """Whether so much was trained that a checkpoint must have been there; a search removes those of lesser trials."""
+    if run.document.get("checkpoints_removed"):
+        return False
     if run.state == "done":
         return True
     frames = read_last_row(run.path / METRICS_FILE).get("frames")

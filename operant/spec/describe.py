@@ -24,7 +24,7 @@ Words = tuple[str, ...]
 SEARCH = ("search",)
 MAX_NEAR = 3
 MIN_STEM = 2
-SEARCH_SUMMARY = "Distributions to draw settings from (path__distribution: [parameters]); checked, not drawn from yet."
+SEARCH_SUMMARY = "Distributions to draw settings from (path__distribution: [parameters]); `operant search SPEC` tries them."
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from operant.spec.reading.diagnostics import Diagnostic, did_you_mean, nearest, 
 from operant.spec.reading.document import Document, KeyPath, put
 from operant.spec.schema import Spec
 
+GRID_REMEDY = "choice, randint or a distribution with q; or meta.search_sampler: tpe"
 TRIES = 200
 MAX_DIMENSIONS = 200
 REMEDY = "operant help search"
@@ -139,6 +140,9 @@ def search_diagnostics(document: Document) -> list[Diagnostic]:
     if len(entries) > MAX_DIMENSIONS:
         cause = f"search varies {len(entries):,} settings, and can vary at most {MAX_DIMENSIONS}"
         return [Diagnostic(cause, key_span(("search",), document), "leave some out", REMEDY)]
+    if not entries:
+        hint = "write agent.algorithm.gamma__uniform: [0.9, 0.999] below it, or leave it out"
+        return [Diagnostic("search names no setting", key_span(("search",), document), hint, REMEDY)]
     problems: list[Diagnostic] = []
     space: dict[str, Dimension] = {}
     for entry in entries:
@@ -148,7 +152,7 @@ def search_diagnostics(document: Document) -> list[Diagnostic]:
             problems.append(Diagnostic(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
         else:
             space[entry.path] = entry
-            problems += _misplaced(entry, base, document)
+            problems += [*_misplaced(entry, base, document), *_unlisted(entry, document)]
     return problems or _unfitting(tuple(space.values()), base, document)
 
 
@@ -168,6 +172,15 @@ def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iter
             hint = "draw whole numbers with randint, lograndint or quniform" if is_between else problem.hint
             return [replace(problem, at=at, hint=hint)]
     return []
+
+
+def _unlisted(dimension: Dimension, document: Document) -> Iterable[Diagnostic]:
+    """A distribution of which a grid cannot try every value."""
+    meta = document.data.get("meta")
+    if not isinstance(meta, Mapping) or meta.get("search_sampler") != "grid" or dimension.distribution.listed():
+        return []
+    cause = f"a grid cannot list the values of {dimension.path}, which {dimension.distribution.kind} draws from"
+    return [Diagnostic(cause, key_span(("search", *dimension.at), document), GRID_REMEDY, REMEDY)]
 
 
 def _unfitting(space: Space, base: Document, document: Document) -> list[Diagnostic]:

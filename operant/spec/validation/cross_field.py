@@ -29,6 +29,7 @@ def find_conflicts(spec: SpecFields) -> list[Conflict]:
         *_changing_batches(spec),
         *_words_and_games(spec),
         *schedule_conflicts(spec),
+        *_unscored_rung(spec),
         *algorithm_conflicts(spec),
     ]
 
@@ -114,6 +115,18 @@ def _seed_range(spec: SpecFields) -> Iterable[Conflict]:
         most = MAX_SEED - count + 1
         reason = f"gives the last of {count} evaluation episodes the seed {spec.meta.eval_seed + count - 1}"
         yield Conflict("meta.eval_seed", f"{reason}, above {MAX_SEED}", f"{most} or less", most, (episodes,))
+
+
+def _unscored_rung(spec: SpecFields) -> Iterable[Conflict]:
+    """A search judges trials at rungs by their last evaluation, so the first rung must come after the first one."""
+    scheduler, every = spec.meta.search_scheduler, spec.meta.eval_frequency
+    if spec.search is None or scheduler is None or len(scheduler.rungs(spec.env.max_frame)) == 1:
+        return
+    if scheduler.grace_period < every:
+        path = "meta.search_scheduler.grace_period"
+        reason = f"is below meta.eval_frequency = {every:,}, so trials would have no score at the first rung"
+        valid = f"{every} or more; or meta.eval_frequency {scheduler.grace_period} or less"
+        yield Conflict(path, reason, valid, every, ("meta.eval_frequency",))
 
 
 def _process_shares(spec: SpecFields) -> Iterable[Conflict]:

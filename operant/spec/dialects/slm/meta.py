@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from operant.spec.reading.document import KeyPath
 
 LOG_FREQUENCY = 10_000  # SLM-Lab's default
 FREQUENCY, TIMES = 10_000, 20
-SEARCH_ONLY = "left out: it governs a search, not a run"
+SEARCH_ONLY = "left out: it governs a search, and there is no search block"
 BOOKKEEPING = "left out: SLM-Lab's own bookkeeping"
 DROPPED = {
     "max_trial": SEARCH_ONLY,
@@ -46,6 +47,8 @@ def meta(section: Section, budget: Budget) -> None:
         )
     else:
         _own_frequencies(section, budget)
+    if isinstance(conversion.theirs.data.get("search"), dict):
+        _how_to_search(section)
     section.drop(DROPPED)
     section.close()
 
@@ -59,6 +62,33 @@ def _own_frequencies(section: Section, budget: Budget) -> None:
     if every > FREQUENCY:
         section.conversion.set("meta.eval_frequency", every, section.at("eval_frequency"))
         section.conversion.set("meta.save_frequency", every, section.path)
+
+
+SCHEDULER_LOST = "has no counterpart: rungs follow from grace_period and reduction_factor"
+
+
+def _how_to_search(section: Section) -> None:
+    """Take over how many trials there are, what each may use and when they are stopped."""
+    conversion = section.conversion
+    section.copy("max_trial", "meta.max_trial")
+    resources = section.below("search_resources")
+    if resources.get("cpu") is not None:
+        conversion.set("meta.search_resources.cpu", math.ceil(resources.get("cpu")), resources.at("cpu"))
+    resources.copy("gpu", "meta.search_resources.gpu")
+    resources.close()
+    scheduler = section.below("search_scheduler")
+    if not scheduler.data:
+        return
+    scheduler.copy("grace_period", "meta.search_scheduler.grace_period")
+    scheduler.copy("reduction_factor", "meta.search_scheduler.reduction_factor")
+    for key in scheduler.unread():
+        conversion.lose(scheduler.at(key), SCHEDULER_LOST)
+        scheduler.get(key)
+    grace = scheduler.get("grace_period")
+    asked = conversion.native.data["meta"].get("eval_frequency", FREQUENCY)
+    if isinstance(grace, int | float) and grace < asked:
+        # A trial is judged by an evaluation, of which there must be one before the first rung.
+        conversion.set("meta.eval_frequency", grace, scheduler.at("grace_period"))
 
 
 GRID = "grid_search"
