@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from operant.api.handle import Handle
 from operant.api.progress import watched
 from operant.api.runs import Experiment, Session, Trial, open_trial
+from operant.api.search import search, search_place
 from operant.api.specs import AnySpec, loaded_spec, validate
 from operant.engines import require_packages
 from operant.errors import RunError, RunWarning
@@ -88,8 +89,13 @@ def resume(
     With `settings` the run stays as it is: a fork is made, which names its parent and starts from the parent's newest
     good checkpoint under the changed setting. `accept_loss` continues although rows or checkpoints are missing.
     A run that is named by the URL of a store is pulled to `root` first, unless the one that is here is newer.
+    A search goes on as a whole, as with `search`, and its best trial is returned.
     """
-    trial = open_trial(brought_here(run, root), root)
+    here = brought_here(run, root)
+    place = None if isinstance(here, Trial | Session) else search_place(getattr(here, "path", here), root)
+    if place is not None:
+        return search(place, root=root, **settings).best
+    trial = open_trial(here, root)
     if settings:
         runs = create_fork_runs(trial, settings, root=root)
     else:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from operant.errors import RunError
 from operant.hpo.jobs import JobRow
 from operant.hpo.study import Study
 from operant.run.layout import LEFTOVER_PREFIX, LOCK_FILE, trial_path
@@ -36,7 +37,10 @@ def _remove(run: Run) -> None:
     if not run.checkpoints.is_dir():
         return
     lock = RunLock(run.path / LOCK_FILE)
-    lock.acquire()
+    try:
+        lock.acquire()
+    except RunError:
+        return  # another worker does the same, or somebody trains it on
     try:
         run.record(checkpoints_removed=True)
         doomed = Path(run.path / f"{LEFTOVER_PREFIX}{run.checkpoints.name}")

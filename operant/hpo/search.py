@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from operant.engines import engine_of
 from operant.errors import RunError, UsageError
@@ -20,11 +22,13 @@ from operant.hpo.study import Study, mark_done
 from operant.hpo.trials import frames_of, make_runs, scores_of, trial_spec
 from operant.run.layout import shown, trial_path
 from operant.run.run import find_sessions
+from operant.spec.reading.document import lookup
 from operant.spec.space import TRIES
 
 LOOK_EVERY_SECONDS = 0.5
 MAX_RESTARTS = 3
 FAILED_AT_ONCE = 3
+LEAST_FREE_BYTES = 1 << 24
 
 
 @dataclass
@@ -132,8 +136,8 @@ class Search:
                 return drawn
         raise none_fits(trial)
 
-    def _work(self, row: JobRow) -> Work:
-        """The job's sessions, made now if it is the first of its trial."""
+    def _work(self, row: JobRow) -> Work | None:
+        """The job's sessions, made now if it is the first of its trial; None for one that the engine refuses."""
         assert row.trial is not None
         rungs = self.study.plan.rungs
         if row.settings is not None:
@@ -142,7 +146,10 @@ class Search:
             try:
                 engine_of(spec).validate(spec)
             except UsageError as refused:
-                raise RunError(f"trial {row.trial} cannot run: {refused.cause}", remedy=refused.remedy) from None
+                self.report(f"trial {row.trial} cannot run: {refused.cause}")
+                self.jobs.finish(row.number, (), 0)
+                self.rows = self.jobs.all()
+                return self._claimed()
             runs = make_runs(self.study.path, row.trial, spec)
             self._mirror.begin(row)
         else:
@@ -161,6 +168,9 @@ class Search:
                 self.report(f"{self._name(row)} was killed; it continues from its last checkpoint")
                 self._runner.start([work])
                 return
+            if shutil.disk_usage(self.study.path).free < LEAST_FREE_BYTES:
+                remedy = f"make room, then operant search {shown(self.study.path)}"
+                raise RunError("the disk is full; nothing is lost", place=shown(self.study.path), remedy=remedy)
             first = next(outcome for outcome in ended.outcomes if outcome.verdict == "failed")
             self.report(f"{self._name(row)} failed: {first.cause}")
         elif "stopped" in verdicts:
@@ -217,8 +227,6 @@ def told_trials(study: Study, rows: Sequence[JobRow], known: int) -> list[Told]:
     return told
 
 
-def _base_settings(study: Study, base: dict) -> dict:
+def _base_settings(study: Study, base: dict[str, Any]) -> dict[str, Any]:
     """What trials have that were made before a setting was searched: the value of the spec."""
-    from operant.spec.reading.document import lookup
-
     return {dimension.path: lookup(base, tuple(dimension.path.split("."))) for dimension in study.space}
