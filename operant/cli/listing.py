@@ -70,9 +70,9 @@ def compare(first: RunName, second: RunName, root: Root = Path(DEFAULT_ROOT), as
       operant compare ppo_cartpole dqn_cartpole
     """
     from operant.api.evaluation import compare
+    from operant.api.runs import open_trial
     from operant.cli.opening import open_place
     from operant.report.compare import render
-    from operant.api.runs import open_trial
 
     verdict = compare(*(open_trial(open_place(run, root)).path for run in (first, second)))
     if as_json:

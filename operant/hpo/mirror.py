@@ -1,10 +1,13 @@
 """The search as a study of Optuna in the same database, for its dashboard and its plots. Nothing is decided from it.
 
-Each trial is written by the worker that holds its job, and written again to no effect by one that takes the job over.
+A study of Optuna has one space, so a search whose space was changed has a second one, of the trials since. Each trial
+is written by the worker that holds its job, and written again to no effect by one that takes the job over.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from typing import Any
 
@@ -14,6 +17,12 @@ from operant.hpo.storage import unreachable, without_password
 from operant.hpo.study import Study
 
 TRIAL = "operant_trial"
+
+
+def _name(study: Study) -> str:
+    """The study's name with a mark of its space."""
+    space = json.dumps(study.spec.search, sort_keys=True)
+    return f"{study.name}-{hashlib.sha256(space.encode()).hexdigest()[:6]}"
 
 
 class Mirror:
@@ -28,7 +37,7 @@ class Mirror:
         with unreachable(self._address), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._optuna = optuna.create_study(
-                storage=url, study_name=study.name, direction="maximize", load_if_exists=True
+                storage=url, study_name=_name(study), direction="maximize", load_if_exists=True
             )
         self._storage = self._optuna._storage
 

@@ -24,7 +24,9 @@ Words = tuple[str, ...]
 SEARCH = ("search",)
 MAX_NEAR = 3
 MIN_STEM = 2
-SEARCH_SUMMARY = "Distributions to draw settings from (path__distribution: [parameters]); `operant search SPEC` tries them."
+SEARCH_SUMMARY = (
+    "Distributions to draw settings from (path__distribution: [parameters]); `operant search SPEC` tries them."
+)
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ def _called_after(document: Document, values: dict[str, Document]) -> Document:
 def _set(document: Document, override: Override) -> Document:
     """Put the value at its dotted path, starting from the default where that is a schedule."""
     path: KeyPath = ()
+    document = _without_dimension(document, override.key)
     for index, part in enumerate(override.key.split(".")):
         document = _with_default_schedule(document, path, part)
         inside, at = lookup(document.data, path), override.part_span(index)
@@ -176,6 +177,17 @@ def _set(document: Document, override: Override) -> Document:
     key = override.part_span(len(path) - 1)
     marks = {**override.value.marks, (): replace(override.value.marks[()], key=key)}
     return document.placed(path, replace(override.value, marks=marks))
+
+
+def _without_dimension(document: Document, key: str) -> Document:
+    """`-s search.agent.algorithm.gamma__uniform=[...]` takes the place of what was said of that setting before."""
+    section, _, dimension = key.partition(".")
+    search = document.data.get("search") if isinstance(document.data, dict) else None
+    if section != "search" or not isinstance(search, dict):
+        return document
+    stem = dimension.partition("__")[0]
+    kept = {name: body for name, body in search.items() if str(name).partition("__")[0] != stem}
+    return replace(document, data={**document.data, "search": kept})
 
 
 def _index(items: list[Any], part: str, at: Span) -> int:

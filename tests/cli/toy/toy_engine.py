@@ -2,7 +2,7 @@
 
 `env.kwargs` may hold `pause` (seconds per update) with `pause_from` (a frame), and `fail_at` (a frame) with
 `fail_seed` (a seed). With `native_seconds` the main thread is kept by native code for about so long, at the start or
-from the frame `native_from` on; with `deaf` no other thread is let in either.
+from the frame `native_from` on; with `deaf` no other thread is let in either. `bonus` is added to scores.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def train(run: Run, until: int | None = None) -> None:
             at = Progress(at.frames + FRAMES_PER_UPDATE, at.updates + 1, at.episodes + 1, 0, session.seconds())
             if at.frames >= settings.get("fail_at", float("inf")) and run.seed == settings.get("fail_seed", run.seed):
                 raise RuntimeError("the toy broke")
-            record(session, at)
+            record(session, at, settings.get("bonus", 0))
         if at.frames >= run.max_frame:
-            session.log(at, {"final/score": float(at.frames), "final/episodes": 1})
+            session.log(at, {"final/score": float(at.frames) + settings.get("bonus", 0), "final/episodes": 1})
 
 
 def native(seconds: float, deaf: float) -> None:
@@ -74,12 +74,12 @@ def native(seconds: float, deaf: float) -> None:
         hashlib.pbkdf2_hmac("sha256", b"", b"", int(seconds * 700_000))
 
 
-def record(session: Any, at: Progress) -> None:
+def record(session: Any, at: Progress, bonus: float) -> None:
     """One update's rows and checkpoint."""
     if session.due("log", at):
         session.log(at, {"train/return": float(at.frames)})
     if session.due("eval", at):
-        session.log(at, {"eval/score": float(at.frames)})
+        session.log(at, {"eval/score": float(at.frames) + bonus})
     if session.due("save", at):
         session.save(at, lambda folder: (folder / "frames.json").write_text(json.dumps(at.frames)), float(at.frames))
 

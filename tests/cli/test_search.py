@@ -1,0 +1,133 @@
+"""`operant search` as it is typed: whole searches of a toy engine, going on, the best one, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import operant as lab
+from operant.report.search_table import best_trial, search_rows
+from operant.run.run import find_sessions
+from operant.spec.load import load
+from tests.cli.conftest import Operant, Toy
+
+SEARCH = """\
+  max_trial: 3
+  search_sampler: grid
+  search_scheduler: {grace_period: 50, reduction_factor: 3}
+search:
+  env.kwargs.bonus__choice: [1, 5, 3]
+"""
+
+
+@pytest.fixture
+def spec(toy: Toy) -> Path:
+    file = toy.folder / "toy.yaml"
+    toy.write(sessions=1)
+    file.write_text(file.read_text() + SEARCH)
+    return file
+
+
+def _search(here: Path) -> Path:
+    (place,) = (here / "runs" / "toy").iterdir()
+    return place
+
+
+def test_a_search_ranks_its_trials_and_goes_on_with_more(operant: Operant, spec: Path, here: Path) -> None:
+    result = operant("search", "toy.yaml", "--workers", "1")
+    assert result.code == 0, result.err
+    assert "toy: 3 trials, sampler grid, frames 50 -> 100, 1 worker" in result.out
+    assert "trial 1: rung 2 of 2, 100 frames, score 105.0" in result.out
+    place = _search(here)
+    assert [(row.settings["env.kwargs.bonus"], row.rung, row.state) for row in search_rows(place)] == [
+        (1, 1, "paused"),
+        (5, 2, "done"),
+        (3, 1, "paused"),
+    ]
+    attempts = [run.attempts for run in find_sessions(place)]
+    assert attempts == [1, 2, 1]
+
+    # The same command is over; a larger one goes on, and nothing is trained again.
+    wider = operant(
+        "search", f"toy/{place.name}", "--trials", "4", "-s", "search.env.kwargs.bonus__choice=[1, 5, 3, 9]"
+    )
+    assert wider.code == 0, wider.err
+    assert "continues, 3 trials begun" in wider.out
+    assert [run.attempts for run in find_sessions(place)][:3] == attempts
+    assert best_trial(place).settings == {"env.kwargs.bonus": 9}
+
+    assert "done" in operant("runs").out
+    assert operant("show", "toy").out.count("paused") == 2
+    written = operant("search", "best", "toy", "--write", "best.yaml")
+    assert "trial 3" in written.out
+    assert load("best.yaml", None, []).spec.env.kwargs == {"bonus": 9}
+    assert "exists already" in operant("search", "best", "toy", "--write", "best.yaml").err
+    assert (place / "report" / "search_parallel_coordinates.png").is_file()
+
+
+def test_a_failed_trial_is_told_and_the_others_go_on(operant: Operant, spec: Path, here: Path) -> None:
+    spec.write_text(spec.read_text().replace("bonus__choice: [1, 5, 3]", "fail_at__choice: [10, 1000, 2000]"))
+    result = operant("search", "toy.yaml", "--workers", "1", "--json")
+    document = result.document
+    assert (document["exit"], document["best"]) == (0, 1)
+    assert [trial["state"] for trial in document["trials"]] == ["failed", "done", "paused"]
+    assert "trial 0 at rung 0 failed: RuntimeError: the toy broke" in result.err
+
+
+def test_what_would_make_earlier_trials_others_is_refused(operant: Operant, spec: Path, here: Path) -> None:
+    assert operant("search", "toy.yaml", "--workers", "1", "--trials", "1").code == 0
+    place = f"toy/{_search(here).name}"
+    refused = operant("search", place, "-s", "env.max_frame=500")
+    assert refused.code == 2
+    assert "env.max_frame cannot change while a search goes on" in refused.err
+
+
+def test_search_from_python(spec: Path, here: Path) -> None:
+    found = lab.search("toy.yaml", trials=2, workers=1)
+    assert (found.state, found.best_settings) == ("done", {"env.kwargs.bonus": 5})
+    assert found.best.path.name == "trial_001"
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ("search: {agent.algorithm.gama__uniform: [0.9, 1.0]}", "did you mean gamma?"),
+        ("search: {}", "search names no setting"),
+        ("search: {agent.algorithm.gamma__uniform: [0.9, 1.5]}", "must be 0 to 1"),
+        ("", "has no search block"),
+    ],
+)
+def test_a_space_that_cannot_be_searched_is_refused_before_anything_starts(
+    operant: Operant, toy: Toy, here: Path, block: str, said: str
+) -> None:
+    file = here / "toy.yaml"
+    file.write_text(file.read_text() + block + "\n")
+    refused = operant("search", "toy.yaml")
+    assert refused.code == 2
+    assert said in refused.err
+    assert not (here / "runs").exists()
+
+
+def test_without_optuna_the_install_command_is_named(
+    operant: Operant, spec: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    refused = operant("search", "toy.yaml")
+    assert refused.code == 2
+    assert "a search needs the package optuna, which is not installed" in refused.err
+    assert "search" in refused.err.splitlines()[-1]
+
+
+def test_check_draws_from_the_space(operant: Operant, spec: Path) -> None:
+    assert "search: 3 trials, such as bonus " in operant("check", "toy.yaml").out
+
+
+def test_a_database_that_does_not_answer_is_one_line(operant: Operant, spec: Path, here: Path) -> None:
+    refused = operant("search", "toy.yaml", "--storage", "postgresql://me:sesame@127.0.0.1:1/lab", "--json")
+    assert refused.code == 3
+    assert "does not answer" in json.loads(refused.out)["cause"]
+    assert "sesame" not in refused.out + refused.err
+    assert not (here / "runs").exists()
