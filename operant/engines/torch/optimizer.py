@@ -7,6 +7,7 @@ stepping then cost one operation each instead of one per parameter.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from operant.engines.torch.schedules import LearningRates
 from operant.spec.settings.optimizers import OptimizerSpec
 
-CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
+CLASSES: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "rmsprop": torch.optim.RMSprop,
@@ -31,6 +32,7 @@ CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
 }
 FUSED = ("adam", "adamw", "sgd")  # one kernel for a whole step
 RATES = "rates/"
+UNTRACED = ("add_param_group", "state_dict", "load_state_dict")  # what torch wraps to keep its compiler from tracing it
 
 
 class FlatOptimizer:
@@ -114,4 +116,13 @@ def _become_views(parameters: list[nn.Parameter], flat: Tensor, grad: Tensor) ->
 
 def _torch_optimizer(spec: OptimizerSpec, groups: list[dict]) -> torch.optim.Optimizer:
     fused = {"fused": True} if spec.name in FUSED else {}
-    return CLASSES[spec.name](groups, **spec.arguments(), **fused)
+    return _eager(CLASSES[spec.name])(groups, **spec.arguments(), **fused)
+
+
+def _eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """`kind` without the wrappers that serve `torch.compile`, which no step is under here.
+
+    The first call of such a wrapper imports torch's compiler: more seconds than torch itself takes.
+    """
+    methods = {name: inspect.unwrap(getattr(kind, name)) for name in UNTRACED}
+    return type(kind.__name__, (kind,), {**methods, "step": torch.no_grad()(inspect.unwrap(kind.step))})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -102,3 +104,18 @@ def assert_continues(spec):
 
 def groups_of(net):
     return [list(net[0].parameters()), list(net[2].parameters())]
+
+
+def test_learning_does_not_import_the_compiler():
+    code = """
+import sys, torch
+from operant.engines.torch.optimizer import FlatOptimizer
+from operant.spec.settings.optimizers import OptimizerSpec
+
+net = torch.nn.Linear(3, 2)
+optimizer = FlatOptimizer(OptimizerSpec(), [list(net.parameters())], [1e-3])
+optimizer.step(net(torch.ones(3)).sum())
+optimizer.restore(optimizer.state())
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
