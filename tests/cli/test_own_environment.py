@@ -13,6 +13,7 @@ import gymnasium as gym
 import pytest
 
 from tests.cli.conftest import ROOT, Operant
+from tests.warm import operant_warm
 
 MAZE = """\
 import gymnasium as gym
@@ -153,9 +154,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def process(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line as its own process, to which Python gives no working directory to import from."""
     (folder / "own.yaml").write_text(SPEC.format(name=name))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
-    argv = [sys.executable, "-m", "operant", *words]
-    return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return operant_warm(*words, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"})
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Operant, Toy
+from operant.cli.app import run
+from tests.cli.conftest import Toy, use_toy_engine
 
 SLM_SPEC = Path(__file__).parents[1] / "unit" / "spec" / "dialects" / "slm" / "files" / "ppo_cartpole.json"
 ABSENT = """\
@@ -24,6 +24,18 @@ hide = lambda name, *rest: None if name.partition(".")[0] in absent else find(na
 PathFinder.find_spec = staticmethod(hide)
 """
 RUN = "from operant.cli.app import run\nsys.exit(run(sys.argv[1:]))\n"
+RUN_ALL = """\
+import contextlib, io, json
+from operant.cli.app import run
+
+told = {}
+for command in sys.stdin.read().splitlines():
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = run(command.split())
+    told[command] = (code, said.getvalue().strip())
+assert not {"torch", "jax"} & set(sys.modules)
+json.dump(told, sys.stdout)
+"""
 API = """\
 import operant
 
@@ -42,20 +54,32 @@ assert not {"torch", "jax"} & set(sys.modules)
 """
 
 
-def without_torch(*words: str, program: str = RUN) -> subprocess.CompletedProcess[str]:
+def without_torch(*words: str, program: str = RUN, given: str = "") -> subprocess.CompletedProcess[str]:
     """A command line, or a program, in a process that cannot import what the engines compute with."""
-    return subprocess.run([sys.executable, "-c", ABSENT + program, *words], capture_output=True, text=True, check=False)
+    argv = [sys.executable, "-c", ABSENT + program, *words]
+    return subprocess.run(argv, input=given, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that the toy engine trained."""
+    folder = tmp_path_factory.mktemp("toy")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(folder)
+        use_toy_engine(monkeypatch)
+        Toy(folder)
+        assert run(["train", "toy.yaml"]) == 0
+    return folder
 
 
 @pytest.fixture
-def trained(operant: Operant, toy: Toy) -> Toy:
+def trained(here: Path, finished: Path) -> Path:
     """A run to read; the processes that read it have the real engines, which cannot load."""
-    assert operant("train", "toy.yaml").code == 0
-    return toy
+    return shutil.copytree(finished, here, dirs_exist_ok=True)
 
 
-def test_what_reads_needs_no_engine(trained: Toy) -> None:
-    shutil.copy(SLM_SPEC, trained.folder / "theirs.json")
+def test_what_reads_needs_no_engine(trained: Path) -> None:
+    shutil.copy(SLM_SPEC, trained / "theirs.json")
     commands = """--help
         specs
         specs ppo_cartpole
@@ -74,10 +98,11 @@ def test_what_reads_needs_no_engine(trained: Toy) -> None:
         tasks
         check ppo_cartpole --no-estimate
         resume toy"""
-    for command in commands.splitlines():
-        done = without_torch(*command.split())
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip(), command
+    done = without_torch(program=RUN_ALL, given=commands)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert {command: code for command, (code, _) in told.items() if code != 0} == {}, done.stderr
+    assert [command for command, (_, said) in told.items() if not said] == []
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,7 @@ def test_what_computes_names_the_command_that_installs_its_engine(
 
 
 @pytest.mark.parametrize("command", ["eval toy", "watch toy --out toy.gif", "resume toy -s env.max_frame=200"])
-def test_a_run_that_is_there_needs_its_engine_to_act(trained: Toy, command: str) -> None:
+def test_a_run_that_is_there_needs_its_engine_to_act(trained: Path, command: str) -> None:
     done = without_torch(*command.split())
     assert done.returncode == 2
     assert "the torch engine needs the package torch, which is not installed" in done.stderr
@@ -117,6 +142,6 @@ def test_a_check_is_done_and_says_what_training_needs(here: Path) -> None:
     assert "to train: the torch engine needs the package torch" in second
 
 
-def test_the_python_api_reads_runs(trained: Toy) -> None:
+def test_the_python_api_reads_runs(trained: Path) -> None:
     done = without_torch(program=API)
     assert (done.returncode, done.stderr) == (0, "")

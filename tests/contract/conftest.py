@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,14 @@ from typing import Any
 import pytest
 
 from operant.contract.records import Records, difference
-from operant.launch.budget import library_environment
 from operant.run.run import Run
 from operant.spec.schema import Spec
-from tests.contract.warm import WarmProcess
-
-# The fork server inherits these; a session's own setting would come after its libraries were loaded.
-os.environ.update(library_environment(1))
-# A case starts a dozen processes, which need not all compile the same program.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"operant-jax-{os.getuid()}"))
+from tests.warm import WarmProcess
 
 META = {"log_frequency": 500, "eval_frequency": 4000, "save_frequency": 1500, "eval_episodes": 3, "final_episodes": 5}
 SMALL_NET = {"hidden": [32, 32]}
-DQN = {"training_start": 500, "training_frequency": 4}
-TWIN = {"training_start": 300, "training_frequency": 4, "training_iter": 1}
+DQN = {"training_start": 500, "training_frequency": 8}
+TWIN = {"training_start": 300, "training_frequency": 8, "training_iter": 1}
 # Their updates are dear, so these cases play few frames.
 TWIN_FRAMES = 4800
 TWIN_META = {
@@ -566,7 +559,7 @@ def create(path: Path, spec: Spec, seed: int = 7) -> Run:
 
 def start(run: Run, *arguments: str) -> WarmProcess:
     """The session as a process of its own."""
-    return WarmProcess(["session", str(run.path), *arguments], run.path / "errors.txt")
+    return WarmProcess(["-m", "operant", "session", str(run.path), *arguments], run.path / "errors.txt")
 
 
 def start_cold(run: Run) -> subprocess.Popen[bytes]:

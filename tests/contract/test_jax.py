@@ -17,7 +17,7 @@ from operant.run.layout import METRICS_FILE
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import META, SMALL_NET, differing
-from tests.contract.warm import WarmProcess
+from tests.warm import WarmProcess
 
 pytest.importorskip("jax")
 
@@ -48,9 +48,9 @@ def create(folder: Path, spec: Spec, lanes: int) -> list[Run]:
 
 def start(*runs: Run) -> subprocess.Popen[bytes] | WarmProcess:
     """The sessions as one process; where they ask for two devices, with two of the CPU's."""
-    if runs[0].spec["meta"]["devices"] == 1:
-        return WarmProcess(["session", *(str(run.path) for run in runs)], runs[0].path / "errors.txt")
     argv = [sys.executable, "-m", "operant", "session", *(str(run.path) for run in runs)]
+    if runs[0].spec["meta"]["devices"] == 1:
+        return WarmProcess(argv, runs[0].path / "errors.txt")
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     environment = {**os.environ, **flags, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

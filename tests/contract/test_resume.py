@@ -30,7 +30,7 @@ def kill_at_random(run: Run, dice: random.Random) -> bool:
     rows = rows_logged(run) + dice.randint(1, max(1, (expected - 1) // KILLS))
     process = start(run)
     while process.poll() is None and rows_logged(run) < rows:
-        time.sleep(0.002)
+        time.sleep(0.01)
     process.kill()
     process.communicate()
     return process.returncode == -signal.SIGKILL

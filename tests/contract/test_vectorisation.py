@@ -33,8 +33,13 @@ def run_under(path: Path, first: str, then: str) -> Run:
     return run
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = create(tmp_path_factory.mktemp("ways") / "whole", spec_for("serial"))
+    assert finish(run) == 0
+    return run
+
+
 @pytest.mark.parametrize(("first", "then"), [("processes", "serial"), ("serial", "processes")])
-def test_a_run_goes_on_under_another_way_of_stepping(first: str, then: str, tmp_path: Path):
-    whole = create(tmp_path / "whole", spec_for("serial"))
-    assert finish(whole) == 0
+def test_a_run_goes_on_under_another_way_of_stepping(first: str, then: str, whole: Run, tmp_path: Path):
     assert differing(run_under(tmp_path / "mixed", first, then), whole) is None

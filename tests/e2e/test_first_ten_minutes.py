@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm import operant_warm
+
 REPOSITORY = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
 SMALL = ("-s", "env.max_frame=6000", "-s", "meta.save_frequency=2000", "-s", "meta.final_episodes=5")
 
 
 def operant(folder: Path, *words: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
     argv = [sys.executable, "-m", "operant", *words]
     pipe = subprocess.PIPE
-    return subprocess.Popen(argv, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(argv, cwd=folder, env=ENVIRONMENT, stdout=pipe, stderr=pipe, text=True)
 
 
 def say(folder: Path, *words: str) -> str:
@@ -32,7 +34,10 @@ def say(folder: Path, *words: str) -> str:
 
 
 def ask(folder: Path, *words: str) -> dict:
-    return json.loads(say(folder, *words, "--json"))
+    """The document that the command printed, in a process forked from one that has imported torch."""
+    done = operant_warm(*words, "--json", cwd=folder, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +84,7 @@ class TestAfterTraining:
 
 
 def test_ctrl_c_then_resume_ends_as_if_nothing_had_happened(tmp_path: Path):
-    budget = ("-s", "env.max_frame=24000", "-s", "meta.final_episodes=5", "--sessions", "1")
+    budget = ("-s", "env.max_frame=16000", "-s", "meta.final_episodes=5", "--sessions", "1")
     whole = ask(tmp_path, "train", "ppo_cartpole", *budget, "--out", "whole")
     process = operant(tmp_path, "train", "ppo_cartpole", *budget, "--out", "broken", "--plain")
     rows = tmp_path / "broken/trial_000/session_0/metrics.jsonl"

@@ -1,6 +1,7 @@
 """The files of docs/examples, in a folder outside the package: trained by name, killed, resumed, explained, mistyped.
 
-The commands are real processes, whose working directory is that folder.
+The commands are real processes, whose working directory is that folder. The run that nothing disturbs and the one that
+is killed start from nothing; the others are forked from a process that has imported torch.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from operant.cli.app import run
 from operant.run.layout import EPISODES_FILE, LOCK_FILE, METRICS_FILE
 from operant.run.progress import without_timing
 from tests.processes import wait_until
+from tests.warm import operant_warm
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -51,6 +53,11 @@ def operant(*words: str, cwd: Path, path: Path | None = None) -> subprocess.Comp
     return subprocess.run(
         [sys.executable, "-m", "operant", *words], cwd=cwd, env=environment(path), capture_output=True, text=True
     )
+
+
+def warm(*words: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The same from a fork server."""
+    return operant_warm(*words, cwd=cwd, env=environment(path))
 
 
 def environment(path: Path | None = None) -> dict[str, str]:
@@ -126,10 +133,10 @@ def test_killed_and_resumed_from_another_folder_is_the_same_run(folder: Path, wh
 
 def test_a_resume_tells_of_a_file_that_changed(tmp_path: Path):
     folder = folder_of_parts(tmp_path / "lab")
-    assert operant("train", "spec.yaml", "--out", "run", "--plain", "--until", "1024", cwd=folder).returncode == 0
+    assert warm("train", "spec.yaml", "--out", "run", "--plain", "--until", "1024", cwd=folder).returncode == 0
     file = folder / "my_algorithm.py"
     file.write_text(file.read_text(encoding="utf-8") + "\n# one line more\n", encoding="utf-8")
-    assert operant("resume", "run", "--plain", "--until", "2048", cwd=folder).returncode == 0
+    assert warm("resume", "run", "--plain", "--until", "2048", cwd=folder).returncode == 0
     events = (folder / "run" / SESSION / "events.jsonl").read_text(encoding="utf-8")
     assert "my_algorithm.py has changed since" in events
     assert "my_network.py has changed" not in events
@@ -138,19 +145,19 @@ def test_a_resume_tells_of_a_file_that_changed(tmp_path: Path):
 
 
 def test_a_fork_may_change_what_is_free_and_nothing_else(folder: Path, whole: Path):
-    refused = operant("resume", "whole", "-s", "agent.net.blocks=3", cwd=folder)
+    refused = warm("resume", "whole", "-s", "agent.net.blocks=3", cwd=folder)
     assert refused.returncode == 2
     assert "agent.net.blocks cannot change in a forked run, from 2 to 3: the weights have this shape" in refused.stderr
-    fork = operant(
+    fork = warm(
         "resume", "whole", "-s", "agent.algorithm.clip_low=0.1", "-s", "env.max_frame=3328", "--plain", cwd=folder
     )
     assert fork.returncode == 0, fork.stderr
 
 
 def test_it_is_listed_shown_and_evaluated(folder: Path, whole: Path):
-    assert "whole" in operant("runs", "--root", ".", cwd=folder).stdout
-    assert operant("show", "whole", cwd=folder).returncode == 0
-    played = operant("eval", "whole", "--episodes", "2", cwd=folder)
+    assert "whole" in warm("runs", "--root", ".", cwd=folder).stdout
+    assert warm("show", "whole", cwd=folder).returncode == 0
+    played = warm("eval", "whole", "--episodes", "2", cwd=folder)
     assert played.returncode == 0, played.stderr
 
 
@@ -205,11 +212,11 @@ def test_an_entry_point_gives_it_a_name(folder: Path, tmp_path: Path):
     groups = {"algorithms": "clip_higher = my_algorithm:MyPpo", "nets": "residual = my_network:ResidualNet"}
     lines = "".join(f"[operant.{group}]\n{line}\n" for group, line in groups.items())
     (metadata / "entry_points.txt").write_text(lines, encoding="utf-8")
-    assert "clip_higher" in operant("help", "algorithm", cwd=folder, path=tmp_path).stdout
+    assert "clip_higher" in warm("help", "algorithm", cwd=folder, path=tmp_path).stdout
     names = ("-s", "agent.algorithm.name=clip_higher", "-s", "agent.net.type=residual")
-    done = operant("check", "spec.yaml", *names, cwd=folder, path=tmp_path)
+    done = warm("check", "spec.yaml", *names, cwd=folder, path=tmp_path)
     assert done.returncode == 0, done.stderr
-    slip = operant("check", "spec.yaml", "-s", "agent.algorithm.name=clip_hihger", cwd=folder, path=tmp_path)
+    slip = warm("check", "spec.yaml", "-s", "agent.algorithm.name=clip_hihger", cwd=folder, path=tmp_path)
     assert "did you mean clip_higher?" in slip.stderr
 
 
@@ -221,7 +228,7 @@ def test_an_own_environment_and_every_head_on_an_own_network(folder: Path):
     (folder / "plain.yaml").write_text(SPEC.replace('{name: "my_algorithm:MyPpo", clip_high: 0.4}', "{name: ppo}"))
     for name, more in choices.items():
         words = ("plain.yaml", "-s", f"agent.algorithm.name={name}", *corridor, *more, "--out", f"of_{name}", "--plain")
-        done = operant("train", *words, cwd=folder)
+        done = warm("train", *words, cwd=folder)
         assert done.returncode == 0, done.stderr
 
 
@@ -230,8 +237,8 @@ def test_a_compiled_algorithm_by_subclass(folder: Path):
     agent = 'algorithm: {name: "my_jax_algorithm:MyJaxPpo", time_horizon: 32, minibatch_size: 32, clip_high: 0.4}'
     text = SPEC.replace('algorithm: {name: "my_algorithm:MyPpo", clip_high: 0.4}', agent).replace("  threads: 1\n", "")
     (folder / "jax.yaml").write_text(text.replace('  net: {type: "my_network:ResidualNet", width: 32}\n', ""))
-    assert operant("train", "jax.yaml", "--out", "jax_whole", "--plain", cwd=folder).returncode == 0
-    assert operant("train", "jax.yaml", "--out", "jax_two", "--plain", "--until", "1536", cwd=folder).returncode == 0
-    done = operant("resume", "jax_two", "--plain", cwd=folder)
+    assert warm("train", "jax.yaml", "--out", "jax_whole", "--plain", cwd=folder).returncode == 0
+    assert warm("train", "jax.yaml", "--out", "jax_two", "--plain", "--until", "1536", cwd=folder).returncode == 0
+    done = warm("resume", "jax_two", "--plain", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert outcome(folder / "jax_two") == outcome(folder / "jax_whole")

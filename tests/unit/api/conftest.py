@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import operant
+from tests.warm import use_warm_sessions
 
 META = {
     "max_session": 1,
@@ -55,7 +56,14 @@ KINDS: dict[str, dict[str, Any]] = {
 Trained = Callable[[str], operant.Session]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(autouse=True, scope="package")
+def _warm_sessions() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        use_warm_sessions(monkeypatch)
+        yield
+
+
+@pytest.fixture(scope="package")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """The one session of a kind."""
     made: dict[str, operant.Session] = {}

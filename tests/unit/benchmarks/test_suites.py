@@ -13,6 +13,7 @@ from benchmarks.suite import training_return
 from benchmarks.suites import SUITES, Cell
 from operant.report.read import SessionRecord
 from operant.spec.load import load
+from tests.warm import use_warm_sessions
 
 CELLS = [cell for cells in SUITES.values() for cell in cells]
 ALGORITHMS = {"DQN": "dqn", "DDQN+PER": "dqn"}
@@ -78,6 +79,7 @@ def test_cells_are_named_or_matched_in_the_suites_order():
 def test_a_suite_trains_stores_and_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
+    use_warm_sessions(monkeypatch)
     monkeypatch.setattr(suite, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(suite, "RESULTS", tmp_path / "results")
     argv = ["classic", "--cells", "a2c_cartpole", "--frames", "2000", "--seeds", "2", "-s", "meta.final_episodes=2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,17 @@ from operant.contract.processes import finish
 from operant.contract.records import Records
 from operant.contract.runner import run_contract, session_maker
 from operant.contract.targets import contract_spec
+from tests.warm import run_warm
 
 PARTS = "tests.unit.contract.parts"
 SHORT = ["env.max_frame=1024", "env.vectorization=serial"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _warm_sessions() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("operant.contract.processes._run", run_warm)
+        yield
 
 
 def subject(folder: Path, part: str) -> Subject:

@@ -54,6 +54,7 @@ def test_training_shows_the_table_and_the_curve_in_its_cell(run_notebook: Any) -
     assert shown(cells[-1]).startswith("stopped ")
 
 
+@pytest.mark.slow  # the functions that it calls are those of `tests/unit/api` and of the page about Python
 @pytest.mark.timeout(600)
 def test_two_settings_are_compared(run_notebook: Any) -> None:
     cells = code_cells(run_notebook("compare_settings"))

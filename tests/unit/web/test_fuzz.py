@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,10 @@ import pytest
 pytest.importorskip("transformers")
 
 from operant.engines.language.policy.model import write_folder
+from tests.processes import wait_until
 from tests.unit.engines.language.served_models import talking_policy
 from tests.unit.web.http_fuzz import CLOSED, KINDS, Outcome, ask, draw
+from tests.warm import WarmProcess
 
 CLIENTS = 8
 LIMIT_SECONDS = 30.0
@@ -27,28 +28,24 @@ KNOWN = {200, 400, 403, 404, 405, 408, 413, 414, 429, 431, 503, 504, CLOSED}
 EXACT = {"prompt": "ab", "max_tokens": 20, "seed": 3, "n": 4, "logprobs": 0}
 
 
+Served = tuple[WarmProcess, int]
+
+
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    policy = talking_policy()
-    write_folder(policy, tmp_path / "model")
-    words = ["operant", "serve", str(tmp_path / "model"), "--port", "0", "--name", "small", "--json"]
-    with (
-        (tmp_path / "errors").open("w") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", *words, "--timeout", str(LIMIT_SECONDS)],
-            stdout=subprocess.PIPE, stderr=errors, text=True,
-        ) as child,
-    ):  # fmt: skip
-        assert child.stdout is not None
-        said = ""
-        while not said.endswith("}\n"):
-            said += child.stdout.readline()
-        yield child, int(json.loads(said)["url"].split(":")[2].partition("/")[0])
-        child.terminate()
-        assert child.wait(60) == 0
+def process(tmp_path: Path) -> Iterator[Served]:
+    """A server in a process of its own, and its port."""
+    write_folder(talking_policy(), tmp_path / "model")
+    words = ["-m", "operant", "serve", str(tmp_path / "model"), "--port", "0", "--name", "small", "--json"]
+    said = tmp_path / "said"
+    child = WarmProcess([*words, "--timeout", str(LIMIT_SECONDS)], said, errors=tmp_path / "errors")
+    assert wait_until(lambda: said.exists() and said.read_text().endswith("}\n"), seconds=120)
+    yield child, int(json.loads(said.read_text())["url"].split(":")[2].partition("/")[0])
+    child.send_signal(signal.SIGTERM)
+    child.communicate(60)
+    assert child.returncode == 0
 
 
-def resident_mib(child: subprocess.Popen[str]) -> float:
+def resident_mib(child: WarmProcess) -> float:
     lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
@@ -59,7 +56,7 @@ def choices(port: int) -> Any:
         return json.load(reply)["choices"]
 
 
-def fuzz(process: tuple[subprocess.Popen[str], int], errors: Path, seeds: range) -> list[Outcome]:
+def fuzz(process: Served, errors: Path, seeds: range) -> list[Outcome]:
     """Send the requests of all seeds; whatever is promised of every server holds."""
     child, port = process
     before, said = choices(port), errors.read_text()  # the loading of the model is told there
@@ -84,11 +81,11 @@ def fuzz(process: tuple[subprocess.Popen[str], int], errors: Path, seeds: range)
     return outcomes
 
 
-def test_a_sample(process: tuple[subprocess.Popen[str], int], tmp_path: Path) -> None:
+def test_a_sample(process: Served, tmp_path: Path) -> None:
     outcomes = fuzz(process, tmp_path / "errors", range(120))
     assert {outcome.kind for outcome in outcomes} == {make.__name__.strip("_") for _, make in KINDS}
 
 
 @pytest.mark.slow
-def test_ten_thousand(process: tuple[subprocess.Popen[str], int], tmp_path: Path) -> None:
+def test_ten_thousand(process: Served, tmp_path: Path) -> None:
     fuzz(process, tmp_path / "errors", range(1000, 11_000))
