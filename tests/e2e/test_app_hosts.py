@@ -7,14 +7,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from operant.app import server
 
-for package in ("streamlit", "plotly"):
-    pytest.importorskip(package, reason=f"{package} is not installed")
+# Not imported to find out: that takes seconds of every collection.
+ABSENT = [package for package in ("streamlit", "plotly") if find_spec(package) is None]
+pytestmark = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
 
 HANDSHAKE = (
     "Upgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -33,11 +33,15 @@ def say(folder: Path, *words: str) -> str:
     return out
 
 
-def ask(folder: Path, *words: str) -> dict:
-    """The document that the command printed, in a process forked from one that has imported torch."""
-    done = operant_warm(*words, "--json", cwd=folder, env=ENVIRONMENT)
+def say_warm(folder: Path, *words: str) -> str:
+    """The same in a process that is forked from one that has imported torch."""
+    done = operant_warm(*words, cwd=folder, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def ask(folder: Path, *words: str) -> dict:
+    return json.loads(say_warm(folder, *words, "--json"))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +70,7 @@ class TestAfterTraining:
 
     def test_the_agent_is_recorded(self, place: Path):
         for name in ("agent.gif", "agent.mp4"):
-            say(place, "watch", "ppo_cartpole", "--out", name)
+            say_warm(place, "watch", "ppo_cartpole", "--out", name)
             assert (place / name).stat().st_size > 2000
 
     def test_curves_are_drawn(self, place: Path):

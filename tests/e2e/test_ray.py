@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from operant.errors import EXIT_STOPPED
 from operant.run.metrics import read_rows
 from tests.processes import marked
 
-pytest.importorskip("ray", reason="needs the package ray")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+# Not imported to find out: that takes seconds of every collection.
+present = pytest.mark.skipif(find_spec("ray") is None, reason="needs the package ray")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), present]
 
 SPEC = """
 name: small
