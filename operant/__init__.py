@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from operant.api.events import observe
     from operant.api.export import export
     from operant.api.handle import Handle
+    from operant.api.launching import launch
     from operant.api.runs import Experiment, Session, Trial, list_runs, open
     from operant.api.search import SearchResult, search
     from operant.api.specs import load_spec
@@ -39,6 +40,7 @@ _PUBLIC = {
     "compare": "operant.api.evaluation",
     "evaluate": "operant.api.evaluation",
     "export": "operant.api.export",
+    "launch": "operant.api.launching",
     "list_runs": "operant.api.runs",
     "load_spec": "operant.api.specs",
     "observe": "operant.api.events",
@@ -64,6 +66,7 @@ __all__ = [
     "compare",
     "evaluate",
     "export",
+    "launch",
     "list_runs",
     "load_spec",
     "observe",

@@ -14,6 +14,7 @@ from operant.cli import (
     export,
     hackmatrix,
     help_command,
+    jobs,
     listing,
     models,
     new,
@@ -32,6 +33,7 @@ COMMANDS = (
     ("train", train.train, "Train a spec: every seed, then the score with its interval."),
     ("resume", train.resume, "Continue a run exactly, or with -s as a fork."),
     ("search", search.search, "Search settings: trials by a sampler, promoted by resuming."),
+    ("launch", jobs.launch, "Send a spec to a cluster or a cloud, as a job."),
     ("check", check.check, "Validate a spec and estimate its time and disk."),
     ("new", new.new, "Write an algorithm, env, net or task of your own."),
     ("eval", play.evaluate, "Score a run's policies, or a language model in tasks."),
@@ -57,6 +59,7 @@ COMMANDS = (
 
 GROUPS = (
     ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
+    ("jobs", jobs.app, "List the jobs that were launched, follow one, stop one."),
     ("models", models.app, "List pretrained language models, and fetch one by name."),
     ("tasks", tasks.app, "List the language tasks, show their problems, check their verifiers."),
 )

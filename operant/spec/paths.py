@@ -32,6 +32,7 @@ from operant.spec.settings.language import (
     VllmSpec,
 )
 from operant.spec.settings.language_algorithms import WarmupSpec
+from operant.spec.settings.launch import DstackSpec, LaunchSpec, RayJobSpec, SageMakerSpec, SlurmSpec
 from operant.spec.settings.memories import MEMORIES
 from operant.spec.settings.nets import NETS
 from operant.spec.settings.optimizers import OptimizerSpec
@@ -65,6 +66,11 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("ray",): RaySpec,
     ("search_scheduler",): SearchSchedulerSpec,
     ("search_resources",): SearchResourcesSpec,
+    ("launch",): LaunchSpec,
+    ("launch", "slurm"): SlurmSpec,
+    ("launch", "ray"): RayJobSpec,
+    ("launch", "dstack"): DstackSpec,
+    ("launch", "sagemaker"): SageMakerSpec,
     ("optimizer",): OptimizerSpec,
     **{(kind, name): model for kind, registry in REGISTRIES.items() for name, model in registry.items()},
 }

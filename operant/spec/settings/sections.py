@@ -11,6 +11,7 @@ from operant.spec.fields import Closed, fixed, free, section
 from operant.spec.registry import OneOf
 from operant.spec.settings.algorithms import ALGORITHMS, Algorithm, PpoSpec
 from operant.spec.settings.language import ModelSpec, PlainData, RaySpec, TextSpec
+from operant.spec.settings.launch import LaunchSpec
 from operant.spec.settings.memories import MEMORIES, Memory
 from operant.spec.settings.nets import NETS, MlpSpec, Net
 from operant.spec.settings.search import Sampler, SearchResourcesSpec, SearchSchedulerSpec
@@ -187,6 +188,7 @@ class MetaSpec(Closed):
         default="none", description="Where completions are generated and verified: here, or by actors of Ray."
     )
     ray: RaySpec = section(default_factory=RaySpec, description="Actors and their resources, under Ray.")
+    launch: LaunchSpec = section(default_factory=LaunchSpec, description="Where `operant launch` runs the spec.")
     stall_seconds: float = free(
         default=120.0,
         gt=0,

@@ -1,0 +1,178 @@
+"""`operant launch` sends a spec somewhere as a job; `operant jobs` lists, follows and stops jobs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from operant.cli.options import DEFAULT_ROOT, AsJson, Overrides, Root, SpecName, Target
+from operant.cli.output import aside, document, say
+from operant.errors import EXIT_DONE, EXIT_STOPPED
+
+if TYPE_CHECKING:
+    from operant.api.launching import JobStatus
+    from operant.launch.jobs.job import JobPlan
+
+POLL_SECONDS = 1.0
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=False, invoke_without_command=True)
+JobName = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, name, or what its place calls it.")]
+
+
+def launch(
+    target: Target,
+    name: SpecName = None,
+    overrides: Overrides = None,
+    on: Annotated[
+        str | None,
+        typer.Option("--on", metavar="PLACE", help="local, slurm, ray, dstack or sagemaker; sets meta.launch.on."),
+    ] = None,
+    gpu: Annotated[bool, typer.Option("--gpu", help="One GPU for each process; sets meta.launch.gpus.")] = False,
+    job_name: Annotated[
+        str | None, typer.Option("--name", "-n", metavar="NAME", help="Name of the job.", show_default=False)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Submit without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the job's files and submit nothing.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Run directory, instead of RUNS/NAME/STAMP.")
+    ] = None,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+) -> int:
+    """Train a spec elsewhere: on a cluster, in a cloud, or in the background of this machine.
+
+    \b
+      operant launch ppo_cartpole --on slurm
+      operant launch ppo_cartpole --on dstack --gpu -s meta.sync=s3://bucket/runs
+    """
+    from operant.api.launching import plan_job, submit
+    from operant.spec.load import load
+
+    show = aside if as_json else say
+    chosen = [f"meta.launch.on={on}"] if on else []
+    if gpu:
+        chosen += ["meta.launch.gpus=1", "meta.device=auto"]
+    loaded = load(target, name, [*chosen, *(overrides or [])])
+    plan = plan_job(loaded, job_name=job_name, root=root, out=out)
+    show(*_plan_lines(plan))
+    if dry_run:
+        files = plan.write()
+        show("not submitted (--dry-run); written:", *(f"  {path}" for path in files))
+        if as_json:
+            document({"place": plan.place, "files": files, "command": plan.command, "exit": EXIT_DONE})
+        return EXIT_DONE
+    if not yes and not _agreed():
+        show("not submitted")
+        return EXIT_STOPPED
+    job = submit(plan, root)
+    if as_json:
+        document({"job": job.id, "place": job.place, "ident": job.ident, "run": job.experiment, "exit": EXIT_DONE})
+    else:
+        say(
+            f"job {job.id} ({job.place} {job.ident})",
+            f"  follow:   operant jobs follow {job.id}",
+            "  list:     operant jobs",
+        )
+    return EXIT_DONE
+
+
+@app.callback()
+def jobs(context: typer.Context, root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int | None:
+    """List the jobs that were launched from here, follow one, stop one.
+
+    \b
+      operant jobs
+      operant jobs follow 3
+      operant jobs stop 3
+    """
+    if context.invoked_subcommand is not None:
+        return None
+    from operant.api.launching import list_jobs
+
+    found = list_jobs(root)
+    if as_json:
+        document({"jobs": [_status(each) for each in found], "exit": EXIT_DONE})
+    elif not found:
+        say("no job was launched from here", "  launch:   operant launch SPEC --on slurm")
+    else:
+        from operant.report.formatting import columns
+
+        rows = [["job", "place", "its id", "name", "state", "frames", "submitted"], *(_row(each) for each in found)]
+        say(*columns(rows, {5}))
+    return EXIT_DONE
+
+
+@app.command("follow", short_help="Print a job's output as it comes, until it ends.")
+def follow(job: JobName, root: Root = Path(DEFAULT_ROOT)) -> int:
+    """Print a job's output as it comes, until it ends."""
+    from operant.api.launching import job_logs, job_status
+    from operant.launch.jobs.record import find_job
+
+    found = find_job(root, job)
+    read: dict[Path, int] = {}
+    while True:
+        status = job_status(found)
+        _print_news(job_logs(found.id, root), read)
+        if status.state not in ("queued", "running"):
+            say(f"job {found.id} {status.state} at {status.frames:,} of {status.max_frames:,} frames")
+            return EXIT_DONE
+        time.sleep(POLL_SECONDS)
+
+
+@app.command("stop", short_help="Ask a job to save and end.")
+def stop(job: JobName, root: Root = Path(DEFAULT_ROOT)) -> int:
+    """Ask a job to save and end; `operant resume` or another launch continues it."""
+    from operant.api.launching import stop_job
+
+    stopped = stop_job(job, root)
+    say(f"job {stopped.id} ({stopped.place} {stopped.ident}) was asked to save and end")
+    return EXIT_DONE
+
+
+def _plan_lines(plan: JobPlan) -> list[str]:
+    from operant.run.layout import shown
+
+    uploads = [f"upload    {upload}" for upload in plan.uploads]
+    return [
+        f"job       {plan.request.name} on {plan.place}",
+        f"run       {shown(plan.request.experiment)}",
+        *plan.lines,
+        *uploads,
+    ]
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        aside("nobody can be asked here: --yes submits, --dry-run only writes the files")
+        return False
+    return typer.confirm("submit?", default=False)
+
+
+def _status(each: JobStatus) -> dict[str, object]:
+    job = each.job
+    facts = {"job": job.id, "place": job.place, "ident": job.ident, "name": job.name, "run": job.experiment}
+    return facts | {"state": each.state, "frames": each.frames, "max_frames": each.max_frames, "at": job.submitted}
+
+
+def _row(each: JobStatus) -> list[str]:
+    job = each.job
+    frames = f"{each.frames:,} of {each.max_frames:,}"
+    return [job.id, job.place, job.ident, job.name, each.state, frames, job.submitted[:19].replace("T", " ")]
+
+
+def _print_news(logs: list[Path], read: dict[Path, int]) -> None:
+    """What was appended to the logs since the last call, each line marked with its file where there are several."""
+    for log in logs:
+        if not log.exists():
+            continue
+        with log.open("rb") as file:
+            file.seek(read.get(log, 0))
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        read[log] = read.get(log, 0) + len(whole)
+        mark = f"{log.stem}: " if len(logs) > 1 else ""
+        for line in whole.decode("utf-8", "replace").splitlines():
+            say(f"{mark}{line}")

@@ -1,0 +1,126 @@
+"""Jobs of an existing Ray cluster, through Ray's job API; their tasks are spread over its nodes.
+
+The job is a small driver that runs each task as a Ray task. A task whose node dies is started again on another node,
+where it continues from its newest checkpoint, so the nodes must share the folder of the runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from operant.install import missing_package
+from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
+from operant.run import requests
+from operant.run.run import find_sessions
+
+TASKS_FILE = "ray.json"
+_STATES: dict[str, JobState] = {
+    "PENDING": "queued",
+    "RUNNING": "running",
+    "STOPPED": "gone",
+    "SUCCEEDED": "gone",
+    "FAILED": "gone",
+}
+
+
+class RayPlace:
+    """A cluster that runs already."""
+
+    def plan(self, request: JobRequest) -> JobPlan:
+        """The tasks as a file, and the driver that runs them."""
+        path, each = request.folder.resolve() / TASKS_FILE, request.resources
+        tasks = {
+            "tasks": [list(task) for task in request.tasks],
+            "logs": str(path.parent),
+            "cpus": each.cpus,
+            "gpus": each.gpus,
+            "memory_gb": each.memory_gb,
+            "seconds": each.hours * 3600,
+        }
+        command = [sys.executable, "-m", "operant.launch.jobs.ray_jobs", str(path)]
+        lines = [
+            f"tasks     {len(request.tasks)}, each {each.cpus} CPUs" + (f", {each.gpus:g} GPUs" if each.gpus else ""),
+            f"cluster   {request.settings.get('address') or 'RAY_ADDRESS, or the one on this machine'}",
+            f"log       {path.parent}/ray_*.log",
+        ]
+        return JobPlan("ray", request, {path: json.dumps(tasks, indent=1) + "\n"}, command, lines)
+
+    def submit(self, plan: JobPlan) -> str:
+        """Ray's id of the job."""
+        client = _client(plan.request.settings.get("address"))
+        return client.submit_job(
+            entrypoint=shlex.join(plan.command),
+            metadata={"operant": plan.request.name},
+            runtime_env={"env_vars": {"PYTHONPATH": ":".join(path for path in sys.path if path)}},
+        )
+
+    def state(self, job: Job) -> JobState:
+        """What Ray says of the driver."""
+        return _STATES.get(str(_client(job.settings.get("address")).get_job_status(job.ident)), "gone")
+
+    def stop(self, job: Job) -> None:
+        """Sessions that train are asked to save and end, and with them the driver; one that has none is ended now."""
+        training = [run for run in find_sessions(Path(job.experiment)) if run.state == "running"]
+        for run in training:
+            requests.request(run.path, "stop")
+        if not training:
+            _client(job.settings.get("address")).stop_job(job.ident)
+
+    def logs(self, job: Job) -> Iterator[Path]:
+        """One for each task."""
+        yield from sorted((Path(job.experiment) / "launch").glob("ray_*.log"))
+
+
+def _client(address: str | None) -> Any:
+    try:
+        from ray.job_submission import JobSubmissionClient
+    except ImportError:
+        raise missing_package("ray", "`--on ray`") from None
+    try:
+        return JobSubmissionClient(address)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise LaunchError(
+            f"no Ray cluster answers at {address or 'RAY_ADDRESS'}: {str(error).splitlines()[0]}",
+            remedy="ray start --head    (starts one here), or --set meta.launch.ray.address=http://HOST:8265",
+        ) from None
+
+
+def run_task(argv: Sequence[str], log: str, cores: int) -> int:
+    """Run one task on the node that Ray chose, its output appended to `log`; returns its exit code."""
+    with Path(log).open("ab") as out:
+        environment = {**os.environ, "OPERANT_CORES": str(cores)}
+        process = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, env=environment)
+        try:
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+
+
+def drive(path: Path) -> int:
+    """Run the tasks of a file as Ray tasks, each retried when its node is lost; returns the worst exit code."""
+    import ray
+
+    plan = json.loads(path.read_text(encoding="utf-8"))
+    ray.init(address="auto", log_to_driver=False)
+    memory = None if plan["memory_gb"] is None else int(plan["memory_gb"] * 2**30)
+    remote = ray.remote(run_task).options(
+        num_cpus=plan["cpus"], num_gpus=plan["gpus"], memory=memory, max_retries=-1, scheduling_strategy="SPREAD"
+    )
+    logs = Path(plan["logs"])
+    waiting = [
+        remote.remote(task, str(logs / f"ray_{number}.log"), plan["cpus"]) for number, task in enumerate(plan["tasks"])
+    ]
+    return max(ray.get(waiting, timeout=plan["seconds"]))
+
+
+if __name__ == "__main__":
+    sys.exit(drive(Path(sys.argv[1])))
