@@ -34,6 +34,12 @@ def launch(
     job_name: Annotated[
         str | None, typer.Option("--name", "-n", metavar="NAME", help="Name of the job.", show_default=False)
     ] = None,
+    sessions: Annotated[
+        int | None, typer.Option("--sessions", metavar="N", min=1, help="Seeds to train; sets meta.max_session.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Submit without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the job's files and submit nothing.")] = False,
     out: Annotated[
@@ -49,13 +55,14 @@ def launch(
       operant launch ppo_cartpole --on dstack --gpu -s meta.sync=s3://bucket/runs
     """
     from operant.api.launching import plan_job, submit
+    from operant.cli.train import shortcuts
     from operant.spec.load import load
 
     show = aside if as_json else say
     chosen = [f"meta.launch.on={on}"] if on else []
     if gpu:
         chosen += ["meta.launch.gpus=1", "meta.device=auto"]
-    loaded = load(target, name, [*chosen, *(overrides or [])])
+    loaded = load(target, name, [*chosen, *(overrides or []), *shortcuts(sessions, seed)])
     plan = plan_job(loaded, job_name=job_name, root=root, out=out)
     show(*_plan_lines(plan))
     if dry_run:

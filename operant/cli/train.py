@@ -67,7 +67,7 @@ def train(
     from operant.spec.load import load
 
     asked = asked_by_flags(flags)
-    loaded = load(target, name, [*asked.overrides, *(overrides or []), *_shortcuts(sessions, seed)])
+    loaded = load(target, name, [*asked.overrides, *(overrides or []), *shortcuts(sessions, seed)])
     show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
     if loaded.spec.search is not None:
         show("the spec has a search block: `train` runs its base setting only, `operant search` tries others")
@@ -212,7 +212,7 @@ def _stored_run(spec: Spec) -> str | None:
     return stored_run(spec)
 
 
-def _shortcuts(sessions: int | None, seed: int | None) -> list[str]:
+def shortcuts(sessions: int | None, seed: int | None) -> list[str]:
     """`--sessions` and `--seed` as the overrides that they stand for."""
     chosen = {"meta.max_session": sessions, "meta.seed": seed}
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
