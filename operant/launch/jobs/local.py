@@ -27,11 +27,10 @@ class LocalPlace:
         """Start it; the ident is its process id and when that process began, so that no other is taken for it."""
         folder = plan.request.folder
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOG_FILE).open("ab") as log:
-            process = subprocess.Popen(
-                plan.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        return f"{process.pid}@{_started(process.pid)}"
+        with (folder / LOG_FILE).open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            files = [(os.POSIX_SPAWN_DUP2, source.fileno(), to) for source, to in ((nothing, 0), (log, 1), (log, 2))]
+            pid = os.posix_spawn(plan.command[0], plan.command, os.environ, file_actions=files, setsid=True)
+        return f"{pid}@{_started(pid)}"
 
     def state(self, job: Job) -> JobState:
         """Running, or gone."""
