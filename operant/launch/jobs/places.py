@@ -11,6 +11,7 @@ _PLACES = {
     "slurm": ("operant.launch.jobs.slurm", "SlurmPlace"),
     "ray": ("operant.launch.jobs.ray_jobs", "RayPlace"),
     "dstack": ("operant.launch.jobs.dstack", "DstackPlace"),
+    "sagemaker": ("operant.launch.sagemaker.place", "SageMakerPlace"),
 }
 
 
