@@ -10,6 +10,7 @@ from typing import Any
 
 from operant.api.runs import Session
 from operant.api.specs import AnySpec, loaded_spec
+from operant.api.store import push
 from operant.api.training import create_runs
 from operant.engines import NEEDS, trains_together
 from operant.errors import OperantError
@@ -69,9 +70,16 @@ def plan_job(loaded: Loaded, *, job_name: str | None, root: str | Path, out: str
 def submit(plan: JobPlan, root: str | Path = "runs") -> Job:
     """Write the files of a plan, submit it, and note it in the job log."""
     plan.write()
+    upload(plan)
     request = plan.request
     ident = place(plan.place).submit(plan)
     return add_job(Path(root), plan.place, ident, request.name, request.experiment, request.settings)
+
+
+def upload(plan: JobPlan) -> None:
+    """Send the run directory to its store, where the place that trains it cannot read this machine's files."""
+    if plan.uploads and plan.request.sync is not None:
+        push(plan.request.experiment, plan.request.sync)
 
 
 def job_status(job: Job) -> JobStatus:
@@ -115,7 +123,8 @@ def _request(spec: Spec, job_name: str | None, experiment: Path, tasks: Sequence
         setup=asked.setup,
         settings={} if asked.on == "local" else getattr(asked, asked.on).model_dump(mode="json"),
         extras=(NEEDS[spec.engine_name][1], "cloud"),
-        sync=getattr(spec.meta, "sync", None),
+        spec=spec.name,
+        sync=spec.meta.sync,
     )
 
 

@@ -11,11 +11,12 @@ import typer
 
 from operant.cli.options import DEFAULT_ROOT, AsJson, Overrides, Root, SpecName, Target
 from operant.cli.output import aside, document, say
-from operant.errors import EXIT_DONE, EXIT_STOPPED
+from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, UsageError
 
 if TYPE_CHECKING:
     from operant.api.launching import JobStatus
     from operant.launch.jobs.job import JobPlan
+    from operant.spec.settings.launch import SageMakerSpec
 
 POLL_SECONDS = 1.0
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=False, invoke_without_command=True)
@@ -42,6 +43,12 @@ def launch(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Submit without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the job's files and submit nothing.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="Run the container of a SageMaker job on this machine.")
+    ] = False,
+    print_iam: Annotated[
+        bool, typer.Option("--print-iam", help="Print the permissions that SageMaker needs, and do nothing.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Run directory, instead of RUNS/NAME/STAMP.")
     ] = None,
@@ -63,6 +70,10 @@ def launch(
     if gpu:
         chosen += ["meta.launch.gpus=1", "meta.device=auto"]
     loaded = load(target, name, [*chosen, *(overrides or []), *shortcuts(sessions, seed)])
+    if print_iam:
+        return _print_iam(loaded.spec.meta.launch.sagemaker)
+    if local and loaded.spec.meta.launch.on != "sagemaker":
+        raise UsageError("--local runs the container of a SageMaker job", remedy="--on sagemaker --local")
     plan = plan_job(loaded, job_name=job_name, root=root, out=out)
     show(*_plan_lines(plan))
     if dry_run:
@@ -74,6 +85,8 @@ def launch(
     if not yes and not _agreed():
         show("not submitted")
         return EXIT_STOPPED
+    if local:
+        return _run_container(plan)
     job = submit(plan, root)
     if as_json:
         document({"job": job.id, "place": job.place, "ident": job.ident, "run": job.experiment, "exit": EXIT_DONE})
@@ -149,6 +162,25 @@ def _plan_lines(plan: JobPlan) -> list[str]:
         *plan.lines,
         *uploads,
     ]
+
+
+def _print_iam(settings: SageMakerSpec) -> int:
+    from operant.launch.sagemaker.documents import iam_text
+
+    role = settings.role or "arn:aws:iam::ACCOUNT:role/ROLE"
+    say(iam_text(role.split(":")[4], settings.region or "REGION", settings.bucket or "BUCKET", role))
+    return EXIT_DONE
+
+
+def _run_container(plan: JobPlan) -> int:
+    from operant.api.launching import upload
+    from operant.launch.sagemaker.place import run_locally
+
+    plan.write()
+    upload(plan)
+    code = run_locally(plan, plan.request.folder.resolve() / "container")
+    say(f"the container ended with code {code}")
+    return EXIT_DONE if code == 0 else EXIT_FAILED
 
 
 def _agreed() -> bool:

@@ -36,7 +36,8 @@ class JobRequest:
     """A job to plan: `tasks` are the argument lists that it runs, side by side and independent of each other.
 
     Each task can be started again at any time: it continues its run where its newest checkpoint left off.
-    `settings` are those of the place that it is sent to (`meta.launch.slurm` and so on).
+    `settings` are those of the place that it is sent to (`meta.launch.slurm` and so on); `spec` and `sync` are the
+    spec's name and the store of its runs.
     """
 
     name: str
@@ -46,6 +47,7 @@ class JobRequest:
     setup: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     extras: Sequence[str] = ()
+    spec: str = ""
     sync: str | None = None
 
     @property
@@ -94,7 +96,7 @@ def require_sync(request: JobRequest, why: str) -> str:
             place="meta.sync",
             remedy="--set meta.sync=s3://BUCKET/FOLDER    (checkpoints and metrics go there while it trains)",
         )
-    return f"{request.sync.rstrip('/')}/{request.experiment.parent.name}/{request.experiment.name}"
+    return f"{request.sync.rstrip('/')}/{request.spec}/{request.experiment.name}"
 
 
 class Place(Protocol):
