@@ -38,12 +38,19 @@ class SyncProcess:
         """Say that the sessions have ended and wait until everything is there, or until `leave` says not to wait."""
         if self._process.poll() not in (None, 0):
             self._restart()
-        self._close()
-        while self._process.poll() is None and not leave():
-            time.sleep(LOOK_SECONDS)
+        self._await_end(leave)
+        if (self._process.poll() or 0) < 0:
+            # It was killed; what it had not sent is sent by another one.
+            self._restart()
+            self._await_end(leave)
         if self._process.poll() is None:
             # It goes on by itself; nobody here waits for its end.
             self._process.returncode = 0
+
+    def _await_end(self, leave: Callable[[], bool]) -> None:
+        self._close()
+        while self._process.poll() is None and not leave():
+            time.sleep(LOOK_SECONDS)
 
     def _restart(self) -> None:
         self._close()

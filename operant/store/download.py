@@ -28,7 +28,7 @@ from operant.run.lock import RunLock
 from operant.store.backend import Report, Store, StoreError
 from operant.store.compare import Comparison, compare
 from operant.store.listing import StoredExperiment, read_experiment
-from operant.store.manifest import OBJECTS, Entry, in_checkpoint
+from operant.store.manifest import OBJECTS, Entry, checkpoint_of, in_checkpoint
 from operant.store.snapshot import unit_paths
 from operant.store.transfer import remember
 
@@ -84,6 +84,7 @@ class Downloader:
         self._report = report
         self._staging = self.target.with_name(f"{LEFTOVER_PREFIX}pull-{self.target.name}")
         self._files = self._bytes = 0
+        self._lost: set[Path] = set()
 
     def pull(self) -> Pulled:
         """Bring the run here; `UsageError` saying what differs where that would replace something of one's own."""
@@ -137,7 +138,7 @@ class Downloader:
                         damaged.append(problem)
                         continue
                     self._report(f"left out, because it is damaged: the checkpoint of {unit}/{path}")
-                    (self._staging / unit / path).parent.joinpath(".damaged").touch()
+                    self._lost.add(self._staging / unit / checkpoint_of(path))
         if damaged:
             raise damaged[0]
 
@@ -192,8 +193,8 @@ class Downloader:
 
     def _put_in_place(self, stored: StoredExperiment) -> Path | None:
         """Swap the fetched run in; returns where the one that was here went, if it was set aside."""
-        for mark in self._staging.rglob(".damaged"):
-            shutil.rmtree(mark.parent)
+        for folder in self._lost:
+            shutil.rmtree(folder)
         for unit, manifest in stored.units.items():
             self._remove_strays(unit, set(manifest.files))
             if (self._staging / unit / CHECKPOINTS_FOLDER).is_dir():

@@ -127,6 +127,11 @@ def in_checkpoint(path: str) -> bool:
     return folder == CHECKPOINTS_FOLDER and rest.partition("/")[0].isdigit()
 
 
+def checkpoint_of(path: str) -> str:
+    """The folder of the checkpoint that a session's file belongs to."""
+    return "/".join(path.split("/")[:2])
+
+
 def _safe(path: str) -> str:
     """A path that stays inside the run directory; what is stored may come from anybody."""
     if path.startswith("/") or "\\" in path or any(part in ("", ".", "..") for part in path.split("/")):

@@ -25,6 +25,7 @@ from operant.store.manifest import (
     Manifest,
     Part,
     checkpoint_frames,
+    checkpoint_of,
     cuts,
     decode,
     in_checkpoint,
@@ -225,13 +226,13 @@ class Uploader:
     def _undamaged(self, path: str, sources: list[Source], entries: dict[str, Entry]) -> dict[str, Entry]:
         """The entries less those of checkpoints whose files are not what their manifest says."""
         bad = [each for each in sources if each.expected and entries[each.path].sha256 != each.expected]
-        folders = {each.path.rpartition("/")[0] for each in bad}
+        folders = tuple(f"{checkpoint_of(each.path)}/" for each in bad)
         for each in bad:
             name = shown(self.experiment / path / each.path)
             if name not in self._sent.damaged:
                 self._sent.damaged.append(name)
                 self._report(f"{name} is damaged: its checkpoint is not sent")
-        return {name: entry for name, entry in entries.items() if not name.startswith(tuple(f"{f}/" for f in folders))}
+        return {name: entry for name, entry in entries.items() if not name.startswith(folders)}
 
     def _publish(self, unit: Unit) -> None:
         """Write the manifest, if anything in it is new or its last one is old."""
