@@ -117,6 +117,7 @@ def test_a_reader_never_sees_half_of_a_checkpoint(make_run: Made, store: Path, t
     assert writes > 3
 
 
+@pytest.mark.slow
 def test_a_run_appears_when_all_its_sessions_are_there(make_run: Made, store: Path) -> None:
     run = make_run()
     for writes in range(100):
@@ -283,6 +284,7 @@ def test_nothing_is_deleted_unless_told(make_run: Made, store: Path, tmp_path: P
     ]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_pruned_meanwhile(make_run: Made, store: Path, tmp_path: Path) -> None:
     run = make_run(20)
 
@@ -316,6 +318,7 @@ def test_a_list_of_runs(make_run: Made, store: Path) -> None:
     assert same_row.frames == 100
 
 
+@pytest.mark.slow
 def test_which_of_several(make_run: Made, store: Path, tmp_path: Path) -> None:
     first = make_run(10)
     second = make_run(10, out=tmp_path / "runs" / "toy" / "29990101-000000")
