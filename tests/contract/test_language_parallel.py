@@ -141,4 +141,4 @@ def _followers_after(process: subprocess.Popen[bytes], run: Run, count: int) -> 
         if process.poll() is not None:
             ended(process)
         time.sleep(0.01)
-    return started_by(process.pid, "follow_leader()")
+    return started_by(process.pid, "import follow; follow()")
