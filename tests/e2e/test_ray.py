@@ -80,6 +80,7 @@ def placed(session: Path, rounds: int) -> dict[str, int]:
     """The process of every actor, once so many rounds are done."""
     pids: dict[str, int] = {}
     while len(pids) < len(ACTORS) or sum(row["name"] == "train" for row in events(session)) < rounds:
+        assert BEGUN[-1].poll() is None, BEGUN[-1].communicate()[0]
         time.sleep(0.2)
         pids = {name_of(session, row): row["args"]["pid"] for row in events(session) if row["name"] == "placed"}
     return pids
