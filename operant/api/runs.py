@@ -179,7 +179,7 @@ def open(run: str | Path, root: str | Path = "runs") -> Trial | Session | Experi
 
 
 def open_trial(run: str | Path | Session | Trial | Experiment, root: str | Path = "runs") -> Trial:
-    """As `open`, where one trial is meant; a session counts as one of its own, and of a search the best is meant."""
+    """As `open`, where one trial is meant: a session counts as a trial of its own, and of a search the best one."""
     opened = open(run, root) if isinstance(run, str | Path) else run
     if isinstance(opened, Session):
         return Trial(opened.path)

@@ -202,7 +202,7 @@ class MetaSpec(Closed):
     search_scheduler: SearchSchedulerSpec | None = free(
         default=None, description="Early stopping in a search; null trains every trial to the end."
     )
-    search_resources: SearchResourcesSpec = free(
+    search_resources: SearchResourcesSpec = section(
         default_factory=SearchResourcesSpec, description="Cores and GPUs of one trial of a search."
     )
     search_keep: int = free(

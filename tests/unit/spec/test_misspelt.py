@@ -50,6 +50,8 @@ PLACES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("text", "dialogue"): ("env", "text", "dialogue"),
     ("warmup",): ("agent", "algorithm", "warmup"),
     ("ray",): ("meta", "ray"),
+    ("search_scheduler",): ("meta", "search_scheduler"),
+    ("search_resources",): ("meta", "search_resources"),
 }
 # Tasks of a mixture and reward functions stand in lists; `test_errors` and `test_own_parts` have their mistakes.
 LISTED = (("text", "mixture"), ("reward", "regex"), ("reward", "soft_overlong"))
