@@ -10,6 +10,8 @@ from operant.report.formatting import duration
 from operant.report.search_table import TrialRow, ranked, read_search, render_search, search_rows, settings_text
 
 REDRAW_SECONDS = 1.0
+# Looking at thousands of trials takes time; it may take one part in so many.
+SHARE = 20
 CURVE_METRIC = "eval/score"
 MOST_ROWS = 16
 
@@ -26,7 +28,7 @@ class SearchLines:
         self._place = place
         self._stream = stream
         self._told: dict[int, tuple[int, str]] = {}
-        self._looked = 0.0
+        self._next = 0.0
         self._rungs: list[int] = (read_search(place) or {}).get("rungs", [])
 
     def __enter__(self) -> Self:
@@ -41,10 +43,10 @@ class SearchLines:
         print(line, file=self._stream, flush=True)
 
     def refresh(self, now: bool = False) -> None:
-        """Print the lines that are due; looks at the disk once a second."""
-        if not now and time.monotonic() - self._looked < REDRAW_SECONDS:
+        """Print the lines that are due; looks at the disk about once a second."""
+        begun = time.monotonic()
+        if begun < self._next and not now:
             return
-        self._looked = time.monotonic()
         for row in search_rows(self._place):
             said = self._told.get(row.trial)
             if said is None:
@@ -52,6 +54,7 @@ class SearchLines:
             if row.rung > (said or (0, ""))[0] or (said and row.state == "failed" != said[1]):
                 self.say(self._reached(row))
             self._told[row.trial] = (row.rung, row.state)
+        self._next = _next_look(begun)
 
     def _reached(self, row: TrialRow) -> str:
         score = "no score" if row.score is None else f"score {row.score.text()}"
@@ -68,7 +71,7 @@ class SearchTable:
 
         self._place = place
         self._begun = time.monotonic()
-        self._drawn = 0.0
+        self._next = 0.0
         self._console = Console(file=stream, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False)
         self._rungs: list[int] = (read_search(place) or {}).get("rungs", [])
@@ -87,12 +90,13 @@ class SearchTable:
 
     def refresh(self, now: bool = False) -> None:
         """Redraw what has changed."""
-        if not now and time.monotonic() - self._drawn < REDRAW_SECONDS:
+        begun = time.monotonic()
+        if begun < self._next and not now:
             return
-        self._drawn = time.monotonic()
-        self._live.update(self._text(), refresh=True)
+        self._live.update(self._text(begun - self._begun), refresh=True)
+        self._next = _next_look(begun)
 
-    def _text(self) -> Any:
+    def _text(self, seconds: float) -> Any:
         from rich.text import Text
 
         from operant.report.curve import draw_curve
@@ -101,9 +105,15 @@ class SearchTable:
         rows = search_rows(self._place)
         states = [row.state for row in rows]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-        lines = [*render_search(rows, self._rungs, MOST_ROWS), "", f"{counts}; {duration(self._drawn - self._begun)}"]
+        lines = [*render_search(rows, self._rungs, MOST_ROWS), "", f"{counts}; {duration(seconds)}"]
         best = ranked(rows)
         if best and self._console.height > len(lines) + 14:
             title = f"{CURVE_METRIC} of trial {best[0].trial}, the best so far"
             lines += ["", draw_curve(read_trial(best[0].path).curves(CURVE_METRIC), title=title)]
         return Text("\n".join(lines), no_wrap=True, overflow="crop")
+
+
+def _next_look(begun: float) -> float:
+    """When to look again after a look that began then and ends now."""
+    now = time.monotonic()
+    return begun + max(REDRAW_SECONDS, SHARE * (now - begun))

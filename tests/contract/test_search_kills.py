@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from operant.contract.records import Records, difference
 from operant.hpo.jobs import Jobs
 from operant.hpo.storage import database_url
 from operant.hpo.study import open_study
@@ -78,6 +81,18 @@ def test_a_killed_session_and_a_killed_server_are_started_again(tmp_path: Path) 
     assert "was killed; it continues" in said
     assert _decisions(tmp_path / "killed") == _decisions(tmp_path / "whole")
     assert_same_curves(tmp_path / "whole", tmp_path / "killed")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_a_promoted_trial_has_the_bytes_of_one_that_was_trained_in_one_go(tmp_path: Path) -> None:
+    spec = write_spec(tmp_path, trials=4, grace=512, frames=2048)
+    finish(start(spec, "--out", tmp_path / "search", "--workers", "1"))
+    (promoted,) = [run for run in sessions(tmp_path / "search") if run.attempts == 2]
+    words = ["train", promoted.path.parent / "resolved.json", "--out", tmp_path / "alone", "--plain"]
+    subprocess.run([sys.executable, "-m", "operant", *map(str, words)], check=True, capture_output=True)
+    (alone,) = sessions(tmp_path / "alone")
+    assert difference(Records.of(promoted), Records.of(alone)) is None
 
 
 def _await_process(place: Path, what: str) -> int:
