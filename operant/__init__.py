@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from operant.api.search import SearchResult, search
     from operant.api.specs import load_spec
     from operant.api.store import pull, push, sync
+    from operant.api.tracking import track
     from operant.api.training import resume, start, train
     from operant.errors import OperantError
     from operant.spec.schema import Spec
@@ -51,6 +52,7 @@ _PUBLIC = {
     "search": "operant.api.search",
     "start": "operant.api.training",
     "sync": "operant.api.store",
+    "track": "operant.api.tracking",
     "train": "operant.api.training",
 }
 
@@ -77,6 +79,7 @@ __all__ = [
     "search",
     "start",
     "sync",
+    "track",
     "train",
 ]
 

@@ -37,6 +37,7 @@ EXTRA_OF = {
     "verifiers": "verifiers",
     **dict.fromkeys(("onnx", "onnxruntime"), "export"),
     "optuna": "search",
+    **{name: name for name in ("tensorboard", "wandb", "mlflow", "trackio")},
     **dict.fromkeys(("boto3", "botocore"), "cloud"),
     **dict.fromkeys(("plotly", "streamlit"), "app"),
 }

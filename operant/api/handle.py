@@ -10,7 +10,7 @@ from typing import Any
 
 from operant.api.events import Observer, Row
 from operant.api.runs import Session, Trial
-from operant.errors import RunError
+from operant.errors import OperantError, RunError
 from operant.launch.budget import share
 from operant.launch.local import LocalLauncher
 from operant.launch.sync_process import start_sync
@@ -18,8 +18,12 @@ from operant.launch.trial import Outcome, SessionJobs
 from operant.run.layout import shown
 from operant.run.requests import request
 from operant.run.run import Run
+from operant.spec.stored import stored_trackers
+from operant.trackers.start import TrackerProcesses
 
 POLL_SECONDS = 0.2
+TRACKING_SECONDS = 5.0
+"""How long the end of training waits for trackers; after that they go on in the background."""
 
 
 class Handle:
@@ -39,6 +43,10 @@ class Handle:
         self.workers = share(len(runs), first.threads, processes=processes).workers
         self.until = until
         self._jobs = SessionJobs(runs, LocalLauncher(), self.workers, until=until, together=self.together)
+        self.tracking: list[str] = []
+        """Once training has ended: the trackers that go on in the background."""
+        self._problems: list[str] = []
+        self._trackers = self._start_trackers()
         self.stop_requests = 0
         self.uploading: str | None = None
         self._sync = start_sync(first.path.parent.parent, first.spec["meta"])
@@ -70,6 +78,11 @@ class Handle:
     def running(self) -> bool:
         """Whether a session still trains or waits to."""
         return self._thread.is_alive()
+
+    def tracker_news(self) -> list[str]:
+        """What went wrong with trackers since the last call, in one line each; it never touches the run."""
+        problems, self._problems = self._problems, []
+        return [*problems, *self._trackers.news()]
 
     def rows(self) -> Iterator[Row]:
         """Every metric row of every session as it comes, to the end of training."""
@@ -132,6 +145,13 @@ class Handle:
                 remedy=f"its log is {shown(first.log) if first.log else 'missing'}; operant resume {shown(self.path)}",
             )
 
+    def _start_trackers(self) -> TrackerProcesses:
+        try:
+            return TrackerProcesses(self.runs, stored_trackers(self.runs[0].spec))
+        except OperantError as problem:
+            self._problems.append(f"track: {problem.cause}")
+            return TrackerProcesses(self.runs, ())
+
     def _drive(self) -> None:
         try:
             while self._jobs.busy:
@@ -139,11 +159,14 @@ class Handle:
                 self._jobs.advance()
                 if self._sync is not None:
                     self._sync.tend()
+                self._trackers.advance()
                 if self._jobs.busy:
                     time.sleep(POLL_SECONDS)
             self._finish_upload()
         except BaseException as fault:
             self._fault = fault
+        finally:
+            self.tracking = self._trackers.finish(TRACKING_SECONDS)
 
     def _finish_upload(self) -> None:
         """Wait for the last upload; a stop that is asked for now leaves it to go on by itself."""

@@ -26,6 +26,7 @@ from operant.spec.load import Loaded
 from operant.spec.stored import stored
 from operant.store.backend import Report, StoreError
 from operant.store.location import is_stored, open_store
+from operant.trackers.start import require_trackers
 
 T = TypeVar("T")
 
@@ -106,6 +107,7 @@ def resume(
 def create_runs(loaded: Loaded, *, root: str | Path, out: str | Path | None) -> list[Run]:
     """The run directories of a new trial; nothing is written if the engine refuses the spec."""
     require_packages(loaded.spec)
+    require_trackers(loaded.spec.meta.track)
     validate(loaded.spec, str(loaded.path or loaded.spec.name))
     check_sync(loaded.spec.meta.sync)
     return create_trial(
@@ -154,6 +156,7 @@ def create_fork_runs(trial: Trial, settings: dict[str, Any] | Sequence[str], *, 
     loaded = loaded_spec(source, None, settings) if changed else load(str(source), None, settings)
     check_fork(stored(parents[0].spec), loaded.spec, shown(parent.path), shown(source))
     require_packages(loaded.spec)
+    require_trackers(loaded.spec.meta.track)
     validate(loaded.spec, shown(parent.path))
     check_sync(loaded.spec.meta.sync)
     _, runs = create_fork(

@@ -58,10 +58,12 @@ def check(
     from operant.envs.cores import CORES_VARIABLE
     from operant.launch.budget import cores_each
     from operant.spec.load import load
+    from operant.trackers.start import require_trackers
 
     asked = asked_by_flags(flags)
     loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec
+    require_trackers(spec.meta.track)
     validate(spec, target)
     drawn = _drawn(spec, target)
     if not as_json:

@@ -24,6 +24,7 @@ from operant.cli import (
     show,
     store,
     tasks,
+    track,
     train,
     viewer,
 )
@@ -44,6 +45,7 @@ COMMANDS = (
     ("specs", listing.specs, "List the built-in specs, or print one."),
     ("runs", listing.runs, "List the runs with state and score."),
     ("show", show.show, "Show a run, or its episodes turn by turn."),
+    ("track", track.track, "Copy a run to W&B, TensorBoard, MLflow or Trackio."),
     ("app", viewer.app, "Look at runs and trajectories in a browser."),
     ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
     ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),

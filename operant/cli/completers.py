@@ -31,6 +31,12 @@ def complete_run(args: list[str], incomplete: str) -> list[Offer]:
     return sorted((name, "") for name in found if name.startswith(incomplete))
 
 
+def complete_tracker(args: list[str], incomplete: str) -> list[Offer]:
+    """Names of trackers."""
+    known = [(words.split()[1], about) for words, about in table()["topics"] if words.startswith("tracker ")]
+    return [offer for offer in known if offer[0].startswith(incomplete)]
+
+
 def complete_topic(args: list[str], incomplete: str) -> list[Offer]:
     """The next word of a topic of `operant help`; for the first also commands and, once begun, names of settings."""
     known = table()

@@ -40,9 +40,9 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
         with watch.view:
             while not handle.join(POLL_SECONDS):
                 handle.stop_requests = signals.count
-                watch.tick()
+                watch.tick(handle.tracker_news())
                 watch.tell_upload(handle.uploading)
-            watch.tick()
+            watch.tick(handle.tracker_news())
         outcomes = handle.outcomes()
         code = exit_code(outcomes)
         if as_json:
@@ -50,6 +50,8 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
         else:
             say(*ending(outcomes, handle.until))
         tell_sync(handle.path)
+        if handle.tracking:
+            aside(f"tracking goes on in the background: {', '.join(handle.tracking)}")
     return code
 
 
@@ -80,7 +82,9 @@ class _Watch:
         for _, tail in self._events:
             tail.read()
 
-    def tick(self) -> None:
+    def tick(self, news: Sequence[str]) -> None:
+        for line in news:
+            aside(line)
         for name, tail in self._events:
             for event in tail.read():
                 if event.get("kind") not in ("resume", "failed"):

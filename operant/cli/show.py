@@ -120,12 +120,27 @@ def _origin_lines(sessions: list[Run]) -> list[str]:
             lines.append(f"  provenance {facts['provenance']}")
         if run.parent is not None:
             lines.append(f"  fork of {run.parent['run']}, begun at its frame {run.parent['frames']:,}")
+        lines += [f"  {line}" for line in _tracker_lines(run)]
+    return lines
+
+
+def _tracker_lines(run: Run) -> list[str]:
+    """What each tracker has of the session, or why it gets no further."""
+    from operant.run.layout import shown
+    from operant.trackers.start import positions
+
+    lines = []
+    for tracker, at in positions(run.path).items():
+        reached = f"{plural(at.rows, 'row')} to frame {at.step:,}" if at.rows else "nothing yet"
+        place = shown(at.place) if Path(at.place).is_dir() else at.place
+        lines.append(f"track {at.error}" if at.error else f"track {tracker}: {reached}; {place}")
     return lines
 
 
 def _session_facts(run: Run) -> dict[str, Any]:
     from operant.run.checkpoint import list_checkpoints
     from operant.run.layout import provenance_path, shown
+    from operant.trackers.start import positions
 
     saved = list_checkpoints(run.checkpoints)
     provenance = provenance_path(run.path, run.attempts)
@@ -137,6 +152,10 @@ def _session_facts(run: Run) -> dict[str, Any]:
         "parent": run.parent,
         "checkpoints": [{"path": shown(each.path), "frames": each.at.frames, "score": each.score} for each in saved],
         "provenance": shown(provenance) if provenance.is_file() else None,
+        "track": {
+            tracker: {"rows": at.rows, "frames": at.step, "state": at.state, "error": at.error, "place": at.place}
+            for tracker, at in positions(run.path).items()
+        },
     }
 
 

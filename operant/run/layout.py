@@ -7,7 +7,7 @@ runs/<spec>/<stamp>/            experiment
     run.json  lock  anchors.json  phase.json
     metrics.jsonl  episodes.jsonl  events.jsonl  trace.json
     checkpoints/000000020480/manifest.json   checkpoints/latest   checkpoints/best
-    provenance/attempt_001.json   logs/attempt_001.log   media/
+    provenance/attempt_001.json   logs/attempt_001.log   media/   track/tensorboard.json
   report/
 """
 
@@ -42,6 +42,7 @@ RESERVE_FILE = ".reserve"
 CHECKPOINTS_FOLDER = "checkpoints"
 PROVENANCE_FOLDER = "provenance"
 LOGS_FOLDER = "logs"
+TRACK_FOLDER = "track"
 MEDIA_FOLDER = "media"
 
 MANIFEST_FILE = "manifest.json"

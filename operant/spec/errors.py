@@ -160,7 +160,9 @@ def _unknown_name(path: KeyPath, detail: ErrorDetails, document: Document) -> Di
     one_of = slot.type.one_of if slot else None
     if one_of is None:
         return _wrong_type(path, detail, document)
-    problem = _not_one_of((*path, one_of.tag), detail["input"].get(one_of.tag), tuple(one_of.names), document)
+    name, choices = detail["input"].get(one_of.tag), tuple(one_of.names)
+    is_key = isinstance(path[-1], int) and isinstance(lookup(document.data, path[:-1]), dict)
+    problem = _not_one_of((*path[:-1], name) if is_key else (*path, one_of.tag), name, choices, document)
     return Diagnostic(problem.cause, problem.at, problem.hint, f"operant help {kind_of(one_of.registry)}")
 
 

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from operant.spec.field_types import FieldType, field_type
 from operant.spec.fields import Closed
-from operant.spec.reading.document import KeyPath, lookup
+from operant.spec.reading.document import KeyPath
 from operant.spec.registry import PartRegistry
 from operant.spec.schedules import SCHEDULES
 from operant.spec.schema import Spec
@@ -40,6 +40,7 @@ from operant.spec.settings.rewards import REWARDS
 from operant.spec.settings.schedulers import SCHEDULERS
 from operant.spec.settings.search import SearchResourcesSpec, SearchSchedulerSpec
 from operant.spec.settings.sections import AgentSpec, EnvSpec, MetaSpec
+from operant.spec.settings.trackers import TRACKERS
 
 REGISTRIES: dict[str, PartRegistry[Any]] = {
     "algorithm": ALGORITHMS,
@@ -48,6 +49,7 @@ REGISTRIES: dict[str, PartRegistry[Any]] = {
     "scheduler": SCHEDULERS,
     "schedule": SCHEDULES,
     "reward": REWARDS,
+    "tracker": TRACKERS,
 }
 SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("spec",): Spec,
@@ -87,31 +89,51 @@ class Slot:
 
 def find(path: KeyPath, data: Any) -> Slot | None:
     """The slot that `path` names in a spec of this data; None when there is no such setting."""
+    return _walk(path, data)[0]
+
+
+def _walk(path: KeyPath, data: Any) -> tuple[Slot | None, type[Closed] | None]:
+    """The slot that `path` names, and the section that stands there."""
     model: type[Closed] | None = Spec
     slot: Slot | None = None
     for part in path:
         if slot is not None and slot.type.words == "mapping":
-            return slot
-        if slot is not None and slot.type.item is not None and isinstance(part, int):
+            return slot, None
+        if slot is not None and slot.type.item is not None and _is_item(part, slot.type.item):
             slot = Slot(slot.owner, slot.field, slot.type.item)
-            data = data[part] if isinstance(data, list) and part < len(data) else None
+            data = _item(part, data, slot.type)
             model = slot.type.section_for(data)
             continue
         if model is None or part not in model.model_fields:
-            return None
+            return None, None
         field = model.model_fields[str(part)]
         slot = Slot(model, field, field_type(field))
         data = data.get(part) if isinstance(data, dict) else None
         model = slot.type.section_for(data)
-    return slot
+    return slot, model
+
+
+def _is_item(part: str | int, item: FieldType) -> bool:
+    """Whether a part of a path names an item of a list; a list of parts may also be written as settings by name."""
+    return isinstance(part, int) or (item.one_of is not None and item.one_of.registry.keyed)
+
+
+def _item(part: str | int, data: Any, item: FieldType) -> Any:
+    """The data of that item, as the section that it stands for."""
+    if isinstance(part, int):
+        found = data[part] if isinstance(data, list) and part < len(data) else None
+        return {item.one_of.tag: found} if item.one_of and isinstance(found, str) else found
+    found = data.get(part) if isinstance(data, dict) else None
+    tag = {item.one_of.tag: part} if item.one_of else {}
+    return {**found, **tag} if isinstance(found, dict) else tag
 
 
 def owner_of(path: KeyPath, data: Any) -> type[Closed]:
     """The section that the last part of `path` stands in, or would if it were a setting."""
-    slot = find(path[:-1], data)
+    slot, section = _walk(path[:-1], data)
     if slot is None:
         return Spec
-    return slot.type.section_for(lookup(data, path[:-1])) or slot.owner
+    return section or slot.owner
 
 
 def words_of(model: type[Closed]) -> tuple[str, ...]:

@@ -26,10 +26,11 @@ NOT_FOUND = "part_not_found"
 class PartRegistry(Mapping[str, type[T]], Generic[T]):
     """Settings classes of one kind by name: the built-in ones, and others as they are asked for.
 
-    `path` is the setting that names one, and `kind` the word for it in commands. Iteration gives the built-in names
-    only. Of another one, the object that its import path leads to is a subclass of `base`, or has one as its attribute
-    `SETTINGS`; `adapt` makes of both the class that is meant. Where a plain function may stand too, `from_function`
-    makes its settings class. In the class that stands in the registry the field `tag` has the name that the spec says.
+    `path` is the setting that names one, and `kind` the word for it in commands; a `keyed` one may be the key of a
+    mapping instead. Iteration gives the built-in names only. Of another one, the object that its import path leads to
+    is a subclass of `base`, or has one as its attribute `SETTINGS`; `adapt` makes of both the class that is meant.
+    Where a plain function may stand too, `from_function` makes its settings class. In the class that stands in the
+    registry the field `tag` has the name that the spec says.
     """
 
     def __init__(
@@ -40,9 +41,10 @@ class PartRegistry(Mapping[str, type[T]], Generic[T]):
         adapt: Callable[[Any, type[T], str], type[T]] = lambda found, settings, path: settings,
         kind: str | None = None,
         from_function: Callable[[Any, str], type[T]] | None = None,
+        keyed: bool = False,
     ) -> None:
         *_, named, self.tag = path.split(".")
-        self.kind = kind or named
+        self.kind, self.keyed = kind or named, keyed
         self._from_function = from_function
         self.path, self.base = path, base
         self._builtin = dict(builtin)

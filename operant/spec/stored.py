@@ -15,6 +15,8 @@ from operant.errors import RunError, UsageError
 from operant.spec.registry import NOT_FOUND
 from operant.spec.schema import OF_A_RUN, Spec
 from operant.spec.settings.language_algorithms import VERIFIED
+from operant.spec.settings.sections import MetaSpec
+from operant.spec.settings.trackers import TRACKERS, TrackerSpec
 from operant.spec.validation.cross_field import find_conflicts, setting
 
 OLD_LOGPROBS = "trainer"
@@ -22,9 +24,12 @@ OLD_LOGPROBS = "trainer"
 
 
 def stored(data: Mapping[str, Any]) -> Spec:
-    """The spec of a run; a `RunError` that names the setting where this version has other ones."""
+    """The spec of a run; a `RunError` that names the setting where this version has other ones.
+
+    Trackers of other packages are left out: whatever is wrong with one must not keep a run from training.
+    """
     try:
-        return Spec.model_validate(_completed(data), context={OF_A_RUN: True})
+        return Spec.model_validate(_without_own_trackers(_completed(data)), context={OF_A_RUN: True})
     except ValidationError as trouble:
         fault = trouble.errors()[0]
         if fault["type"] == NOT_FOUND:
@@ -37,6 +42,14 @@ def stored(data: Mapping[str, Any]) -> Spec:
         ) from trouble
 
 
+def stored_trackers(data: Mapping[str, Any]) -> tuple[TrackerSpec, ...]:
+    """The trackers of a run, with those of other packages; a `RunError` where one cannot be loaded."""
+    try:
+        return MetaSpec.model_validate({"track": _trackers_in(data)}).track
+    except ValidationError as trouble:
+        raise RunError(f"meta.track: {trouble.errors()[0]['msg']}", remedy="operant help tracker") from trouble
+
+
 def aged(data: Mapping[str, Any]) -> list[str]:
     """Warnings for a resumed run: settings refused today, and what an older version computed."""
     spec = stored(data)
@@ -47,6 +60,17 @@ def aged(data: Mapping[str, Any]) -> list[str]:
         if each.allowed_once
     ]
     return refused + _computed_otherwise(data)
+
+
+def _trackers_in(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    meta = data.get("meta")
+    return list(meta.get("track", [])) if isinstance(meta, Mapping) else []
+
+
+def _without_own_trackers(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    trackers = _trackers_in(data)
+    builtin = [each for each in trackers if each.get("name") in list(TRACKERS)]
+    return data if builtin == trackers else {**data, "meta": {**data["meta"], "track": builtin}}
 
 
 def _completed(data: Mapping[str, Any]) -> Mapping[str, Any]:

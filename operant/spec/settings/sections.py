@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from operant.spec.fields import Closed, fixed, free, section
 from operant.spec.registry import OneOf
@@ -15,10 +15,14 @@ from operant.spec.settings.launch import LaunchSpec
 from operant.spec.settings.memories import MEMORIES, Memory
 from operant.spec.settings.nets import NETS, MlpSpec, Net
 from operant.spec.settings.search import Sampler, SearchResourcesSpec, SearchSchedulerSpec
+from operant.spec.settings.trackers import TRACKERS, TrackerSpec, each_once, listed
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[Memory, OneOf(MEMORIES)]
+Trackers = Annotated[
+    tuple[Annotated[TrackerSpec, OneOf(TRACKERS)], ...], BeforeValidator(listed), AfterValidator(each_once)
+]
 ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:")
 EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
 """The names that engines had, which specs and runs made then still say."""
@@ -210,6 +214,10 @@ class MetaSpec(Closed):
         ge=1,
         le=1_000_000,
         description="Finished trials of a search that keep their checkpoints, best first.",
+    )
+    track: Trackers = free(
+        default=(),
+        description="Trackers that curves, episodes and videos are copied to: names, or settings by name.",
     )
 
 

@@ -1,0 +1,125 @@
+"""How far a tracker has come in a session, in `track/<tracker>.json`: written after the store has taken the rows.
+
+Resuming a run cuts its metrics back to a checkpoint and trains on, so a file that is long enough is not proof that it
+is the one that was sent. Marks on rows, thinned out towards the beginning, find the last row that still is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+from zlib import crc32
+
+from operant.run.disk import write_json
+from operant.run.layout import METRICS_FILE, TRACK_FOLDER
+
+MAX_MARKS = 64
+State = Literal["following", "complete", "failed"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A metric row that was sent: where it begins and ends, its checksum, its step, and the episodes sent by then."""
+
+    begin: int
+    end: int
+    checksum: int
+    step: int
+    episodes: int
+
+
+@dataclass(frozen=True)
+class Position:
+    """What a tracker's store holds of a session. `error` is why it does not get further."""
+
+    metrics: int = 0
+    episodes: int = 0
+    step: int = -1
+    rows: int = 0
+    videos: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    state: State = "following"
+    error: str | None = None
+    place: str = ""
+
+    def after(self, mark: Mark) -> Position:
+        """The position once this row is sent."""
+        marks = (*self.marks, mark)
+        if len(marks) > MAX_MARKS:
+            old = len(marks) // 2
+            marks = (*marks[:old:2], *marks[old:])
+        return replace(self, metrics=mark.end, episodes=mark.episodes, step=mark.step, rows=self.rows + 1, marks=marks)
+
+    def rewound(self, session: Path) -> Position | None:
+        """None while the rows that were sent are still there; else the position of the last one that is."""
+        if not self.marks or _is_there(session, self.marks[-1]):
+            return None
+        good = [mark for mark in self.marks if _is_there(session, mark)]
+        start = replace(self, metrics=0, episodes=0, step=-1, marks=())
+        if not good:
+            return start
+        last = good[-1]
+        return replace(start, metrics=last.end, episodes=last.episodes, step=last.step, marks=tuple(good))
+
+
+@dataclass(frozen=True)
+class PositionFile:
+    """The position file of one tracker in one session."""
+
+    session: Path
+    tracker: str
+    path: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", self.session / TRACK_FOLDER / f"{file_stem(self.tracker)}.json")
+
+    def read(self) -> Position:
+        """The position; the beginning where there is none that can be read."""
+        try:
+            data: dict[str, Any] = json.loads(self.path.read_bytes())
+            data.pop("tracker")
+            marks = tuple(Mark(*mark) for mark in data.pop("marks"))
+            return Position(**{**data, "videos": tuple(data["videos"]), "marks": marks})
+        except (OSError, ValueError, KeyError, TypeError):
+            return Position()
+
+    def write(self, position: Position) -> None:
+        """Replace the file, atomically and durably."""
+        self.path.parent.mkdir(exist_ok=True)
+        marks = [list(asdict(mark).values()) for mark in position.marks]
+        data = {**asdict(replace(position, marks=())), "videos": list(position.videos), "marks": marks}
+        write_json(self.path, {"tracker": self.tracker, **data})
+
+
+def file_stem(tracker: str) -> str:
+    """The name of a tracker's files: its own, or that of `module:class` without what a file name cannot have."""
+    return re.sub(r"[^\w.-]", ".", tracker)
+
+
+def read_positions(session: Path) -> dict[str, Position]:
+    """The positions of all trackers of a session, by tracker."""
+    found = {}
+    for file in sorted((session / TRACK_FOLDER).glob("*.json")):
+        try:
+            tracker = json.loads(file.read_bytes())["tracker"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        found[tracker] = PositionFile(session, tracker).read()
+    return found
+
+
+def checksum(line: bytes) -> int:
+    """Tells a row from the one that a resumed run writes in its place, which has other seconds at least."""
+    return crc32(line)
+
+
+def _is_there(session: Path, mark: Mark) -> bool:
+    try:
+        with (session / METRICS_FILE).open("rb") as file:
+            return checksum(os.pread(file.fileno(), mark.end - mark.begin, mark.begin)) == mark.checksum
+    except OSError:
+        return False
