@@ -146,12 +146,10 @@ class Follower:
             self.called_at = None
 
     def _wanted(self, batch: Batch) -> Batch:
-        return Batch(
-            batch.step,
-            batch.values,
-            batch.episodes if self._settings.episodes else (),
-            batch.videos if self._settings.videos else (),
-        )
+        """The batch without what the settings leave out."""
+        wanted = {"all": lambda row: True, "eval": lambda row: row.get("split") != "train", "none": lambda row: False}
+        episodes = [row for row in batch.episodes if wanted[self._settings.episodes](row)]
+        return Batch(batch.step, batch.values, episodes, batch.videos if self._settings.videos else ())
 
     def _store(self, state: State | None) -> None:
         """Write how far the store has come; with None only where it is, for nothing new is sure."""

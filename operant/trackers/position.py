@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
-from operant.run.disk import write_json
+from operant.run.disk import write_text
 from operant.run.layout import METRICS_FILE, TRACK_FOLDER
 
 MAX_MARKS = 64
@@ -92,7 +92,7 @@ class PositionFile:
         self.path.parent.mkdir(exist_ok=True)
         marks = [list(asdict(mark).values()) for mark in position.marks]
         data = {**asdict(replace(position, marks=())), "videos": list(position.videos), "marks": marks}
-        write_json(self.path, {"tracker": self.tracker, **data})
+        write_text(self.path, json.dumps({"tracker": self.tracker, **data}) + "\n")
 
 
 def file_stem(tracker: str) -> str:

@@ -91,7 +91,7 @@ class Tracker(ABC):
         """Store what was logged; whether all of it now outlives this process."""
         return True
 
-    def close(self, state: str) -> None:
+    def close(self, state: str) -> None:  # noqa: B027 - many have nothing to let go of
         """Store everything and let go; `state` is the session's: running, stopped, failed or done."""
 
     @property

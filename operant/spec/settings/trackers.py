@@ -30,7 +30,11 @@ class TrackerSpec(Closed):
     NEEDS: ClassVar[tuple[str, ...]] = ()
 
     name: Any  # each tracker narrows it to its own Literal
-    episodes: bool = free(default=True, description="Log episodes, with the completions of a language run, as tables.")
+    episodes: Literal["eval", "all", "none"] = free(
+        default="eval",
+        description="Which episodes, with the completions of a language run, are logged as tables: those of "
+        "evaluations, those of training too, or none.",
+    )
     videos: bool = free(default=True, description="Log the videos of the session's media folder.")
     timeout: float = free(
         default=300.0, gt=0, le=86_400, description="Seconds after which a call that does not return has failed."
