@@ -17,7 +17,9 @@ from zlib import crc32
 from operant.run.disk import write_text
 from operant.run.layout import METRICS_FILE, TRACK_FOLDER
 
-MAX_MARKS = 64
+MAX_MARKS = 128
+SPACING = 8
+"""Two marks are at most this part of their distance from the newest apart, or neighbors."""
 State = Literal["following", "complete", "failed"]
 
 
@@ -48,10 +50,7 @@ class Position:
 
     def after(self, mark: Mark) -> Position:
         """The position once this row is sent."""
-        marks = (*self.marks, mark)
-        if len(marks) > MAX_MARKS:
-            old = len(marks) // 2
-            marks = (*marks[:old:2], *marks[old:])
+        marks = _thinned((*self.marks, mark))
         return replace(self, metrics=mark.end, episodes=mark.episodes, step=mark.step, rows=self.rows + 1, marks=marks)
 
     def rewound(self, session: Path) -> Position | None:
@@ -115,6 +114,17 @@ def read_positions(session: Path) -> dict[str, Position]:
 def checksum(line: bytes) -> int:
     """Tells a row from the one that a resumed run writes in its place, which has other seconds at least."""
     return crc32(line)
+
+
+def _thinned(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
+    """The marks, fewer towards the beginning once there are many: a resume goes back a little most of the time."""
+    if len(marks) <= MAX_MARKS:
+        return marks
+    kept = [marks[-1]]
+    for mark in reversed(marks[:-1]):
+        if kept[-1].end - mark.end >= (marks[-1].end - mark.end) / (2 * SPACING):
+            kept.append(mark)
+    return tuple(reversed(kept))
 
 
 def _is_there(session: Path, mark: Mark) -> bool:

@@ -62,6 +62,11 @@ class _Running:
     restarts: int = 0
     restart_at: float | None = None
 
+    def close_input(self) -> None:
+        """Tell it that no more sessions will be started."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
 
 class TrackerProcesses:
     """The trackers of a trial while it trains. None of them can fail it: what goes wrong is a line of `news`."""
@@ -91,15 +96,15 @@ class TrackerProcesses:
             if each.restart_at is None:
                 each.restart_at = time.monotonic() + RESTART_SECONDS
             elif time.monotonic() >= each.restart_at:
-                again = self._start(each.settings)
                 each.restarts, each.restart_at = each.restarts + 1, None
+                each.close_input()
+                again = self._start(each.settings)
                 each.process = again.process if again else each.process
 
     def finish(self, seconds: float) -> list[str]:
         """Say that no more will come and wait a little; the names of those that go on in the background."""
         for each in self._running:
-            if each.process.stdin is not None:
-                each.process.stdin.close()
+            each.close_input()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and any(each.process.poll() is None for each in self._running):
             time.sleep(0.05)

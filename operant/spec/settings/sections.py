@@ -15,13 +15,13 @@ from operant.spec.settings.launch import LaunchSpec
 from operant.spec.settings.memories import MEMORIES, Memory
 from operant.spec.settings.nets import NETS, MlpSpec, Net
 from operant.spec.settings.search import Sampler, SearchResourcesSpec, SearchSchedulerSpec
-from operant.spec.settings.trackers import TRACKERS, TrackerSpec, each_once, listed
+from operant.spec.settings.trackers import TRACKERS, AnyForm, TrackerSpec, each_once, listed
 
 AlgorithmSpec = Annotated[Algorithm, OneOf(ALGORITHMS)]
 NetSpec = Annotated[Net, OneOf(NETS, tag="type")]
 MemorySpec = Annotated[Memory, OneOf(MEMORIES)]
 Trackers = Annotated[
-    tuple[Annotated[TrackerSpec, OneOf(TRACKERS)], ...], BeforeValidator(listed), AfterValidator(each_once)
+    tuple[Annotated[TrackerSpec, OneOf(TRACKERS)], ...], BeforeValidator(listed), AfterValidator(each_once), AnyForm()
 ]
 ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:")
 EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
@@ -217,7 +217,8 @@ class MetaSpec(Closed):
     )
     track: Trackers = free(
         default=(),
-        description="Trackers that curves, episodes and videos are copied to: names, or settings by name.",
+        description="Trackers that curves, episodes and videos are copied to: names, or settings by name. "
+        "See `operant help tracker`.",
     )
 
 

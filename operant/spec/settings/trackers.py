@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from operant.errors import UsageError
 from operant.spec.fields import Closed, fixed, free
@@ -141,6 +141,17 @@ def listed(value: Any) -> Any:
             raise PydanticCustomError("not_plain", "{reason}", {"reason": f"write {wrong[0]}: {{setting: value}}"})
         return tuple({**each, "name": name} for name, each in sections.items())
     return tuple({"name": each} if isinstance(each, str) else each for each in value) if _is_list(value) else value
+
+
+class AnyForm:
+    """For the JSON Schema: a list of trackers may be written in all the forms that `listed` takes."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        sections, name = handler(schema), {"type": "string"}
+        builtin = [{"$ref": each["$ref"]} for each in sections["items"]["oneOf"] if "$ref" in each]
+        settings = {kind: {"anyOf": [each, {"type": "null"}]} for kind, each in zip(TRACKERS, builtin, strict=True)}
+        sections["items"] = {"anyOf": [name, sections["items"]]}
+        return {"anyOf": [name, sections, {"type": "object", "properties": settings}]}
 
 
 def _is_list(value: Any) -> bool:

@@ -11,7 +11,8 @@ from operant.spec.settings.trackers import MlflowSpec
 from operant.trackers.mlflow import MlflowTracker
 from operant.trackers.position import PositionFile
 from operant.trackers.process import follow
-from tests.unit.trackers.conftest import MakeRun, curves, write
+from operant.trackers.tracker import Batch
+from tests.unit.trackers.conftest import MakeRun, curves, kill_self, killed_at, write
 
 pytest.importorskip("mlflow")
 pytest.importorskip("sqlalchemy")
@@ -25,7 +26,7 @@ def test_the_store_has_the_numbers_of_the_rows_through_kills_and_resumes(
 
     monkeypatch.chdir(tmp_path)  # MLflow puts artifacts into the working directory
     settings = MlflowSpec(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db", tags=("team=rl",))
-    client, run = MlflowClient(tracking_uri=settings.tracking_uri), make_run()
+    run = make_run()
     write(run, 800)
     _die_at_the_third_row(run, settings, monkeypatch)
     assert follow(settings, [run.path], once=True) == 0
@@ -36,6 +37,7 @@ def test_the_store_has_the_numbers_of_the_rows_through_kills_and_resumes(
     write(run, 2000)
     PositionFile(run.path, "mlflow").path.unlink()
     assert follow(settings, [run.path], once=True) == 0
+    client = MlflowClient(tracking_uri=settings.tracking_uri)
     assert before["train/return"] == curves(run)["train/return"][:8]
     [found] = client.search_runs([client.get_experiment_by_name("operant").experiment_id])
     logged = {
@@ -51,19 +53,14 @@ def test_the_store_has_the_numbers_of_the_rows_through_kills_and_resumes(
     assert json.loads(Path(local).read_text())["data"][0][-1] == "4 | four\nor 5"
 
 
-class Death(BaseException):
-    """Ends the follower as a kill would: nothing is caught, nothing is closed."""
-
-
 def _die_at_the_third_row(run: Run, settings: MlflowSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     calls, real = iter(range(1, 1000)), MlflowTracker.log
 
-    def log(self: MlflowTracker, batch) -> None:
+    def log(self: MlflowTracker, batch: Batch) -> None:
         real(self, batch)
         if next(calls) == 3:
-            raise Death
+            kill_self()
 
     with monkeypatch.context() as patch:
         patch.setattr(MlflowTracker, "log", log)
-        with pytest.raises(Death):
-            follow(settings, [run.path], once=True)
+        killed_at(lambda: follow(settings, [run.path], once=True))

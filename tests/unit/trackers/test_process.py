@@ -73,13 +73,13 @@ def test_the_documented_tracker_follows_a_run_that_is_killed_and_resumed(here: P
     run = make_run()
     [settings] = trackers_for(run, "my_tracker:CsvTracker", ["my_tracker:CsvTracker.dir=out"])
     process = start_tracker(settings, [run.path])
-    with pytest.raises(KeyboardInterrupt), run.session() as session:
+    with run.session() as session:
         for frames in range(100, 900, 100):
             write_row(session, frames)
-        assert wait_until(lambda: list(here.glob("out/*.csv")) and "800,train/return" in _text(here))
+        # The attempt ends here without a checkpoint at 800.
+        assert wait_until(lambda: "800,train/return" in _text(here))
         process.kill()
         process.communicate()
-        raise KeyboardInterrupt  # the attempt ends without a checkpoint at 800
     write(run, 2000, scale=3.0)
     again = start_tracker(settings, [run.path])
     again.communicate()

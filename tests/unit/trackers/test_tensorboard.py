@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from operant.trackers.follow import Follower
 from operant.trackers.position import PositionFile
 from operant.trackers.process import follow
 from operant.trackers.tensorboard import TensorBoardTracker
-from tests.unit.trackers.conftest import MakeRun, curves, write
+from tests.unit.trackers.conftest import MakeRun, curves, kill_self, killed_at, write
 
 pytest.importorskip("tensorboard")
 Points = dict[str, list[tuple[int, float]]]
@@ -108,23 +106,6 @@ def test_training_episodes_are_left_out_unless_asked_for(make_run: MakeRun) -> N
     assert accumulated(run).Tags()["tensors"] == ["episodes/eval"]
 
 
-def _killed_at(point: Callable[[], None]) -> None:
-    """Run in a child that ends by SIGKILL, which no code of it sees."""
-    child = os.fork()
-    if child == 0:
-        try:
-            point()
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status)
-    assert os.WTERMSIG(status) == signal.SIGKILL
-
-
-def _kill_self(*_: object, **__: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 POINTS = {
     "before the first row is written": (TensorBoardTracker, "log", 1),
     "within the rows": (TensorBoardTracker, "log", 4),
@@ -148,11 +129,11 @@ def test_a_killed_process_leaves_no_gap_and_no_double(
 
         def call(*args, real=real, calls=calls, count=count, **kwargs):
             # What a library has in a buffer may reach the disk before the kill, and may not.
-            return _kill_self() if next(calls) == count else real(*args, **kwargs)
+            return kill_self() if next(calls) == count else real(*args, **kwargs)
 
         with monkeypatch.context() as patch:
             patch.setattr(place, name, call)
-            _killed_at(lambda: track(run))
+            killed_at(lambda: track(run))
     assert track(run) == 0
     assert scalars(run) == as_float32(curves(run))
     written = raw_values(run)

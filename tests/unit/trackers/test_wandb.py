@@ -36,6 +36,7 @@ def history(run: Run) -> list[dict[str, Any]]:
         if record.WhichOneof("record_type") == "history":
             items = record.history.item
             rows.append({".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in items})
+    store.close()
     return rows
 
 
@@ -59,8 +60,9 @@ def test_an_offline_run_has_the_numbers_of_the_rows_and_the_tables(make_run: Mak
     write(run, 2000)
     run_once(run)
     assert tracked_curves(run) == curves(run)
-    [table] = (run.path / "track" / "wandb").glob("*/files/media/table/episodes/eval_100_*.json")
-    content = json.loads(table.read_text())
+    files = list((run.path / "track" / "wandb").glob("offline-*/files/media/table/episodes/eval_*.json"))
+    assert len(files) == 20
+    content = json.loads(files[0].read_text())
     assert content["columns"][-2:] == ["prompt", "completion"]
     assert content["data"][0][-1] == "4 | four\nor 5"
 
@@ -154,7 +156,6 @@ def test_online_a_server_that_cannot_rewind_gets_a_new_run(make_run: MakeRun, se
     run = make_run()
     server.can_rewind = False
     tracker, _ = opened(run, -1, False)
-    tracker.folder.mkdir()
     tracker.log(Batch(300, {"x": 1.0}))
     _, held = opened(run, 100, True)
     assert held.anew
