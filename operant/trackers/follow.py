@@ -22,8 +22,8 @@ from operant.run.layout import TRACK_FOLDER, shown, timestamp
 from operant.run.redaction import redact
 from operant.run.run import Run
 from operant.spec.settings.trackers import TrackerSpec
-from operant.trackers.position import Position, PositionFile, State, file_stem
-from operant.trackers.reader import batches, has_unfinished_videos
+from operant.trackers.position import Mark, Position, PositionFile, State, file_stem
+from operant.trackers.reader import batches, has_unfinished_videos, last_row
 from operant.trackers.tracker import Batch, Held, Tracker
 
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
@@ -75,8 +75,9 @@ class Follower:
             self._finish(last, state)
             return
         tracker = self._tracker or self._open(run, rewound=False)
+        pending = self._note_pending()
         sent = False
-        for batch, position in batches(self.session, self._position, state):
+        for batch, position in batches(self.session, self._position, state, pending):
             missing = self._held.missing(self._wanted(batch))
             if missing:
                 with self._calling():
@@ -99,7 +100,16 @@ class Follower:
 
     def _is_new(self, state: str) -> bool:
         """Whether there is anything to send, or something failed before."""
-        return next(batches(self.session, self._position, state), None) is not None
+        pending = last_row(self.session, self._position)
+        return next(batches(self.session, self._position, state, pending), None) is not None
+
+    def _note_pending(self) -> Mark | None:
+        """The row up to which is sent now; it is noted first, lest a kill leave the store ahead without a trace."""
+        pending = last_row(self.session, self._position)
+        if pending is not None:
+            self._stored = replace(self._stored, pending=pending)
+            self._file.write(self._stored)
+        return pending
 
     def _open(self, run: Run, rewound: bool) -> Tracker:
         kind: Any = load(self._settings.TRACKER, "meta.track.name")
@@ -154,7 +164,7 @@ class Follower:
     def _store(self, state: State | None) -> None:
         """Write how far the store has come; with None only where it is, for nothing new is sure."""
         place = self._tracker.place if self._tracker else self._stored.place
-        base = self._position if state else self._stored
+        base = replace(self._position, pending=None) if state else self._stored
         self._stored = replace(base, state=state or "following", error=None, place=place)
         self._file.write(self._stored)
 

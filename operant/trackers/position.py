@@ -1,5 +1,8 @@
 """How far a tracker has come in a session, in `track/<tracker>.json`: written after the store has taken the rows.
 
+Before rows are sent, the last of them is noted as `pending`, so that a process that is killed in between is known to
+have sent something that a resume may take back.
+
 Resuming a run cuts its metrics back to a checkpoint and trains on, so a file that is long enough is not proof that it
 is the one that was sent. Marks on rows, thinned out towards the beginning, find the last row that still is.
 """
@@ -25,18 +28,22 @@ State = Literal["following", "complete", "failed"]
 
 @dataclass(frozen=True)
 class Mark:
-    """A metric row that was sent: where it begins and ends, its checksum, its step, and the episodes sent by then."""
+    """A metric row that was sent: its number, where it begins and ends, its checksum, its step, the episodes by then."""
 
     begin: int
     end: int
     checksum: int
     step: int
     episodes: int
+    row: int
 
 
 @dataclass(frozen=True)
 class Position:
-    """What a tracker's store holds of a session. `error` is why it does not get further."""
+    """What a tracker's store holds of a session; it may hold the rows up to `pending` too.
+
+    `error` is why it does not get further.
+    """
 
     metrics: int = 0
     episodes: int = 0
@@ -44,6 +51,7 @@ class Position:
     rows: int = 0
     videos: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
+    pending: Mark | None = None
     state: State = "following"
     error: str | None = None
     place: str = ""
@@ -51,18 +59,19 @@ class Position:
     def after(self, mark: Mark) -> Position:
         """The position once this row is sent."""
         marks = _thinned((*self.marks, mark))
-        return replace(self, metrics=mark.end, episodes=mark.episodes, step=mark.step, rows=self.rows + 1, marks=marks)
+        return replace(self, metrics=mark.end, episodes=mark.episodes, step=mark.step, rows=mark.row, marks=marks)
 
     def rewound(self, session: Path) -> Position | None:
         """None while the rows that were sent are still there; else the position of the last one that is."""
-        if not self.marks or _is_there(session, self.marks[-1]):
+        newest = self.pending or (self.marks[-1] if self.marks else None)
+        if newest is None or _is_there(session, newest):
             return None
         good = [mark for mark in self.marks if _is_there(session, mark)]
-        start = replace(self, metrics=0, episodes=0, step=-1, marks=())
+        start = replace(self, metrics=0, episodes=0, step=-1, rows=0, marks=(), pending=None)
         if not good:
             return start
         last = good[-1]
-        return replace(start, metrics=last.end, episodes=last.episodes, step=last.step, marks=tuple(good))
+        return replace(start.after(last), marks=tuple(good))
 
 
 @dataclass(frozen=True)
@@ -82,15 +91,18 @@ class PositionFile:
             data: dict[str, Any] = json.loads(self.path.read_bytes())
             data.pop("tracker")
             marks = tuple(Mark(*mark) for mark in data.pop("marks"))
-            return Position(**{**data, "videos": tuple(data["videos"]), "marks": marks})
+            pending = data.pop("pending")
+            last = Mark(*pending) if pending else None
+            return Position(**{**data, "videos": tuple(data["videos"]), "marks": marks, "pending": last})
         except (OSError, ValueError, KeyError, TypeError):
             return Position()
 
     def write(self, position: Position) -> None:
         """Replace the file, atomically and durably."""
         self.path.parent.mkdir(exist_ok=True)
-        marks = [list(asdict(mark).values()) for mark in position.marks]
-        data = {**asdict(replace(position, marks=())), "videos": list(position.videos), "marks": marks}
+        data = asdict(position)
+        data["marks"] = [list(mark.values()) for mark in data["marks"]]
+        data["pending"] = list(data["pending"].values()) if data["pending"] else None
         write_text(self.path, json.dumps({"tracker": self.tracker, **data}) + "\n")
 
 

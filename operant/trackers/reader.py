@@ -19,18 +19,30 @@ WRITTEN_SECONDS = 2.0
 """A video that nobody has written to for so long is whole."""
 
 
-def batches(session: Path, position: Position, state: str) -> Iterator[tuple[Batch, Position]]:
-    """Every batch that is written past the position, each with the position once it is sent.
+def last_row(session: Path, position: Position) -> Mark | None:
+    """The last row that is written past the position."""
+    found = None
+    for begin, line in _lines(session / METRICS_FILE, position.metrics):
+        found = Mark(begin, begin + len(line), checksum(line), position.step, position.episodes, position.rows)
+    return found
+
+
+def batches(session: Path, position: Position, state: str, until: Mark | None) -> Iterator[tuple[Batch, Position]]:
+    """Every batch that is written past the position, up to a row, each with the position once it is sent.
 
     A row is written after the episodes that ended before it. Episodes that no row follows come when the session is
     done: before, a resume may take them back. Videos of a checkpoint may be made at any time.
     """
     episodes = _Episodes(session, position.episodes)
     for begin, line in _lines(session / METRICS_FILE, position.metrics):
+        if until is None or begin >= until.end:
+            break
         row = _parsed(line)
         step = int(row.get("frames", position.step))
         taken = episodes.until(step)
-        position = position.after(Mark(begin, begin + len(line), checksum(line), step, episodes.offset))
+        position = position.after(
+            Mark(begin, begin + len(line), checksum(line), step, episodes.offset, position.rows + 1)
+        )
         yield Batch(step, _numbers(row), taken), position
     left = episodes.until(None) if state == "done" else []
     videos = [video for video in _videos(session, position) if _is_whole(video)]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from operant.run.layout import METRICS_FILE
 from operant.trackers.position import MAX_MARKS, SPACING, Position, PositionFile
-from operant.trackers.reader import batches
+from operant.trackers.reader import batches, last_row
 from tests.unit.trackers.conftest import MakeRun
 
 
@@ -16,7 +16,7 @@ def test_marks_find_the_last_row_that_is_still_there(make_run: MakeRun) -> None:
     old = rows(500)
     file.write_text("".join(old))
     position = Position()
-    for _, at in batches(run.path, Position(), "running"):
+    for _, at in batches(run.path, Position(), "running", last_row(run.path, Position())):
         position = at
     assert position.rows == 500
     assert len(position.marks) <= MAX_MARKS

@@ -111,7 +111,8 @@ POINTS = {
     "within the rows": (TensorBoardTracker, "log", 4),
     "within the numbers of a row": (TensorBoardTracker, "_add", 9),
     "before the flush": (TensorBoardTracker, "flush", 1),
-    "between the flush and the position": (PositionFile, "write", 2),
+    "before the rows are noted": (PositionFile, "write", 2),
+    "between the flush and the position": (PositionFile, "write", 3),
     "at the close": (TensorBoardTracker, "close", 1),
 }
 
@@ -138,6 +139,32 @@ def test_a_killed_process_leaves_no_gap_and_no_double(
     assert scalars(run) == as_float32(curves(run))
     written = raw_values(run)
     assert len(written) == len(set(written))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_rows_that_were_sent_without_a_note_of_it_are_taken_back_by_a_resume(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run()
+    write(run, 500)
+    track(run)
+    write(run, 800)
+    real = TensorBoardTracker.flush
+
+    def flush(tracker: TensorBoardTracker) -> bool:
+        real(tracker)
+        kill_self()
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TensorBoardTracker, "flush", flush)
+        killed_at(lambda: track(run))
+    assert PositionFile(run.path, "tensorboard").read().step == 500
+    for folder in run.checkpoints.glob("*00800"):
+        os.replace(folder, folder.with_name("gone"))
+    write(run, 2000, scale=3.0)
+    track(run)
+    assert scalars(run) == as_float32(curves(run))
 
 
 def test_a_torn_event_is_sent_again(make_run: MakeRun) -> None:
