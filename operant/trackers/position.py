@@ -28,7 +28,7 @@ State = Literal["following", "complete", "failed"]
 
 @dataclass(frozen=True)
 class Mark:
-    """A metric row that was sent: its number, where it begins and ends, its checksum, its step, the episodes by then."""
+    """A metric row that was sent: where it begins and ends, its checksum and step, the episodes by then, its number."""
 
     begin: int
     end: int
