@@ -14,7 +14,8 @@ from operant.run.layout import shown
 from operant.run.run import Run, find_sessions, resolve
 from operant.spec.load import load_mapping
 from operant.spec.settings.trackers import TRACKERS, TrackerSpec, listed
-from operant.trackers.start import positions, require_trackers, start_tracker
+from operant.trackers.position import read_positions
+from operant.trackers.start import require_trackers, start_tracker
 
 To = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -82,7 +83,7 @@ def copied(sessions: Sequence[Run], trackers: Sequence[TrackerSpec], *, follow: 
 
 
 def _tracked(path: Path, tracker: str) -> Tracked:
-    at = positions(path).get(tracker)
+    at = read_positions(path).get(tracker)
     if at is None:
         return Tracked(Session(path), tracker, 0, 0, "", f"{tracker}: its process died")
     return Tracked(Session(path), tracker, at.rows, max(at.step, 0), at.place, at.error)

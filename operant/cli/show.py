@@ -127,10 +127,10 @@ def _origin_lines(sessions: list[Run]) -> list[str]:
 def _tracker_lines(run: Run) -> list[str]:
     """What each tracker has of the session, or why it gets no further."""
     from operant.run.layout import shown
-    from operant.trackers.start import positions
+    from operant.trackers.position import read_positions
 
     lines = []
-    for tracker, at in positions(run.path).items():
+    for tracker, at in read_positions(run.path).items():
         reached = f"{plural(at.rows, 'row')} to frame {at.step:,}" if at.rows else "nothing yet"
         place = shown(at.place) if Path(at.place).is_dir() else at.place
         lines.append(f"track {at.error}" if at.error else f"track {tracker}: {reached}; {place}")
@@ -140,7 +140,7 @@ def _tracker_lines(run: Run) -> list[str]:
 def _session_facts(run: Run) -> dict[str, Any]:
     from operant.run.checkpoint import list_checkpoints
     from operant.run.layout import provenance_path, shown
-    from operant.trackers.start import positions
+    from operant.trackers.position import read_positions
 
     saved = list_checkpoints(run.checkpoints)
     provenance = provenance_path(run.path, run.attempts)
@@ -154,7 +154,7 @@ def _session_facts(run: Run) -> dict[str, Any]:
         "provenance": shown(provenance) if provenance.is_file() else None,
         "track": {
             tracker: {"rows": at.rows, "frames": at.step, "state": at.state, "error": at.error, "place": at.place}
-            for tracker, at in positions(run.path).items()
+            for tracker, at in read_positions(run.path).items()
         },
     }
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,11 +15,10 @@ from pathlib import Path
 from operant.errors import UsageError
 from operant.install import missing_package
 from operant.run.followers import search_path
-from operant.run.layout import TRACK_FOLDER
 from operant.run.run import Run
 from operant.spec.settings.trackers import TrackerSpec
 from operant.trackers.follow import log_file
-from operant.trackers.position import Position, read_positions
+from operant.trackers.position import read_positions
 from operant.trackers.process import FOLLOW, ONCE
 
 MAX_RESTARTS = 3
@@ -119,11 +118,6 @@ class TrackerProcesses:
         except OSError as problem:
             self._failed.append(f"track {settings.name}: {problem}")
             return None
-
-
-def positions(session: Path) -> Mapping[str, Position]:
-    """How far each tracker of a session has come."""
-    return read_positions(session) if (session / TRACK_FOLDER).is_dir() else {}
 
 
 def _is_installed(module: str) -> bool:

@@ -39,7 +39,7 @@ def test_the_store_has_the_numbers_of_the_rows_through_kills_and_resumes(
     assert follow(settings, [run.path], once=True) == 0
     client = MlflowClient(tracking_uri=settings.tracking_uri)
     assert before["train/return"] == curves(run)["train/return"][:8]
-    [found] = client.search_runs([client.get_experiment_by_name("operant").experiment_id])
+    [found] = client.search_runs([each.experiment_id for each in client.search_experiments()])
     logged = {
         key: [(each.step, each.value) for each in client.get_metric_history(found.info.run_id, key)]
         for key in found.data.metrics

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,13 @@ from operant.api.tracking import track, trackers_for
 from operant.errors import SpecError, UsageError
 from operant.run.layout import EPISODES_FILE, METRICS_FILE
 from operant.run.run import Run
-from operant.spec.settings.trackers import TRACKERS
+from operant.spec.settings.trackers import TensorBoardSpec
 from operant.trackers import follow as follow_module
 from operant.trackers import start
 from operant.trackers.follow import Follower
-from operant.trackers.position import PositionFile
+from operant.trackers.position import PositionFile, read_positions
 from operant.trackers.process import follow
-from operant.trackers.start import TrackerProcesses, positions, start_tracker
+from operant.trackers.start import TrackerProcesses, start_tracker
 from tests.processes import wait_until
 from tests.unit.trackers.conftest import MakeRun, curves, write, write_row
 
@@ -50,7 +51,7 @@ class Dies(Raises):
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working directory with own trackers: bad ones, and that of the documentation."""
     (tmp_path / "bad_trackers.py").write_text(BAD)
     (tmp_path / "my_tracker.py").write_text((ROOT / "docs" / "examples" / "my_tracker.py").read_text())
@@ -94,17 +95,17 @@ def _text(folder: Path) -> str:
 
 def test_a_process_ends_after_its_launcher_and_the_last_session(make_run: MakeRun) -> None:
     run = make_run()
-    settings = TRACKERS["tensorboard"]()
+    settings = TensorBoardSpec()
     with run.session(300) as session:
         process = start_tracker(settings, [run.path])
         assert process.stdin is not None
         write_row(session, 100)
         process.stdin.close()
-        assert wait_until(lambda: positions(run.path).get("tensorboard") is not None)
+        assert wait_until(lambda: read_positions(run.path).get("tensorboard") is not None)
         assert process.poll() is None
         write_row(session, 200)
     assert process.wait(20) == 0
-    assert positions(run.path)["tensorboard"].step == 200
+    assert read_positions(run.path)["tensorboard"].step == 200
 
 
 @pytest.mark.parametrize(("kind", "line"), [("Raises", "ConnectionError: no route to host"), ("Hangs", "no answer")])
@@ -125,13 +126,13 @@ def test_a_transient_failure_is_tried_again(here: Path, make_run: MakeRun, monke
     run = make_run()
     write(run, 300)
     monkeypatch.setattr(follow_module, "FIRST_WAIT_SECONDS", 0.0)
-    follower = Follower(TRACKERS["tensorboard"](), run.path)
+    follower = Follower(TensorBoardSpec(), run.path)
     with monkeypatch.context() as broken:
         broken.setattr(TensorBoardTracker, "log", lambda *_: 1 / 0)
         follower.look(last=False)
-    assert "ZeroDivisionError" in str(positions(run.path)["tensorboard"].error)
+    assert "ZeroDivisionError" in str(read_positions(run.path)["tensorboard"].error)
     follower.look(last=True)
-    at = positions(run.path)["tensorboard"]
+    at = read_positions(run.path)["tensorboard"]
     assert (at.error, at.state, at.step) == (None, "complete", 300)
 
 
@@ -139,16 +140,16 @@ def test_two_processes_do_not_track_one_session_at_once(make_run: MakeRun, monke
     monkeypatch.setattr(follow_module, "LOCK_SECONDS", 0.2)
     run = make_run()
     write(run, 300)
-    first = Follower(TRACKERS["tensorboard"](), run.path)
+    first = Follower(TensorBoardSpec(), run.path)
     first.look(last=False)
-    assert follow(TRACKERS["tensorboard"](), [run.path], once=True) == 1
-    assert "another process" in str(positions(run.path)["tensorboard"].error)
+    assert follow(TensorBoardSpec(), [run.path], once=True) == 1
+    assert "another process" in str(read_positions(run.path)["tensorboard"].error)
 
 
 def test_a_process_that_dies_is_started_again(here: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "RESTART_SECONDS", 0.0)
     run = make_run()
-    settings = TRACKERS["tensorboard"]()
+    settings = TensorBoardSpec()
     with run.session(300) as session:
         processes = TrackerProcesses([run], [settings])
         first = processes._running[0].process
@@ -157,7 +158,7 @@ def test_a_process_that_dies_is_started_again(here: Path, make_run: MakeRun, mon
         assert wait_until(lambda: processes.advance() is None and processes._running[0].process is not first)
         write_row(session, 100)
     assert processes.finish(20) == []
-    assert positions(run.path)["tensorboard"].step == 100
+    assert read_positions(run.path)["tensorboard"].step == 100
 
 
 def test_trackers_change_no_byte_of_a_run(here: Path) -> None:
@@ -185,7 +186,7 @@ def test_trackers_change_no_byte_of_a_run(here: Path) -> None:
     assert any("Raises: ConnectionError: no route to host" in line for line in handle.tracker_news())
     # An own tracker that can no longer be imported does not keep the run from being opened.
     (here / "bad_trackers.py").unlink()
-    assert operant.open(here / "tracked").sessions[0].spec.meta.track == ()
+    assert operant.Session(second).spec.meta.track == ()
 
 
 def _timeless(file: Path) -> list[dict]:
@@ -213,7 +214,7 @@ def test_an_absent_package_is_one_line_with_the_command(make_run: MakeRun, monke
         track(run.path, to="wandb")
     assert "wandb" in str(told.value.remedy)
     with pytest.raises(UsageError, match="the tracker mlflow needs the package mlflow"):
-        operant.train("ppo_cartpole", root=run.path / "none", **{"meta.track": ["mlflow"]})
+        operant.train("ppo_cartpole", root=run.path / "none", meta={"track": ["mlflow"]})
     assert not (run.path / "none").exists()
 
 

@@ -24,14 +24,14 @@ OFFLINE = WandbSpec(mode="offline", tags=("a", "b"))
 
 def history(run: Run) -> list[dict[str, Any]]:
     """Every history record of the one offline run, by W&B's own reader."""
-    from wandb.proto import wandb_internal_pb2
+    from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
     from wandb.sdk.internal.datastore import DataStore
 
     [file] = (run.path / "track" / "wandb").glob("offline-run-*/run-*.wandb")
     store, rows = DataStore(), []
     store.open_for_scan(str(file))
     while (data := store.scan_data()) is not None:
-        record = wandb_internal_pb2.Record()
+        record = Record()
         record.ParseFromString(data)
         if record.WhichOneof("record_type") == "history":
             items = record.history.item
