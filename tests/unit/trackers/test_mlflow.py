@@ -16,7 +16,7 @@ from tests.unit.trackers.conftest import MakeRun, curves, kill_self, killed_at, 
 
 pytest.importorskip("mlflow")
 pytest.importorskip("sqlalchemy")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and SQLAlchemy
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of MLflow and SQLAlchemy
 
 
 def test_the_store_has_the_numbers_of_the_rows_through_kills_and_resumes(

@@ -161,6 +161,7 @@ def test_a_process_that_dies_is_started_again(here: Path, make_run: MakeRun, mon
     assert read_positions(run.path)["tensorboard"].step == 100
 
 
+@pytest.mark.slow
 def test_trackers_change_no_byte_of_a_run(here: Path) -> None:
     meta = {"max_session": 1, "log_frequency": 200, "save_frequency": 400, "eval_episodes": 2, "final_episodes": 2}
     spec = {

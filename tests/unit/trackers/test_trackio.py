@@ -29,6 +29,7 @@ def logs(run: Run, folder: Path) -> list[dict]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_the_database_has_the_numbers_of_the_rows_through_a_resume(make_run: MakeRun, tmp_path: Path) -> None:
     run, folder = make_run(), tmp_path / "trackio"
     for last, scale in ((800, 1.0), (2000, 3.0)):

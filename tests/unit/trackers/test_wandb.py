@@ -73,6 +73,7 @@ def _kill_when(process: subprocess.Popen[bytes], seen: Any) -> None:
     process.communicate()
 
 
+@pytest.mark.slow
 def test_killed_and_rewound_processes_leave_one_run_without_gap_or_double(make_run: MakeRun) -> None:
     run = make_run()
     folder = run.path / "track" / "wandb"
