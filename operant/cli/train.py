@@ -190,6 +190,8 @@ def _forked_session(words: list[str]) -> int:
     limit = words.index("--until") if "--until" in words else len(words)
     try:
         return session([Path(word) for word in words[1:limit]], int(words[limit + 1]) if words[limit:] else None)
+    except KeyboardInterrupt:
+        return EXIT_STOPPED
     except OperantError as error:
         aside(str(error))
         return error.exit_code

@@ -161,27 +161,39 @@ class Search:
         """Record a result; a job whose process was killed is started again."""
         work, verdicts = ended.work, {outcome.verdict for outcome in ended.outcomes}
         row = next(row for row in self.jobs.all() if row.number == work.number)
-        if "failed" in verdicts:
-            killed = any(outcome.signal_name is not None for outcome in ended.outcomes)
-            restarts = self._restarts[work.number] = self._restarts.get(work.number, 0) + 1
-            if killed and restarts <= MAX_RESTARTS and not self._requests:
-                self.report(f"{self._name(row)} was killed; it continues from its last checkpoint")
-                self._runner.start([work])
-                return
-            if shutil.disk_usage(self.study.path).free < LEAST_FREE_BYTES:
-                remedy = f"make room, then operant search {shown(self.study.path)}"
-                raise RunError("the disk is full; nothing is lost", place=shown(self.study.path), remedy=remedy)
-            first = next(outcome for outcome in ended.outcomes if outcome.verdict == "failed")
-            self.report(f"{self._name(row)} failed: {first.cause}")
-        elif "stopped" in verdicts:
+        is_done = verdicts == {"done"}
+        # Another worker has it now, or it goes on when the search does.
+        if row.worker != self.jobs.worker or (self._requests and not is_done):
             return
-        scores = () if "failed" in verdicts else scores_of(work.runs)
+        if not is_done and self._restarted(row, ended):
+            return
+        if not is_done:
+            self._report_failure(row, ended)
+        scores = scores_of(work.runs) if is_done else ()
         if not self.jobs.finish(work.number, scores, frames_of(work.runs)):
             return
         self.rows = self.jobs.all()
         self._mirror.finish(row, scores)
         self._stop_if_all_fail(ended)
         keep_best(self.study, self.rows)
+
+    def _restarted(self, row: JobRow, ended: Ended) -> bool:
+        """Start a job again whose process was ended from outside, a few times at most; whether that was so."""
+        killed = any(outcome.signal_name or outcome.verdict == "stopped" for outcome in ended.outcomes)
+        restarts = self._restarts[row.number] = self._restarts.get(row.number, 0) + 1
+        if not killed or restarts > MAX_RESTARTS:
+            return False
+        self.report(f"{self._name(row)} was killed; it continues from its last checkpoint")
+        self._runner.start([ended.work])
+        return True
+
+    def _report_failure(self, row: JobRow, ended: Ended) -> None:
+        """Say why; a full disk is no fault of the trial, and ends the search."""
+        if shutil.disk_usage(self.study.path).free < LEAST_FREE_BYTES:
+            remedy = f"make room, then operant search {shown(self.study.path)}"
+            raise RunError("the disk is full; nothing is lost", place=shown(self.study.path), remedy=remedy)
+        first = next(outcome for outcome in ended.outcomes if outcome.verdict != "done")
+        self.report(f"{self._name(row)} failed: {first.cause}")
 
     def _stop_if_all_fail(self, ended: Ended) -> None:
         """The first trials all failing is a fault of the spec or the machine, not of a setting."""
