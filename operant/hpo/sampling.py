@@ -91,12 +91,13 @@ def frozen(space: Space, told: Told) -> FrozenTrial | None:
 
     if not all(holds(each.distribution, told.settings.get(each.path)) for each in space):
         return None
-    paused = told.score is not None and told.paused_at is not None
-    state = TrialState.RUNNING if told.score is None else TrialState.PRUNED if paused else TrialState.COMPLETE
+    score, frames = told.score, told.paused_at
+    paused = {frames: score} if score is not None and frames is not None else {}
+    state = TrialState.RUNNING if score is None else TrialState.PRUNED if paused else TrialState.COMPLETE
     return create_trial(
         state=TrialState.FAIL if told.failed else state,
-        value=told.score if state == TrialState.COMPLETE else None,
-        intermediate_values={told.paused_at: told.score} if paused else None,
+        value=score if state == TrialState.COMPLETE else None,
+        intermediate_values=paused or None,
         params={each.path: to_optuna(each.distribution, told.settings[each.path]) for each in space},
         distributions={each.path: optuna_distribution(each.distribution) for each in space},
         system_attrs=dict(told.attributes),
