@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import operant as lab
+from operant.cli import train
+from operant.errors import EXIT_STOPPED
 from operant.report.search_table import best_trial, search_rows
 from operant.run.run import find_sessions
 from operant.spec.load import load
@@ -89,6 +91,19 @@ def test_search_from_python(spec: Path, here: Path) -> None:
     found = lab.search("toy.yaml", trials=2, workers=1)
     assert (found.state, found.best_settings) == ("done", {"env.kwargs.bonus": 5})
     assert found.best.path.name == "trial_001"
+
+
+def test_a_forked_session_that_is_stopped_before_it_trains_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple] = []
+
+    def stopped(folders: list[Path], until: int | None) -> int:
+        asked.append((folders, until))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "session", stopped)
+    assert train._forked_session(["session", "a", "b", "--until", "50"]) == EXIT_STOPPED
+    assert train._forked_session(["session", "a"]) == EXIT_STOPPED
+    assert asked == [([Path("a"), Path("b")], 50), ([Path("a")], None)]
 
 
 @pytest.mark.parametrize(
