@@ -39,7 +39,8 @@ PRELOADED = ["operant.cli.commands", "operant.engines.torch.learners", "operant.
 PRELOADED += ["matplotlib.figure", "tests.warm"]
 # Imported only, not used: a forked process must start JAX's threads itself.
 PRELOADED += ["operant.engines.jax.lanes", "operant.envs.functional.classic"]
-PRELOADED += ["operant.engines.language.trainer"] if find_spec("transformers") else []
+LANGUAGE = ["operant.engines.language.trainer", "transformers.models.qwen2.modeling_qwen2"]
+PRELOADED += LANGUAGE if find_spec("transformers") else []
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(PRELOADED)
 
