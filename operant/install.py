@@ -55,7 +55,7 @@ def install_extra(extra: str | None) -> str:
     if _is_uv_clone():
         return f"{_uv()} sync{_project()} --inexact{wanted}"
     name = shlex.quote(f"operant[{extra}]" if extra else "operant")
-    if _is_clone():
+    if is_clone():
         name = "-e " + shlex.quote(f"{CLONE}[{extra}]" if extra else str(CLONE))
     return f"{_pip_install()} {name}"
 
@@ -82,13 +82,14 @@ def missing_package(module: str, wanted_by: str, extra: str | None = None) -> Us
     return UsageError(f"{wanted_by} needs the package {name}, which is not installed", remedy=remedy)
 
 
-def _is_clone() -> bool:
+def is_clone() -> bool:
+    """Whether this package lies in a clone of the repository, whose files can be sent and installed."""
     return (CLONE / "pyproject.toml").is_file() and (CLONE / "scripts" / "uv").is_file()
 
 
 def _is_uv_clone() -> bool:
     """Whether this is the environment that `scripts/uv` keeps beside the clone."""
-    return _is_clone() and Path(sys.prefix).resolve() == (CLONE / ".venv").resolve()
+    return is_clone() and Path(sys.prefix).resolve() == (CLONE / ".venv").resolve()
 
 
 def _uv() -> str:

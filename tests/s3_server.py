@@ -67,7 +67,7 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     names = [f"{part}.{kind}" for part in ("master", "volume", "filer", "s3") for kind in ("port", "port.grpc")]
     ports = dict(zip(names, _free_ports(len(names)), strict=True))
     command = [str(weed()), "server", "-filer", "-s3", f"-dir={folder}", f"-s3.config={config}"]
-    command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-volume.max=8"]
+    command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-volume.max=64"]
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     command += [f"-{name}={port}" for name, port in ports.items()]
     url = f"http://127.0.0.1:{ports['s3.port']}"

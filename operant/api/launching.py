@@ -10,11 +10,11 @@ from typing import Any
 
 from operant.api.runs import Session
 from operant.api.specs import AnySpec, loaded_spec
-from operant.api.store import push
+from operant.api.store import list_stored, push
 from operant.api.training import create_runs
 from operant.engines import NEEDS, trains_together
-from operant.errors import OperantError
-from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobResources, JobState
+from operant.errors import OperantError, UsageError
+from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobResources, JobState, LaunchError
 from operant.launch.jobs.places import place
 from operant.launch.jobs.record import add_job, find_job, jobs
 from operant.launch.trial import session_argv
@@ -23,16 +23,18 @@ from operant.spec.load import Loaded
 from operant.spec.schema import Spec
 
 LONGEST_NAME = 60
+JOB_NAME = rf"[a-z][a-z0-9-]{{0,{LONGEST_NAME - 1}}}"
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """A job, its state, and how many frames its sessions have trained of how many."""
+    """A job, its state, and how many frames its sessions have trained of how many; `note` says why it is unknown."""
 
     job: Job
     state: JobState
     frames: int
     max_frames: int
+    note: str = ""
 
 
 def launch(
@@ -64,7 +66,7 @@ def plan_job(loaded: Loaded, *, job_name: str | None, root: str | Path, out: str
     where = place(spec.meta.launch.on)
     where.plan(_request(spec, job_name, Path(root) / spec.name / "planned", [["operant"]]))
     runs = create_runs(loaded, root=root, out=out)
-    return where.plan(_request(spec, job_name, runs[0].path.parent.parent, _tasks(spec, runs)))
+    return where.plan(_request(spec, job_name, runs[0].path.parent.parent, _tasks(spec, runs), runs))
 
 
 def submit(plan: JobPlan, root: str | Path = "runs") -> Job:
@@ -73,30 +75,44 @@ def submit(plan: JobPlan, root: str | Path = "runs") -> Job:
     upload(plan)
     request = plan.request
     ident = place(plan.place).submit(plan)
-    return add_job(Path(root), plan.place, ident, request.name, request.experiment, request.settings)
+    return add_job(Path(root), plan.place, ident, request.name, request.experiment, request.settings, plan.store)
 
 
 def upload(plan: JobPlan) -> None:
-    """Send the run directory to its store, where the place that trains it cannot read this machine's files."""
-    if plan.uploads and plan.request.sync is not None:
+    """Send the run directory to its store, where the place that trains it cannot read this machine's files.
+
+    A run that is there already stays as it is: jobs before this one have trained it there.
+    """
+    if plan.store is not None and plan.request.sync is not None and not list_stored(plan.store):
         push(plan.request.experiment, plan.request.sync)
 
 
 def job_status(job: Job) -> JobStatus:
-    """How a job fares; once its place knows it no longer, its sessions tell how it ended."""
+    """How a job fares; once its place knows it no longer, its run tells how it ended, here or in its store."""
     try:
         runs = find_sessions(Path(job.experiment))
     except OperantError:
         runs = []
+    ending, frames = _stored(job.store) if job.store is not None else _here(runs)
     state = place(job.place).state(job)
-    if state == "gone" and runs:
-        state = _ending(runs)
-    return JobStatus(job, state, sum(Session(run.path).frames for run in runs), sum(run.max_frame for run in runs))
+    if state == "gone" and ending is not None:
+        state = ending
+    return JobStatus(job, state, frames, sum(run.max_frame for run in runs))
 
 
 def list_jobs(root: str | Path = "runs") -> list[JobStatus]:
-    """Every job that was sent from here, oldest first."""
-    return [job_status(job) for job in jobs(Path(root))]
+    """Every job that was sent from here, oldest first; one whose place does not answer is `unknown`."""
+    return [_status_or_unknown(job) for job in jobs(Path(root))]
+
+
+def resume_job(wanted: str, root: str | Path = "runs") -> JobPlan:
+    """Plan a job that continues the run of one that has ended, by its id or name; `submit` submits it."""
+    job = find_job(Path(root), wanted)
+    if job_status(job).state in ("queued", "running"):
+        raise LaunchError(f"job {job.id} has not ended", remedy=f"operant jobs stop {job.id}    (first)")
+    runs = find_sessions(Path(job.experiment))
+    spec = Spec.model_validate(runs[0].spec)
+    return place(job.place).plan(_request(spec, job.name, Path(job.experiment), _tasks(spec, runs), runs))
 
 
 def stop_job(wanted: str, root: str | Path = "runs") -> Job:
@@ -112,8 +128,18 @@ def job_logs(wanted: str, root: str | Path = "runs") -> list[Path]:
     return list(place(job.place).logs(job))
 
 
-def _request(spec: Spec, job_name: str | None, experiment: Path, tasks: Sequence[Sequence[str]]) -> JobRequest:
+def _request(
+    spec: Spec,
+    job_name: str | None,
+    experiment: Path,
+    tasks: Sequence[Sequence[str]],
+    runs: Sequence[Run] = (),
+) -> JobRequest:
     asked = spec.meta.launch
+    if job_name is not None and not re.fullmatch(JOB_NAME, job_name):
+        raise UsageError(
+            f"{job_name!r} is no name of a job", remedy=f"small letters, digits and dashes, at most {LONGEST_NAME}"
+        )
     resources = JobResources(asked.cpus, asked.gpus, asked.gpu, asked.memory_gb, asked.hours, asked.max_price)
     return JobRequest(
         name=job_name or _job_name(spec.name),
@@ -125,6 +151,7 @@ def _request(spec: Spec, job_name: str | None, experiment: Path, tasks: Sequence
         extras=(NEEDS[spec.engine_name][1], "cloud"),
         spec=spec.name,
         sync=spec.meta.sync,
+        parts=runs[0].document.get("parts", []) if runs else [],
     )
 
 
@@ -135,11 +162,28 @@ def _tasks(spec: Spec, runs: Sequence[Run]) -> list[list[str]]:
     return [session_argv(run, None) for run in runs]
 
 
-def _ending(runs: Sequence[Run]) -> JobState:
+def _status_or_unknown(job: Job) -> JobStatus:
+    try:
+        return job_status(job)
+    except OperantError as error:
+        return JobStatus(job, "unknown", 0, 0, str(error).splitlines()[0])
+
+
+def _here(runs: Sequence[Run]) -> tuple[JobState | None, int]:
+    """How sessions on this machine ended, and their frames; None where there is none."""
     states = {run.state for run in runs}
-    if states == {"done"}:
-        return "done"
-    return "failed" if "failed" in states else "stopped"
+    frames = sum(Session(run.path).frames for run in runs)
+    if not states:
+        return None, frames
+    return "done" if states == {"done"} else "failed" if "failed" in states else "stopped", frames
+
+
+def _stored(url: str) -> tuple[JobState | None, int]:
+    """The same of a run in a store."""
+    rows = list_stored(url)
+    if not rows:
+        return None, 0
+    return rows[0].state if rows[0].state in ("done", "failed") else "stopped", rows[0].frames
 
 
 def _job_name(name: str) -> str:

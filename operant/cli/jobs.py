@@ -5,26 +5,29 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from operant.cli.options import DEFAULT_ROOT, AsJson, Overrides, Root, SpecName, Target
+from operant.cli.options import DEFAULT_ROOT, AsJson, OptionalTarget, Overrides, Root, SpecName
 from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, UsageError
 
 if TYPE_CHECKING:
     from operant.api.launching import JobStatus
-    from operant.launch.jobs.job import JobPlan
-    from operant.spec.settings.launch import SageMakerSpec
+    from operant.launch.jobs.job import Job, JobPlan
+    from operant.spec.settings.sections import MetaSpec
 
 POLL_SECONDS = 1.0
+ANY_SPEC = "ppo_cartpole"  # permissions are the same for every spec
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=False, invoke_without_command=True)
 JobName = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, name, or what its place calls it.")]
 
 
 def launch(
-    target: Target,
+    target: OptionalTarget = None,
     name: SpecName = None,
     overrides: Overrides = None,
     on: Annotated[
@@ -69,9 +72,11 @@ def launch(
     chosen = [f"meta.launch.on={on}"] if on else []
     if gpu:
         chosen += ["meta.launch.gpus=1", "meta.device=auto"]
-    loaded = load(target, name, [*chosen, *(overrides or []), *shortcuts(sessions, seed)])
+    if target is None and not print_iam:
+        raise UsageError("no spec is named", remedy="operant specs    (lists the built-in ones)")
+    loaded = load(target or ANY_SPEC, name, [*chosen, *(overrides or []), *shortcuts(sessions, seed)])
     if print_iam:
-        return _print_iam(loaded.spec.meta.launch.sagemaker)
+        return _print_iam(loaded.spec.meta)
     if local and loaded.spec.meta.launch.on != "sagemaker":
         raise UsageError("--local runs the container of a SageMaker job", remedy="--on sagemaker --local")
     plan = plan_job(loaded, job_name=job_name, root=root, out=out)
@@ -85,18 +90,7 @@ def launch(
     if not yes and not _agreed():
         show("not submitted")
         return EXIT_STOPPED
-    if local:
-        return _run_container(plan)
-    job = submit(plan, root)
-    if as_json:
-        document({"job": job.id, "place": job.place, "ident": job.ident, "run": job.experiment, "exit": EXIT_DONE})
-    else:
-        say(
-            f"job {job.id} ({job.place} {job.ident})",
-            f"  follow:   operant jobs follow {job.id}",
-            "  list:     operant jobs",
-        )
-    return EXIT_DONE
+    return _run_container(plan) if local else _submitted(submit(plan, root), as_json)
 
 
 @app.callback()
@@ -107,6 +101,7 @@ def jobs(context: typer.Context, root: Root = Path(DEFAULT_ROOT), as_json: AsJso
       operant jobs
       operant jobs follow 3
       operant jobs stop 3
+      operant jobs resume 3
     """
     if context.invoked_subcommand is not None:
         return None
@@ -122,6 +117,9 @@ def jobs(context: typer.Context, root: Root = Path(DEFAULT_ROOT), as_json: AsJso
 
         rows = [["job", "place", "its id", "name", "state", "frames", "submitted"], *(_row(each) for each in found)]
         say(*columns(rows, {5}))
+        for each in found:
+            if each.note:
+                aside(f"job {each.job.id}: {each.note}")
     return EXIT_DONE
 
 
@@ -144,7 +142,7 @@ def follow(job: JobName, root: Root = Path(DEFAULT_ROOT)) -> int:
 
 @app.command("stop", short_help="Ask a job to save and end.")
 def stop(job: JobName, root: Root = Path(DEFAULT_ROOT)) -> int:
-    """Ask a job to save and end; `operant resume` or another launch continues it."""
+    """Ask a job to save and end; `operant jobs resume` continues it."""
     from operant.api.launching import stop_job
 
     stopped = stop_job(job, root)
@@ -152,23 +150,55 @@ def stop(job: JobName, root: Root = Path(DEFAULT_ROOT)) -> int:
     return EXIT_DONE
 
 
+@app.command("resume", short_help="Continue the run of a job that has ended, as a new job.")
+def resume(
+    job: JobName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Submit without asking.")] = False,
+    root: Root = Path(DEFAULT_ROOT),
+    as_json: AsJson = False,
+) -> int:
+    """Continue the run of a job that has ended, as a new job at the same place."""
+    from operant.api.launching import resume_job, submit
+
+    plan = resume_job(job, root)
+    (aside if as_json else say)(*_plan_lines(plan))
+    if not yes and not _agreed():
+        return EXIT_STOPPED
+    return _submitted(submit(plan, root), as_json)
+
+
+def _submitted(job: Job, as_json: bool) -> int:
+    if as_json:
+        document({"job": job.id, "place": job.place, "ident": job.ident, "run": job.experiment, "exit": EXIT_DONE})
+    else:
+        say(
+            f"job {job.id} ({job.place} {job.ident})",
+            f"  follow:   operant jobs follow {job.id}",
+            "  list:     operant jobs",
+        )
+    return EXIT_DONE
+
+
 def _plan_lines(plan: JobPlan) -> list[str]:
     from operant.run.layout import shown
 
-    uploads = [f"upload    {upload}" for upload in plan.uploads]
     return [
         f"job       {plan.request.name} on {plan.place}",
         f"run       {shown(plan.request.experiment)}",
         *plan.lines,
-        *uploads,
+        *([f"store     {plan.store}"] if plan.store else []),
     ]
 
 
-def _print_iam(settings: SageMakerSpec) -> int:
-    from operant.launch.sagemaker.documents import iam_text
+def _print_iam(meta: MetaSpec) -> int:
+    """One JSON object of three documents, so that its parts can be taken out of a pipe."""
+    from operant.launch.sagemaker.documents import iam_documents
 
+    settings = meta.launch.sagemaker
+    store = urlsplit(meta.sync or "")
+    buckets = dict.fromkeys([settings.bucket or "BUCKET", *([store.netloc] if store.scheme == "s3" else [])])
     role = settings.role or "arn:aws:iam::ACCOUNT:role/ROLE"
-    say(iam_text(role.split(":")[4], settings.region or "REGION", settings.bucket or "BUCKET", role))
+    document(iam_documents(role, settings.region or "REGION", list(buckets)))
     return EXIT_DONE
 
 
@@ -178,8 +208,12 @@ def _run_container(plan: JobPlan) -> int:
 
     plan.write()
     upload(plan)
-    code = run_locally(plan, plan.request.folder.resolve() / "container")
-    say(f"the container ended with code {code}")
+    with TemporaryDirectory(prefix="operant-sagemaker-") as base:
+        code = run_locally(plan, Path(base))
+    say(
+        f"the container ended with code {code}",
+        f"  continue: operant resume {plan.store}" if code else f"  fetch:    operant pull {plan.store}",
+    )
     return EXIT_DONE if code == 0 else EXIT_FAILED
 
 

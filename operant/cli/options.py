@@ -10,15 +10,14 @@ import typer
 from operant.cli.completers import DEFAULT_ROOT as DEFAULT_ROOT
 from operant.cli.completers import complete_run, complete_setting, complete_spec
 
-Target = Annotated[
-    str,
-    typer.Argument(
-        metavar="TARGET",
-        help="A spec file (YAML, JSON, TOML), FILE:NAME, or a built-in name.",
-        autocompletion=complete_spec,
-        show_default=False,
-    ),
-]
+_TARGET = typer.Argument(
+    metavar="TARGET",
+    help="A spec file (YAML, JSON, TOML), FILE:NAME, or a built-in name.",
+    autocompletion=complete_spec,
+    show_default=False,
+)
+Target = Annotated[str, _TARGET]
+OptionalTarget = Annotated[str | None, _TARGET]
 SpecName = Annotated[
     str | None,
     typer.Argument(metavar="NAME", help="Which spec, when the file holds several.", show_default=False),

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
 
 from operant.errors import OperantError
+from operant.registry import Origin
 
 LAUNCH_FOLDER = "launch"
-JobState = Literal["queued", "running", "done", "stopped", "failed", "gone"]
+JobState = Literal["queued", "running", "done", "stopped", "failed", "gone", "unknown"]
 
 
 class LaunchError(OperantError):
@@ -37,7 +39,7 @@ class JobRequest:
 
     Each task can be started again at any time: it continues its run where its newest checkpoint left off.
     `settings` are those of the place that it is sent to (`meta.launch.slurm` and so on); `spec` and `sync` are the
-    spec's name and the store of its runs.
+    spec's name and the store of its runs; `parts` are the modules that it names and that are not Operant's own.
     """
 
     name: str
@@ -49,6 +51,7 @@ class JobRequest:
     extras: Sequence[str] = ()
     spec: str = ""
     sync: str | None = None
+    parts: Sequence[Origin] = ()
 
     @property
     def folder(self) -> Path:
@@ -58,26 +61,30 @@ class JobRequest:
 
 @dataclass(frozen=True)
 class JobPlan:
-    """Everything that submitting would do: the files, the upload, the command, in the order in which they happen."""
+    """Everything that submitting would do: the files, the uploads, the command, in the order in which they happen.
+
+    `store` is the URL of the run for a place that cannot read this machine's files: the run goes there first, and the
+    job keeps it there.
+    """
 
     place: str
     request: JobRequest
-    files: Mapping[Path, str]
+    files: Mapping[Path, str | bytes]
     command: Sequence[str]
     lines: Sequence[str]
-    uploads: Sequence[str] = ()
+    store: str | None = None
 
     def write(self) -> list[Path]:
         """Write the job's files."""
-        for path, text in self.files.items():
+        for path, content in self.files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return list(self.files)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job that was submitted. `ident` is what its place calls it."""
+    """A job that was submitted. `ident` is what its place calls it, `store` where its run is if it is not here."""
 
     id: str
     place: str
@@ -86,17 +93,21 @@ class Job:
     experiment: str
     submitted: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    store: str | None = None
 
 
-def require_sync(request: JobRequest, why: str) -> str:
-    """The URL that the run is synced to, which this job cannot do without."""
-    if request.sync is None:
+def require_sync(request: JobRequest, why: str, schemes: Sequence[str]) -> str:
+    """The URL of the run in its store, which this job cannot do without; it has one of these schemes."""
+    sync = request.sync
+    if sync is None or urlsplit(sync).scheme not in schemes:
+        named = "names no store for the run" if sync is None else f"stores the run at {sync}, out of its reach"
         raise LaunchError(
-            f"{why}, and the spec names no store for the run",
+            f"{why}, and the spec {named}",
             place="meta.sync",
             remedy="--set meta.sync=s3://BUCKET/FOLDER    (checkpoints and metrics go there while it trains)",
         )
-    return f"{request.sync.rstrip('/')}/{request.spec}/{request.experiment.name}"
+    address, question, query = sync.partition("?")
+    return f"{address.rstrip('/')}/{request.spec}/{request.experiment.name}{question}{query}"
 
 
 class Place(Protocol):

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from operant.errors import EXIT_STOPPED
 from operant.install import missing_package
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
 from operant.run import requests
@@ -38,6 +39,7 @@ class RayPlace:
         path, each = request.folder.resolve() / TASKS_FILE, request.resources
         tasks = {
             "tasks": [list(task) for task in request.tasks],
+            "folder": str(Path.cwd()),
             "logs": str(path.parent),
             "cpus": each.cpus,
             "gpus": each.gpus,
@@ -92,11 +94,11 @@ def _client(address: str | None) -> Any:
         ) from None
 
 
-def run_task(argv: Sequence[str], log: str, cores: int) -> int:
+def run_task(argv: Sequence[str], folder: str, log: str, cores: int) -> int:
     """Run one task on the node that Ray chose, its output appended to `log`; returns its exit code."""
     with Path(log).open("ab") as out:
         environment = {**os.environ, "OPERANT_CORES": str(cores)}
-        process = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, env=environment)
+        process = subprocess.Popen(argv, cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=environment)
         try:
             return process.wait()
         except BaseException:
@@ -115,11 +117,24 @@ def drive(path: Path) -> int:
     remote = ray.remote(run_task).options(
         num_cpus=plan["cpus"], num_gpus=plan["gpus"], memory=memory, max_retries=-1, scheduling_strategy="SPREAD"
     )
-    logs = Path(plan["logs"])
-    waiting = [
-        remote.remote(task, str(logs / f"ray_{number}.log"), plan["cpus"]) for number, task in enumerate(plan["tasks"])
+    tasks = [
+        remote.remote(task, plan["folder"], f"{plan['logs']}/ray_{number}.log", plan["cpus"])
+        for number, task in enumerate(plan["tasks"])
     ]
-    return max(ray.get(waiting, timeout=plan["seconds"]))
+    _, late = ray.wait(tasks, num_returns=len(tasks), timeout=plan["seconds"])
+    for task in late:
+        ray.cancel(task)
+    return max(_code(task) for task in tasks)
+
+
+def _code(task: Any) -> int:
+    """The exit code of a task that has ended or ends; a canceled one has saved and stopped."""
+    import ray
+
+    try:
+        return ray.get(task)
+    except ray.exceptions.TaskCancelledError:
+        return EXIT_STOPPED
 
 
 if __name__ == "__main__":

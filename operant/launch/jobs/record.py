@@ -15,7 +15,15 @@ from operant.run.layout import shown, timestamp
 JOBS_FILE = "jobs.jsonl"
 
 
-def add_job(root: Path, place: str, ident: str, name: str, experiment: Path, settings: Mapping[str, Any]) -> Job:
+def add_job(
+    root: Path,
+    place: str,
+    ident: str,
+    name: str,
+    experiment: Path,
+    settings: Mapping[str, Any],
+    store: str | None = None,
+) -> Job:
     """Append a job to the log of `root`; its id is its number there."""
     path = root / JOBS_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +31,7 @@ def add_job(root: Path, place: str, ident: str, name: str, experiment: Path, set
         fcntl.flock(log, fcntl.LOCK_EX)
         log.seek(0)
         number = sum(1 for _ in log) + 1
-        job = Job(str(number), place, ident, name, str(experiment.resolve()), timestamp(), dict(settings))
+        job = Job(str(number), place, ident, name, str(experiment.resolve()), timestamp(), dict(settings), store)
         log.write(json.dumps(asdict(job), ensure_ascii=False) + "\n")
     return job
 

@@ -1,8 +1,9 @@
 """What runs inside a training job: it joins the hosts by Ray, fetches the run from the store and trains it.
 
 SageMaker's toolkit starts `sagemaker_train.py` of the source on every host, with the variables SM_HOSTS,
-SM_CURRENT_HOST and SM_NUM_GPUS. The first host trains; the others lend it their cores and GPUs until it is done.
-The run syncs with the store while it trains: a job that is interrupted continues from there when it is started again.
+SM_CURRENT_HOST and SM_NUM_GPUS, and that starts this module. The first host trains; the others lend it their cores
+and GPUs until it is done. The run syncs with the store while it trains: a job that is interrupted continues from there
+when it is started again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from operant.launch.sagemaker.request import SYNC_VARIABLE
+from operant.launch.sagemaker.request import STORE_VARIABLE
 
 RAY_PORT = 6379
 JOIN_SECONDS = 300.0
@@ -43,9 +44,9 @@ def training_command(url: str) -> list[str]:
 
 def main() -> int:
     """Run this host's part; the exit code of training on the first host, 0 on the others."""
-    url = os.environ.get(SYNC_VARIABLE, "")
+    url = os.environ.get(STORE_VARIABLE, "")
     if not url:
-        print(f"{SYNC_VARIABLE} is not set: nothing says which run to train", file=sys.stderr)
+        print(f"{STORE_VARIABLE} is not set: nothing says which run to train", file=sys.stderr)
         return 2
     everyone, here = hosts(os.environ)
     print(f"host {here} of {len(everyone)}; run {url}", flush=True)
@@ -56,16 +57,25 @@ def main() -> int:
             subprocess.run(command, check=False)
             return 0
         subprocess.run(command, check=True)
-    code = _forwarding(training_command(url))
+    code = forwarding(training_command(url))
     if len(everyone) > 1:
         subprocess.run(["ray", "stop"], check=False)
     return code
 
 
-def _forwarding(command: Sequence[str]) -> int:
-    """Run a command that is told to stop when this process is: SageMaker sends SIGTERM 120 s before the end."""
-    with subprocess.Popen(command) as process:
-        signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(signal.SIGINT))
+def forwarding(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Run a command that is told to stop when this process is: SageMaker sends SIGTERM 120 s before the end.
+
+    It has a session of its own, so that a signal for the whole group of this process reaches it once and not twice.
+    """
+    stops: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: stops.append(number))
+    with subprocess.Popen(command, env=environment, start_new_session=True) as process:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, frame: process.terminate())
+        if stops:
+            process.terminate()
         return process.wait()
 
 

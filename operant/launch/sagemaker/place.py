@@ -5,26 +5,32 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from operant.install import missing_package
+from operant.install import is_clone, missing_package
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError, require_sync
-from operant.launch.sagemaker.documents import dockerfile
-from operant.launch.sagemaker.request import (
-    SYNC_VARIABLE,
-    check_request,
-    create_training_job,
-    hyperparameters,
-    job_name,
-)
-from operant.launch.sagemaker.source import source_tarball
+from operant.launch.jobs.source import SOURCE_FILE, source_tarball
+from operant.launch.sagemaker.container import forwarding
+from operant.launch.sagemaker.documents import ENTRYPOINT, ENTRYPOINT_FILE, IMAGE_FILE, dockerfile, image_script
+from operant.launch.sagemaker.request import PROGRAM, check_request, create_training_job, job_name
 
 REQUEST_FILE = "sagemaker.json"
+TOOLKIT_VARIABLE = "OPERANT_SAGEMAKER_TRAIN"
+# The toolkit may have an environment of its own, whose packages are no concern of the training.
+PROGRAM_TEXT = '''"""Started by SageMaker's training toolkit on every host of the job."""
+
+import os
+import sys
+
+os.environ["PYTHONPATH"] = os.path.dirname(os.path.abspath(__file__))
+python = os.environ.get("OPERANT_PYTHON") or sys.executable
+os.execv(python, [python, "-m", "operant.launch.sagemaker.container"])
+'''
 _STATES: dict[str, JobState] = {"InProgress": "running", "Stopping": "running"}
 _QUEUED = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack", "DownloadingTrainingImage")
 
@@ -33,35 +39,37 @@ class SageMakerPlace:
     """The account and region of this machine's AWS settings, or of the spec."""
 
     def plan(self, request: JobRequest) -> JobPlan:
-        """The request, held against AWS's own description of it, and the Dockerfile of its image."""
+        """The request, held against AWS's own description of it, the source, and what builds the image."""
         _require_boto3()
-        sync = require_sync(request, "an instance keeps nothing")
-        arguments = create_training_job(request, job_name(), sync)
+        store = require_sync(request, "an instance keeps nothing", ("s3",))
+        arguments = create_training_job(request, job_name(), store)
         check_request(arguments)
-        folder, settings = request.folder, request.settings
+        folder, settings, price = request.folder, request.settings, request.resources.max_price
         files = {
             folder / REQUEST_FILE: json.dumps(arguments, indent=2) + "\n",
-            folder / "Dockerfile": dockerfile([*request.extras, "cluster"]),
+            folder / SOURCE_FILE: source_tarball(request.parts, {PROGRAM: PROGRAM_TEXT}),
+            folder / ENTRYPOINT_FILE: ENTRYPOINT,
         }
-        price = request.resources.max_price
         lines = [
             f"instances {settings['instances']} x {settings['instance']}, at most {request.resources.hours:g} h",
             "price     "
             + (f"${price:g} an hour at most, by your word" if price else "see AWS; the job does not cap it"),
             f"image     {settings['image']}",
-            f"name      {arguments['TrainingJobName']}",
         ]
+        if is_clone():
+            ray = ["cluster"] if settings["instances"] > 1 else []
+            files[folder / "Dockerfile"] = dockerfile([*request.extras, *ray])
+            files[folder / IMAGE_FILE] = image_script(settings["image"])
+            lines += [f"          (sh {folder / IMAGE_FILE} builds and pushes it, once)"]
+        lines += [f"name      {arguments['TrainingJobName']}", f"source    {_source(arguments)}"]
         command = ["aws", "sagemaker", "create-training-job", "--cli-input-json", f"file://{folder / REQUEST_FILE}"]
-        source = json.loads(arguments["HyperParameters"]["sagemaker_submit_directory"])
-        return JobPlan("sagemaker", request, files, command, lines, uploads=[source, sync])
+        return JobPlan("sagemaker", request, files, command, lines, store)
 
     def submit(self, plan: JobPlan) -> str:
         """Upload the source, then create the job."""
-        arguments = json.loads(plan.files[plan.request.folder / REQUEST_FILE])
-        region = plan.request.settings.get("region")
-        upload_source(json.loads(arguments["HyperParameters"]["sagemaker_submit_directory"]), region)
+        arguments = upload_source(plan)
         with _aws_errors():
-            _client("sagemaker", region).create_training_job(**arguments)
+            _client("sagemaker", plan.request.settings["region"]).create_training_job(**arguments)
         return arguments["TrainingJobName"]
 
     def state(self, job: Job) -> JobState:
@@ -81,45 +89,53 @@ class SageMakerPlace:
         yield from ()
 
 
-def upload_source(url: str, region: str | None) -> None:
-    """Put the source tarball where the request says."""
-    parts = urlparse(url)
+def upload_source(plan: JobPlan) -> dict[str, Any]:
+    """Put the source where the request of the plan says; returns the request."""
+    folder = plan.request.folder
+    arguments = json.loads(plan.files[folder / REQUEST_FILE])
+    parts = urlparse(_source(arguments))
     with _aws_errors():
-        _client("s3", region).put_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"), Body=source_tarball())
+        client = _client("s3", plan.request.settings["region"])
+        client.put_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"), Body=plan.files[folder / SOURCE_FILE])
+    return arguments
 
 
 def run_locally(plan: JobPlan, base: Path) -> int:
-    """Run the job's container contract on this machine: AWS's toolkit fetches the source from S3 and starts it."""
-    program = shutil.which("train")
-    if program is None:
+    """Run the job's container contract on this machine: AWS's toolkit fetches the source from S3 and starts it.
+
+    The files of the plan are written. The toolkit is the program `train` on the path, or the one that the variable
+    OPERANT_SAGEMAKER_TRAIN names; training runs with this very Python.
+    """
+    toolkit = os.environ.get(TOOLKIT_VARIABLE) or shutil.which("train")
+    if toolkit is None or shutil.which(toolkit) is None:
         raise LaunchError(
             "AWS's training toolkit is not here",
-            remedy="pip install sagemaker-training    (in an environment of its own)",
+            remedy="pip install sagemaker-training    (in an environment of its own; then set"
+            f" {TOOLKIT_VARIABLE} to its program `train`)",
         )
-    arguments = json.loads(plan.files[plan.request.folder / REQUEST_FILE])
-    source = json.loads(arguments["HyperParameters"]["sagemaker_submit_directory"])
-    upload_source(source, plan.request.settings.get("region"))
-    write_contract(base, hyperparameters(source))
+    arguments = upload_source(plan)
+    write_contract(base, arguments["HyperParameters"])
     environment = {
         **os.environ,
+        **arguments["Environment"],
         "SAGEMAKER_BASE_DIR": str(base),
         "TRAINING_JOB_NAME": arguments["TrainingJobName"],
-        SYNC_VARIABLE: arguments["Environment"][SYNC_VARIABLE],
+        "OPERANT_PYTHON": sys.executable,
     }
-    return subprocess.run([program], env=environment, check=False).returncode
+    return forwarding(["bash", str(plan.request.folder / ENTRYPOINT_FILE), toolkit], environment)
 
 
-def write_contract(base: Path, parameters: Mapping[str, str], hosts: Sequence[str] = ("localhost",)) -> None:
+def write_contract(base: Path, parameters: Mapping[str, str]) -> None:
     """The files that SageMaker puts into a container before it starts it."""
     config = base / "input" / "config"
     config.mkdir(parents=True, exist_ok=True)
-    resources = {"current_host": hosts[0], "hosts": list(hosts), "network_interface_name": "lo"}
-    for name, content in (
-        ("hyperparameters", parameters),
-        ("resourceconfig", resources),
-        ("inputdataconfig", {}),
-    ):
+    hosts = {"current_host": "localhost", "hosts": ["localhost"], "network_interface_name": "lo"}
+    for name, content in (("hyperparameters", parameters), ("resourceconfig", hosts), ("inputdataconfig", {})):
         (config / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def _source(arguments: Mapping[str, Any]) -> str:
+    return json.loads(arguments["HyperParameters"]["sagemaker_submit_directory"])
 
 
 def _require_boto3() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 from operant.launch.jobs.job import JobRequest, LaunchError
 
 PROGRAM = "sagemaker_train.py"
-SOURCE_FILE = "sourcedir.tar.gz"
-SYNC_VARIABLE = "OPERANT_SYNC"
+STORE_VARIABLE = "OPERANT_RUN"  # the URL of the run in its store
 CHECKPOINT_PATH = "/opt/ml/checkpoints"
 
 
@@ -24,7 +23,7 @@ def job_name(now: datetime | None = None) -> str:
     return f"operant-{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
-def create_training_job(request: JobRequest, name: str, sync: str) -> dict[str, Any]:
+def create_training_job(request: JobRequest, name: str, store: str) -> dict[str, Any]:
     """The arguments of CreateTrainingJob. What the spec must say for it and does not is named."""
     settings, each = request.settings, request.resources
     _require(settings, ("role", "image", "bucket"))
@@ -34,8 +33,8 @@ def create_training_job(request: JobRequest, name: str, sync: str) -> dict[str, 
         "TrainingJobName": name,
         "RoleArn": settings["role"],
         "AlgorithmSpecification": {"TrainingImage": settings["image"], "TrainingInputMode": "File"},
-        "HyperParameters": hyperparameters(f"{folder}/source/{name}/{SOURCE_FILE}"),
-        "Environment": {SYNC_VARIABLE: sync},
+        "HyperParameters": hyperparameters(f"{folder}/source/{name}/sourcedir.tar.gz"),
+        "Environment": {STORE_VARIABLE: store},
         "OutputDataConfig": {"S3OutputPath": f"{folder}/output/"},
         "ResourceConfig": {
             "InstanceType": settings["instance"],
@@ -81,7 +80,14 @@ def _breaches(value: Any, shape: Any, place: str) -> list[str]:
             for fault in _breaches(child, shape.members[name], f"{place}.{name}".lstrip("."))
         ]
     if shape.type_name == "list":
-        return [fault for child in value for fault in _breaches(child, shape.member, place)]
+        faults = [fault for child in value for fault in _breaches(child, shape.member, place)]
+        most = shape.metadata.get("max")
+        return faults + ([f"{place}: more than {most}"] if most and len(value) > most else [])
+    if shape.type_name == "map":
+        pairs = [
+            (part, kind) for pair in value.items() for part, kind in zip(pair, (shape.key, shape.value), strict=True)
+        ]
+        return [fault for part, kind in pairs for fault in _breaches(part, kind, place)]
     if shape.type_name != "string":
         return []
     pattern, most = shape.metadata.get("pattern"), shape.metadata.get("max")

@@ -47,7 +47,10 @@ class SageMakerSpec(Closed):
 
     region: str | None = free(default=None, pattern=r"^[a-z0-9-]+$", description="Region; null for AWS's own settings.")
     role: str | None = free(
-        default=None, max_length=2048, description="ARN of the role that the job runs as; needed to submit."
+        default=None,
+        max_length=2048,
+        pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+$",
+        description="ARN of the role that the job runs as; needed to submit.",
     )
     bucket: str | None = free(
         default=None, pattern=r"^[a-z0-9.-]{3,63}$", description="Bucket for source, checkpoints and metrics."
