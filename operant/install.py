@@ -36,7 +36,7 @@ EXTRA_OF = {
     "lm_eval": "harness",
     "verifiers": "verifiers",
     **dict.fromkeys(("onnx", "onnxruntime"), "export"),
-    **dict.fromkeys(("cmaes", "optuna", "psycopg2", "sqlalchemy"), "search"),
+    **dict.fromkeys(("alembic", "cmaes", "optuna", "psycopg2", "sqlalchemy"), "search"),
     **{name: name for name in ("tensorboard", "wandb", "mlflow", "trackio")},
     **dict.fromkeys(("boto3", "botocore"), "cloud"),
     **dict.fromkeys(("plotly", "streamlit"), "app"),
