@@ -23,7 +23,7 @@ class TensorBoardTracker(Tracker):
     """Event files in the session's `track/tensorboard`, or below one folder for all runs."""
 
     def open(self, step: int, rewound: bool) -> Held:
-        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         folder = self._folder()
@@ -58,8 +58,8 @@ class TensorBoardTracker(Tracker):
         fsync_path(self._file)
 
     def _add(self, step: int, **value: Any) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+        from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
         summary = Summary(value=[Summary.Value(**value)])
         self._writer.add_event(Event(wall_time=time.time(), step=step, summary=summary))
@@ -85,9 +85,9 @@ def held_steps(folder: Path) -> dict[str, int]:
 
 
 def _text(words: str) -> dict[str, Any]:
-    from tensorboard.compat.proto.tensor_pb2 import TensorProto
-    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
-    from tensorboard.compat.proto.types_pb2 import DT_STRING
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto  # pyright: ignore[reportAttributeAccessIssue]
+    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto  # pyright: ignore[reportAttributeAccessIssue]
+    from tensorboard.compat.proto.types_pb2 import DT_STRING  # pyright: ignore[reportAttributeAccessIssue]
     from tensorboard.plugins.text.metadata import create_summary_metadata
 
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
@@ -109,7 +109,7 @@ def _cell(value: Any) -> str:
 
 def _animation(video: Path) -> Any:
     """A video as the animated image that TensorBoard shows."""
-    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
     encoded, height, width = gif_frames(video)
     return Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=encoded)
