@@ -110,9 +110,14 @@ def resume_job(wanted: str, root: str | Path = "runs") -> JobPlan:
     job = find_job(Path(root), wanted)
     if job_status(job).state in ("queued", "running"):
         raise LaunchError(f"job {job.id} has not ended", remedy=f"operant jobs stop {job.id}    (first)")
-    runs = find_sessions(Path(job.experiment))
+    return plan_again(Path(job.experiment), job.name)
+
+
+def plan_again(experiment: Path, job_name: str | None = None) -> JobPlan:
+    """Plan another job for a run that was launched before, at the place that its spec names."""
+    runs = find_sessions(experiment)
     spec = Spec.model_validate(runs[0].spec)
-    return place(job.place).plan(_request(spec, job.name, Path(job.experiment), _tasks(spec, runs), runs))
+    return place(spec.meta.launch.on).plan(_request(spec, job_name, experiment, _tasks(spec, runs), runs))
 
 
 def stop_job(wanted: str, root: str | Path = "runs") -> Job:
