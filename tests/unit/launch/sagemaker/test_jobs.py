@@ -33,8 +33,9 @@ SETTINGS = {
     "meta.launch.sagemaker.image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/operant:1",
     "meta.final_episodes": 2,
 }
-LAUNCH = ["launch", "ppo_cartpole", "-y", "--sessions", "1"]
-LAUNCH += [part for name, value in SETTINGS.items() for part in ("-s", f"{name}={value}")]
+SPEC = ["ppo_cartpole", "--sessions", "1"]
+SPEC += [part for name, value in SETTINGS.items() for part in ("-s", f"{name}={value}")]
+LAUNCH = ["launch", *SPEC, "-y"]
 RESTART = """
 import sys
 from pathlib import Path
@@ -127,13 +128,15 @@ def test_a_control_plane_that_refuses_or_is_away(
 @pytest.mark.skipif(TOOLKIT is None, reason="OPERANT_SAGEMAKER_TRAIN names no `train` of sagemaker-training")
 def test_the_container_trains_is_interrupted_and_continues_exactly(here: Path, server: S3Server) -> None:
     """AWS's toolkit fetches the source from S3 and starts it; checkpoints are in S3 while it trains."""
-    command = [sys.executable, "-m", "operant", *LAUNCH, "-s", "env.max_frame=40960", "-s", "meta.save_frequency=2048"]
+    operant, longer = [sys.executable, "-m", "operant"], ["-s", "env.max_frame=40960", "-s", "meta.save_frequency=2048"]
     store = f"{STORE}/ppo_cartpole/interrupted"
 
     def frames() -> int:
         return max((row.frames for row in list_stored(store)), default=0)
 
-    with subprocess.Popen([*command, "--local", "--out", "interrupted"], stdout=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(
+        [*operant, *LAUNCH, *longer, "--local", "--out", "interrupted"], stdout=subprocess.PIPE, text=True
+    ) as job:
         assert wait_until(lambda: frames() > 0, 300)
         assert job.poll() is None, "it trains while its checkpoints are in the store"
         job.send_signal(signal.SIGTERM)
@@ -143,7 +146,7 @@ def test_the_container_trains_is_interrupted_and_continues_exactly(here: Path, s
     assert 0 < reached < 40960
     assert subprocess.run([sys.executable, "-c", RESTART, "interrupted", str(here / "container")]).returncode == 0
     assert [row.state for row in list_stored(store)] == ["done"]
-    assert subprocess.run([*command[:3], "train", *command[4:5], *command[8:], "--out", "whole"]).returncode == 0
+    assert subprocess.run([*operant, "train", *SPEC, *longer, "--out", "whole"]).returncode == 0
     (pulled,) = pull(store, root=here / "pulled")
     pair = zip(find_sessions(pulled.path), find_sessions(here / "whole"), strict=True)
     assert all(difference(Records.of(mine), Records.of(theirs)) is None for mine, theirs in pair)

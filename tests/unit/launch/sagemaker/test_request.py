@@ -86,7 +86,9 @@ def test_the_image_is_built_and_pushed_by_a_script(tmp_path: Path) -> None:
     script, asked = tmp_path / "image.sh", tmp_path / "asked"
     script.write_text(image_script(IMAGE))
     for program in ("docker", "aws"):
-        (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" >> {asked}\n[ "$2" != describe-repositories ]\n')
+        (tmp_path / program).write_text(
+            f'#!/bin/sh\necho {program} "$@" >> {asked}\n[ "$2" != describe-repositories ]\n'
+        )
         (tmp_path / program).chmod(0o755)
     subprocess.run(["sh", str(script)], env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=True)
     told = asked.read_text().splitlines()
