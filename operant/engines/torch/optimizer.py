@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from operant.engines.torch.schedules import LearningRates
 from operant.spec.settings.optimizers import OptimizerSpec
 
-CLASSES: dict[str, type[torch.optim.Optimizer]] = {
+CLASSES: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "rmsprop": torch.optim.RMSprop,
@@ -119,7 +120,7 @@ def _torch_optimizer(spec: OptimizerSpec, groups: list[dict]) -> torch.optim.Opt
     return _eager(CLASSES[spec.name])(groups, **spec.arguments(), **fused)
 
 
-def _eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+def _eager(kind: Any) -> Callable[..., torch.optim.Optimizer]:
     """`kind` without the wrappers that serve `torch.compile`, which no step is under here.
 
     The first call of such a wrapper imports torch's compiler: more seconds than torch itself takes.
