@@ -24,7 +24,7 @@ from benchmarks import hackmatrix_imitate as imitation
 from benchmarks.hackmatrix_imitate import FIRST_SEED, Record, imitate, learn_from_script, spec_of
 from operant.engines.jax import losses, nets
 from operant.engines.jax.devices import Axis
-from operant.engines.jax.learner import GREEDY, SAMPLED, LinearSchedule, Policy, TrainState
+from operant.engines.jax.learner import GREEDY, SAMPLED, LinearSchedule, OwnSchedule, Policy, TrainState, build_schedule
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.optimizer import OptimizerHyper, optimizer_hyper
@@ -80,8 +80,8 @@ class Numbers(NamedTuple):
     optimizer: OptimizerHyper
     gamma: Array
     lam: Array
-    clip: LinearSchedule
-    entropy: LinearSchedule
+    clip: LinearSchedule | OwnSchedule
+    entropy: LinearSchedule | OwnSchedule
     value_coef: Array
     value_clip: Array
     target_kl: Array
@@ -106,7 +106,7 @@ class Improver(Ppo):
             lr=jnp.float32(lane.lr), critic_lr=jnp.float32(lane.critic_lr)
         )
         ours = {name: jnp.float32(getattr(lane, name)) for name in ("gamma", "lam", "won", "script", "step")}
-        schedules = {"clip": LinearSchedule.of(lane.clip), "entropy": LinearSchedule.of(lane.entropy)}
+        schedules = {"clip": build_schedule(lane.clip), "entropy": build_schedule(lane.entropy)}
         values: dict[str, Any] = {**self.hyper(spec)._asdict(), **ours, **schedules, "optimizer": optimizer}
         return Numbers(**values)
 

@@ -93,7 +93,11 @@ def resume(
     A search goes on as a whole, as with `search`, and its best trial is returned.
     """
     here = brought_here(run, root)
-    place = None if isinstance(here, Trial | Session) else search_place(getattr(here, "path", here), root)
+    place = (
+        None
+        if isinstance(here, Trial | Session)
+        else search_place(here if isinstance(here, str | Path) else here.path, root)
+    )
     if place is not None:
         return search(place, root=root, **settings).best
     trial = open_trial(here, root)

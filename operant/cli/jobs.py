@@ -196,7 +196,9 @@ def _print_iam(meta: MetaSpec) -> int:
 
     settings = meta.launch.sagemaker
     store = urlsplit(meta.sync or "")
-    buckets = dict.fromkeys([settings.bucket or "BUCKET", *([store.netloc] if store.scheme == "s3" else [])])
+    buckets: dict[str, None] = {settings.bucket or "BUCKET": None}
+    if store.scheme == "s3":
+        buckets[store.netloc] = None
     role = settings.role or "arn:aws:iam::ACCOUNT:role/ROLE"
     document(iam_documents(role, settings.region or "REGION", list(buckets)))
     return EXIT_DONE
@@ -226,7 +228,13 @@ def _agreed() -> bool:
 
 def _status(each: JobStatus) -> dict[str, object]:
     job = each.job
-    facts = {"job": job.id, "place": job.place, "ident": job.ident, "name": job.name, "run": job.experiment}
+    facts: dict[str, object] = {
+        "job": job.id,
+        "place": job.place,
+        "ident": job.ident,
+        "name": job.name,
+        "run": job.experiment,
+    }
     return facts | {"state": each.state, "frames": each.frames, "max_frames": each.max_frames, "at": job.submitted}
 
 

@@ -56,9 +56,8 @@ def settings(model: type[Closed] = Spec, path: str = "", chosen: Mapping[str, st
         elif accepted.section is not None:
             yield from settings(accepted.section, at, chosen)
         elif accepted.item is not None and accepted.item.one_of is not None:
-            registry = accepted.item.one_of.registry
-            for choice, section in registry.items():
-                if registry.keyed:
+            for choice, section in accepted.item.one_of.registry.items():
+                if accepted.item.one_of.keyed:
                     yield from settings(section, f"{at}.{choice}", chosen)
                 else:
                     yield from settings(section, at + ITEM, {**(chosen or {}), at: choice})

@@ -115,7 +115,7 @@ def _walk(path: KeyPath, data: Any) -> tuple[Slot | None, type[Closed] | None]:
 
 def _is_item(part: str | int, item: FieldType) -> bool:
     """Whether a part of a path names an item of a list; a list of parts may also be written as settings by name."""
-    return isinstance(part, int) or (item.one_of is not None and item.one_of.registry.keyed)
+    return isinstance(part, int) or (item.one_of is not None and item.one_of.keyed)
 
 
 def _item(part: str | int, data: Any, item: FieldType) -> Any:

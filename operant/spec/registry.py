@@ -135,6 +135,11 @@ class OneOf:
     registry: Mapping[str, type[Closed]]
     tag: str = "name"
 
+    @property
+    def keyed(self) -> bool:
+        """Whether one may also be written as the key of a mapping."""
+        return isinstance(self.registry, PartRegistry) and self.registry.keyed
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         choices = {name: handler.generate_schema(each) for name, each in self.registry.items()}
         builtin = core_schema.tagged_union_schema(choices, discriminator=self.name_in)

@@ -127,7 +127,7 @@ class HubBackend:
         except (errors.HFValidationError, errors.HfUriError) as problem:
             cause = str(problem).splitlines()[0]
             raise StoreError(cause, place=self.url, remedy="hf://OWNER/REPO[/FOLDER]") from problem
-        except (errors.LocalEntryNotFoundError, errors.HTTPError, OSError) as problem:
+        except (errors.LocalEntryNotFoundError, errors.HTTPError, OSError) as problem:  # pyright: ignore[reportPrivateImportUsage]
             raise self._unreachable(problem) from problem
 
     def _of_response(self, problem: Exception, status: int) -> StoreError:

@@ -58,7 +58,7 @@ class TrackioTracker(Tracker):
         for key, table in tables(batch.episodes).items():
             values[key] = trackio.Table(columns=list(table.columns), data=[list(row) for row in table.rows])
         for video in batch.videos:
-            values[video_key(video)] = trackio.Video(str(video), format=video.suffix[1:])
+            values[video_key(video)] = trackio.Video(str(video), format=video.suffix[1:])  # pyright: ignore[reportArgumentType]
         self._run.log(values, step=batch.step)
         self._sent += 1
 

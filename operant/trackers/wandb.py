@@ -49,7 +49,7 @@ class WandbTracker(Tracker):
         for key, table in tables(batch.episodes).items():
             values[key] = wandb.Table(columns=list(table.columns), data=_rows(table), allow_mixed_types=True)
         for video in batch.videos:
-            values[video_key(video)] = wandb.Video(str(video), format=video.suffix[1:])
+            values[video_key(video)] = wandb.Video(str(video), format=video.suffix[1:])  # pyright: ignore[reportArgumentType]
         # A row that comes when W&B has closed its frame gets the next free step; its `frames` says where it belongs.
         self._next = max(self._next, batch.step)
         self._run.log(values, step=self._next)
@@ -84,7 +84,7 @@ class WandbTracker(Tracker):
 
         settings, folder = self.settings, self._folder()
         folder.mkdir(parents=True, exist_ok=True)
-        resumed = {} if offline else {"resume": "allow"}
+        resumed: dict[str, Any] = {} if offline else {"resume": "allow"}
         if rewound and not offline:
             resumed = {"resume_from": f"{self._id}?_step={max(step, 0)}"}
         return wandb.init(
@@ -123,5 +123,5 @@ class WandbTracker(Tracker):
         return list((self._folder() / "wandb").glob(f"offline-run-*-{self.run_id}"))
 
 
-def _rows(table: Table) -> list[list[Any]]:
+def _rows(table: Table) -> Any:
     return [list(row) for row in table.rows]

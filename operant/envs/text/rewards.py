@@ -59,7 +59,7 @@ class RewardFunctions:
         spec, (names, batch) = self.specs[request.function], self.wanted[request.function]
         if not batch:
             return [_one(spec, {name: getattr(each, name) for name in names}) for each in request.inputs]
-        single = dict(zip(BATCH_INPUTS, INPUTS, strict=True))
+        single: dict[str, str] = dict(zip(BATCH_INPUTS, INPUTS, strict=True))
         lists = {name: [getattr(each, single[name]) for each in request.inputs] for name in names}
         return _batch(spec, lists, len(request.inputs))
 

@@ -62,7 +62,7 @@ class DstackPlace:
     def submit(self, plan: JobPlan) -> str:
         """The name that dstack knows the run by."""
         _dstack(plan.command)
-        text = plan.files[plan.request.folder / TASK_FILE]
+        text = str(plan.files[plan.request.folder / TASK_FILE])
         return json.loads(text.partition("\n")[2])["name"]
 
     def state(self, job: Job) -> JobState:

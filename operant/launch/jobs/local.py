@@ -29,7 +29,7 @@ class LocalPlace:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LOG_FILE).open("ab") as log, Path(os.devnull).open("rb") as nothing:
             files = [(os.POSIX_SPAWN_DUP2, source.fileno(), to) for source, to in ((nothing, 0), (log, 1), (log, 2))]
-            pid = os.posix_spawn(plan.command[0], plan.command, os.environ, file_actions=files, setsid=True)
+            pid = os.posix_spawn(plan.command[0], list(plan.command), os.environ, file_actions=files, setsid=True)
         return f"{pid}@{_started(pid)}"
 
     def state(self, job: Job) -> JobState:

@@ -130,10 +130,11 @@ def drive(path: Path) -> int:
 def _code(task: Any) -> int:
     """The exit code of a task that has ended or ends; a canceled one has saved and stopped."""
     import ray
+    from ray.exceptions import TaskCancelledError
 
     try:
         return ray.get(task)
-    except ray.exceptions.TaskCancelledError:
+    except TaskCancelledError:
         return EXIT_STOPPED
 
 

@@ -29,7 +29,7 @@ def script(folder: Path, *tasks: list[str], resources: JobResources = SMALL, **s
     request = JobRequest("job", folder, tasks, resources, ["export FROM_SETUP=1"], settings)
     plan = SlurmPlace().plan(request)
     (text,) = plan.files.values()
-    return text
+    return str(text)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from operant.spec.describe import describe, json_schema
 from operant.spec.fork import check_fork
 from operant.spec.load import load_mapping
 from operant.spec.schema import Spec
+from operant.spec.settings.trackers import WandbSpec
 
 FORMS = [
     "wandb",
@@ -27,6 +28,7 @@ def loaded(track: Any) -> Spec:
 @pytest.mark.parametrize("track", FORMS)
 def test_a_tracker_may_be_written_in_several_forms(track: Any) -> None:
     [found] = loaded(track).meta.track
+    assert isinstance(found, WandbSpec)
     assert (found.name, found.project) == ("wandb", "operant")
     jsonschema.validate({"name": "x", "meta": {"track": track}}, json_schema())
 
