@@ -90,7 +90,7 @@ def _client(address: str | None) -> Any:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise LaunchError(
             f"no Ray cluster answers at {address or 'RAY_ADDRESS'}: {str(error).splitlines()[0]}",
-            remedy="--set meta.launch.ray.address=http://HOST:8265, or `ray start --head` (ray[default])",
+            remedy="--set meta.launch.ray.address=http://HOST:8265, or start one: ray start --head    (ray[default])",
         ) from None
 
 
