@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -195,12 +196,12 @@ def _print_iam(meta: MetaSpec) -> int:
     from operant.launch.sagemaker.documents import iam_documents
 
     settings = meta.launch.sagemaker
+    buckets = [settings.bucket or "BUCKET"]
     store = urlsplit(meta.sync or "")
-    buckets: dict[str, None] = {settings.bucket or "BUCKET": None}
-    if store.scheme == "s3":
-        buckets[store.netloc] = None
+    if store.scheme == "s3" and store.netloc not in buckets:
+        buckets.append(store.netloc)
     role = settings.role or "arn:aws:iam::ACCOUNT:role/ROLE"
-    document(iam_documents(role, settings.region or "REGION", list(buckets)))
+    document(iam_documents(role, settings.region or "REGION", buckets))
     return EXIT_DONE
 
 
@@ -226,7 +227,7 @@ def _agreed() -> bool:
     return typer.confirm("submit?", default=False)
 
 
-def _status(each: JobStatus) -> dict[str, object]:
+def _status(each: JobStatus) -> Mapping[str, object]:
     job = each.job
     facts: dict[str, object] = {
         "job": job.id,

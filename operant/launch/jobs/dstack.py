@@ -62,8 +62,8 @@ class DstackPlace:
     def submit(self, plan: JobPlan) -> str:
         """The name that dstack knows the run by."""
         _dstack(plan.command)
-        text = str(plan.files[plan.request.folder / TASK_FILE])
-        return json.loads(text.partition("\n")[2])["name"]
+        task = str(plan.files[plan.request.folder / TASK_FILE]).partition("\n")[2]
+        return json.loads(task)["name"]
 
     def state(self, job: Job) -> JobState:
         """From the list of dstack's runs."""
