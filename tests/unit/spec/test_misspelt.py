@@ -50,11 +50,18 @@ PLACES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("text", "dialogue"): ("env", "text", "dialogue"),
     ("warmup",): ("agent", "algorithm", "warmup"),
     ("ray",): ("meta", "ray"),
+    ("launch",): ("meta", "launch"),
+    **{("launch", place): ("meta", "launch", place) for place in ("slurm", "ray", "dstack", "sagemaker")},
     ("search_scheduler",): ("meta", "search_scheduler"),
     ("search_resources",): ("meta", "search_resources"),
 }
-# Tasks of a mixture and reward functions stand in lists; `test_errors` and `test_own_parts` have their mistakes.
-LISTED = (("text", "mixture"), ("reward", "regex"), ("reward", "soft_overlong"))
+# Tasks of a mixture, reward functions and trackers stand in lists; `test_errors`, `test_own_parts` and `test_trackers`
+# have their mistakes.
+LISTED = (
+    ("text", "mixture"),
+    *(("reward", name) for name in ("regex", "soft_overlong")),
+    *(("tracker", name) for name in ("tensorboard", "wandb", "mlflow", "trackio")),
+)
 BRITISH = {"normalize": "normalise", "optimizer": "optimiser", "center": "centre", "duelling": "dueling"}
 
 
