@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,17 @@ class RayPlace:
 
     def submit(self, plan: JobPlan) -> str:
         """Ray's id of the job."""
-        client = _client(plan.request.settings.get("address"))
-        return client.submit_job(
-            entrypoint=shlex.join(plan.command),
-            metadata={"operant": plan.request.name},
-            runtime_env={"env_vars": {"PYTHONPATH": ":".join(path for path in sys.path if path)}},
-        )
+        with _client(plan.request.settings.get("address")) as client:
+            return client.submit_job(
+                entrypoint=shlex.join(plan.command),
+                metadata={"operant": plan.request.name},
+                runtime_env={"env_vars": {"PYTHONPATH": ":".join(path for path in sys.path if path)}},
+            )
 
     def state(self, job: Job) -> JobState:
         """What Ray says of the driver."""
-        return _STATES.get(str(_client(job.settings.get("address")).get_job_status(job.ident)), "gone")
+        with _client(job.settings.get("address")) as client:
+            return _STATES.get(str(client.get_job_status(job.ident)), "gone")
 
     def stop(self, job: Job) -> None:
         """Sessions that train are asked to save and end, and with them the driver; one that has none is ended now."""
@@ -73,23 +75,33 @@ class RayPlace:
         for run in training:
             requests.request(run.path, "stop")
         if not training:
-            _client(job.settings.get("address")).stop_job(job.ident)
+            with _client(job.settings.get("address")) as client:
+                client.stop_job(job.ident)
 
     def logs(self, job: Job) -> Iterator[Path]:
         """One for each task."""
         yield from sorted((Path(job.experiment) / "launch").glob("ray_*.log"))
 
 
-def _client(address: str | None) -> Any:
+@contextmanager
+def _client(address: str | None) -> Iterator[Any]:
+    """A client of the cluster's job API; what it raises meanwhile becomes one line."""
     try:
+        from ray.exceptions import AuthenticationError
         from ray.job_submission import JobSubmissionClient
     except ImportError:
         raise missing_package("ray", "`--on ray`") from None
+    place = address or "RAY_ADDRESS"
     try:
-        return JobSubmissionClient(address)
+        yield JobSubmissionClient(address)
+    except AuthenticationError:
+        raise LaunchError(
+            f"the Ray cluster at {place} wants a token that it was not given",
+            remedy="set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH",
+        ) from None
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise LaunchError(
-            f"no Ray cluster answers at {address or 'RAY_ADDRESS'}: {str(error).splitlines()[0]}",
+            f"no Ray cluster answers at {place}: {str(error).splitlines()[0]}",
             remedy="--set meta.launch.ray.address=http://HOST:8265, or start one: ray start --head    (ray[default])",
         ) from None
 

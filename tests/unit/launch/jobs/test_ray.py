@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -39,8 +40,10 @@ def test_no_cluster_is_one_clear_line(
 
 
 @pytest.fixture
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One node, stopped by its own processes only: other clusters of the machine stay."""
+def cluster(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """One node that wants a token; other clusters of the machine stay."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     folder = tmp_path_factory.mktemp("ray")
     ports = [_free_port() for _ in range(3)]
     options = [f"--port={ports[0]}", f"--dashboard-port={ports[1]}", f"--ray-client-server-port={ports[2]}"]
