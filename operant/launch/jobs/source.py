@@ -53,7 +53,8 @@ def _tree(path: Path, name: str) -> dict[str, bytes]:
 
 def _packed(files: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as tar:
+    zipping = gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=6, mtime=0)
+    with zipping as zipped, tarfile.open(fileobj=zipped, mode="w") as tar:
         for name in sorted(files):
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(files[name]), 0o755 if files[name].startswith(b"#!") else 0o644

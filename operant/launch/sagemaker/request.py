@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from operant.launch.jobs.job import JobRequest, LaunchError
@@ -59,15 +60,23 @@ def hyperparameters(source: str) -> dict[str, str]:
 
 def check_request(arguments: Mapping[str, Any]) -> None:
     """Hold a request against AWS's own description of it; `LaunchError` names every field that is wrong."""
-    import botocore.session
     from botocore.validate import ParamValidator
 
-    model = botocore.session.get_session().get_service_model("sagemaker")
-    shape = model.operation_model("CreateTrainingJob").input_shape
+    shape = _request_shape()
     faults = [line for line in ParamValidator().validate(arguments, shape).generate_report().splitlines() if line]
     faults += _breaches(arguments, shape, "")
     if faults:
         raise LaunchError(f"SageMaker would refuse the job: {'; '.join(faults)}", place="meta.launch.sagemaker")
+
+
+@cache
+def _request_shape() -> Any:
+    """AWS's description of the request; it is a large file, and a plan is made twice."""
+    import botocore.session
+
+    return (
+        botocore.session.get_session().get_service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
+    )
 
 
 def _breaches(value: Any, shape: Any, place: str) -> list[str]:

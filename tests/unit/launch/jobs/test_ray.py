@@ -28,6 +28,7 @@ def test_a_task_runs_where_the_job_was_launched(tmp_path: Path) -> None:
     assert log.read_text() == f"{tmp_path}\n3\n"
 
 
+@pytest.mark.slow
 def test_no_cluster_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

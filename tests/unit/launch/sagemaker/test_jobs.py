@@ -107,9 +107,8 @@ def test_a_job_is_submitted_listed_stopped_and_resumed(
     assert states(capsys) == ["stopped", "queued"]
 
 
-def test_a_control_plane_that_refuses_or_is_away(
-    plane: FakeSageMaker, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.slow
+def test_a_control_plane_that_refuses(plane: FakeSageMaker, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*LAUNCH, "--out", "second"]) == 0
     plane.jobs.clear()
     capsys.readouterr()
