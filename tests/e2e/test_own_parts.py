@@ -75,7 +75,8 @@ def folder_of_parts(path: Path) -> Path:
 
 def test_the_pages_show_these_files():
     kinds = ("algorithm", "network", "environment", "schedule", "reward")
-    pages = [(ROOT / "docs" / "howto" / f"own-{kind}.md").read_text() for kind in kinds]
+    names = [*(f"own-{kind}.md" for kind in kinds), "trackers.md"]
+    pages = [(ROOT / "docs" / "howto" / name).read_text() for name in names]
     for file in EXAMPLES.glob("*.py"):
         assert f'--8<-- "{file.name}"' in "".join(pages)
         assert len(file.read_text(encoding="utf-8").splitlines()) <= 150
