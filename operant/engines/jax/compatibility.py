@@ -139,10 +139,10 @@ def uneven_shares(spec: Spec) -> Iterator[UsageError]:
 
 def untraceable(spec: Spec) -> Iterator[UsageError]:
     """Own schedules that compute with more than can be compiled."""
-    import jax
-
     for name, schedule in spec.agent.algorithm:
         if isinstance(schedule, ScheduleSpec) and not isinstance(schedule, Linear):
+            import jax
+
             try:
                 jax.eval_shape(schedule.at, jax.ShapeDtypeStruct((), "float32"))
             except Exception as problem:  # code of others may fail in any way

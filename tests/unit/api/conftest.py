@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,11 +56,10 @@ KINDS: dict[str, dict[str, Any]] = {
 Trained = Callable[[str], operant.Session]
 
 
-@pytest.fixture(autouse=True, scope="package")
-def _warm_sessions() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        use_warm_sessions(monkeypatch)
-        yield
+@pytest.fixture(autouse=True)
+def _warm_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For one test only: other tests of this process mean to start sessions from nothing."""
+    use_warm_sessions(monkeypatch)
 
 
 @pytest.fixture(scope="package")
