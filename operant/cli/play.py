@@ -30,7 +30,6 @@ from operant.cli.model_references import Device, Dtype, Manner, RunOrModel
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
 from operant.cli.output import aside, document, plural, say
 from operant.errors import EXIT_DONE
-from operant.run.layout import CHECKPOINTS_FOLDER
 
 if TYPE_CHECKING:
     from operant.report.stats import Estimate
@@ -167,6 +166,8 @@ def watch(
 
 def _checkpoint_named(place: Path, which: str) -> tuple[Path, str]:
     """A path into a session's checkpoints names the session and which of them is meant."""
+    from operant.run.layout import CHECKPOINTS_FOLDER
+
     if place.parent.name != CHECKPOINTS_FOLDER:
         return place, which
     return place.parent.parent, str(int(place.name)) if place.name.isdigit() else place.name
