@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from operant.cli.options import DEFAULT_ROOT, AsJson, OptionalTarget, Overrides, Root, SpecName
+from operant.cli.options import DEFAULT_ROOT, AsJson, OptionalTarget, Overrides, Root, Seed, Sessions, SpecName
 from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, UsageError
 
@@ -39,12 +39,8 @@ def launch(
     job_name: Annotated[
         str | None, typer.Option("--name", "-n", metavar="NAME", help="Name of the job.", show_default=False)
     ] = None,
-    sessions: Annotated[
-        int | None, typer.Option("--sessions", metavar="N", min=1, help="Seeds to train; sets meta.max_session.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")
-    ] = None,
+    sessions: Sessions = None,
+    seed: Seed = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Submit without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the job's files and submit nothing.")] = False,
     local: Annotated[

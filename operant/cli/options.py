@@ -51,6 +51,10 @@ TrainerFlags = Annotated[
         show_default=False,
     ),
 ]
+Sessions = Annotated[
+    int | None, typer.Option("--sessions", metavar="N", min=1, help="Seeds to train; sets meta.max_session.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")]
 Root = Annotated[Path, typer.Option("--root", metavar="DIR", help="Folder that holds the runs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines instead of a live view.")]

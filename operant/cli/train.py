@@ -17,6 +17,8 @@ from operant.cli.options import (
     Plain,
     Root,
     RunName,
+    Seed,
+    Sessions,
     SpecName,
     Target,
     TrainerFlags,
@@ -37,12 +39,8 @@ def train(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Run directory, instead of RUNS/NAME/STAMP.")
     ] = None,
-    sessions: Annotated[
-        int | None, typer.Option("--sessions", metavar="N", min=1, help="Seeds to train; sets meta.max_session.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of session 0; sets meta.seed.")
-    ] = None,
+    sessions: Sessions = None,
+    seed: Seed = None,
     flags: TrainerFlags = None,
     continue_stored: Annotated[
         bool, typer.Option("--resume", help="Continue the newest run of this very spec at meta.sync, if there is one.")
