@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,11 +71,6 @@ class ForkLauncher:
             kill = ticket.ident in self._asked
             self._asked.add(ticket.ident)
             self._send({"job": ticket.ident, "signal": int(signal.SIGKILL if kill else signal.SIGINT)})
-
-    def logs(self, ticket: Ticket) -> Iterator[str]:
-        """The lines written so far."""
-        with ticket.log.open(encoding="utf-8", errors="replace") as lines:
-            yield from lines
 
     def close(self) -> None:
         """Let the server end; sessions that it still has are asked to save."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -44,8 +44,4 @@ class Launcher(Protocol):
 
     def cancel(self, ticket: Ticket) -> None:
         """Ask the job to save and end; asked again, end it now."""
-        ...
-
-    def logs(self, ticket: Ticket) -> Iterator[str]:
-        """The lines the job has written so far."""
         ...

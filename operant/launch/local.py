@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 
 from operant.envs.cores import CORES_VARIABLE
 from operant.launch.budget import library_environment
@@ -51,11 +50,6 @@ class LocalLauncher:
             self._processes[ticket.ident].send_signal(signal.SIGINT)
         else:
             os.killpg(ticket.ident, signal.SIGKILL)
-
-    def logs(self, ticket: Ticket) -> Iterator[str]:
-        """The lines written so far."""
-        with ticket.log.open(encoding="utf-8", errors="replace") as lines:
-            yield from lines
 
 
 def _environment(resources: Resources) -> dict[str, str]:
