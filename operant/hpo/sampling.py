@@ -30,7 +30,7 @@ QUANTILE = 3e-7
 
 
 @dataclass(frozen=True)
-class Told:
+class TrialResult:
     """A trial that the sampler knows; `score` is None while it has none or where it failed.
 
     `paused_at` are the frames at which a scheduler stopped it so far, None where it was trained to the end.
@@ -51,7 +51,7 @@ class Draw:
     attributes: dict[str, Any]
 
 
-def draw(space: Space, sampler: str, seed: int, number: int, told: Sequence[Told], attempt: int = 0) -> Draw:
+def draw(space: Space, sampler: str, seed: int, number: int, told: Sequence[TrialResult], attempt: int = 0) -> Draw:
     """The settings of trial `number`; a further `attempt` draws others, where the first do not fit together."""
     if sampler == "grid":
         return Draw(grid_point(space, number), {})
@@ -75,7 +75,7 @@ def _sampler(name: str, seed: int) -> BaseSampler:
     return TPESampler(seed=seed, multivariate=True, constant_liar=True)
 
 
-def _study(space: Space, told: Sequence[Told]) -> Study:
+def _study(space: Space, told: Sequence[TrialResult]) -> Study:
     """A study in memory of the trials told so far, as the space is now."""
     import optuna
 
@@ -85,7 +85,7 @@ def _study(space: Space, told: Sequence[Told]) -> Study:
     return study
 
 
-def frozen(space: Space, told: Told) -> FrozenTrial | None:
+def frozen(space: Space, told: TrialResult) -> FrozenTrial | None:
     """A trial as Optuna has it; None where it lies outside the space as it is now."""
     from optuna.trial import TrialState, create_trial
 

@@ -15,7 +15,7 @@ from operant.hpo.keep import keep_best
 from operant.hpo.mirror import Mirror
 from operant.hpo.resources import Slot, slots
 from operant.hpo.runner import Ended, LocalRunner, Work
-from operant.hpo.sampling import Draw, Told, draw, none_fits
+from operant.hpo.sampling import Draw, TrialResult, draw, none_fits
 from operant.hpo.schedulers import OVER, Step, next_step
 from operant.hpo.storage import database_url, require_optuna
 from operant.hpo.study import Study, mark_done
@@ -129,7 +129,7 @@ class Search:
     def _draw(self, trial: int) -> Draw:
         """Settings for a new trial that fit together, from the results that the decision may know."""
         meta, known = self.study.spec.meta, len(self.rows) - self.study.workers + 1
-        told = told_trials(self.study, self.rows, known)
+        told = trial_results(self.study, self.rows, known)
         for attempt in range(TRIES):
             drawn = draw(self.study.space, meta.search_sampler, meta.seed, trial, told, attempt)
             if trial_spec(self.study.spec, drawn.settings) is not None:
@@ -219,7 +219,7 @@ class Search:
         return f"trial {row.trial} at rung {row.rung}"
 
 
-def told_trials(study: Study, rows: Sequence[JobRow], known: int) -> list[Told]:
+def trial_results(study: Study, rows: Sequence[JobRow], known: int) -> list[TrialResult]:
     """Every trial that was begun, with its newest result among the first `known` jobs."""
     base, last = study.spec.model_dump(mode="json"), len(study.plan.rungs) - 1
     told = []
@@ -228,7 +228,7 @@ def told_trials(study: Study, rows: Sequence[JobRow], known: int) -> list[Told]:
         newest = results[-1] if results else None
         scored = newest is not None and bool(newest.scores)
         told.append(
-            Told(
+            TrialResult(
                 settings={**_base_settings(study, base), **(first.settings or {})},
                 score=sum(newest.scores) / len(newest.scores) if newest and scored else None,
                 failed=newest is not None and not scored,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operant.hpo.sampling import Told, draw, grid_point, holds, to_optuna, to_setting
+from operant.hpo.sampling import TrialResult, draw, grid_point, holds, to_optuna, to_setting
 from operant.spec.distributions import Distribution
 from operant.spec.space import parse
 
@@ -23,11 +23,11 @@ SPACE = {
 }
 
 
-def _told(space: Any, sampler: str, count: int) -> list[Told]:
-    told: list[Told] = []
+def _told(space: Any, sampler: str, count: int) -> list[TrialResult]:
+    told: list[TrialResult] = []
     for number in range(count):
         drawn = draw(space, sampler, 7, number, told)
-        told.append(Told(drawn.settings, -abs(drawn.settings["a.uniform"] - 1.0), attributes=drawn.attributes))
+        told.append(TrialResult(drawn.settings, -abs(drawn.settings["a.uniform"] - 1.0), attributes=drawn.attributes))
     return told
 
 
@@ -50,7 +50,7 @@ def test_cmaes_goes_on_with_what_was_kept_with_its_trials() -> None:
     space = parse({"a.uniform__uniform": [0.0, 2.0], "a.log__loguniform": [1e-4, 1e-1]})
     told = _told(space, "cmaes", 24)
     assert any(each.attributes for each in told)
-    forgotten = [Told(each.settings, each.score) for each in told]
+    forgotten = [TrialResult(each.settings, each.score) for each in told]
     assert draw(space, "cmaes", 7, 24, told).settings != draw(space, "cmaes", 7, 24, forgotten).settings
 
 
@@ -76,7 +76,7 @@ def _bells(count: int) -> list[Any]:
 
 def test_trials_outside_a_narrowed_space_are_passed_over() -> None:
     wide, narrow = parse({"a.x__uniform": [0.0, 10.0]}), parse({"a.x__uniform": [0.0, 1.0]})
-    told = [Told({"a.x": 9.0}, 1.0), Told({"a.x": 0.5}, 0.0)]
+    told = [TrialResult({"a.x": 9.0}, 1.0), TrialResult({"a.x": 0.5}, 0.0)]
     assert 0 <= draw(narrow, "tpe", 0, 2, told).settings["a.x"] <= 1
     assert 0 <= draw(wide, "tpe", 0, 2, told).settings["a.x"] <= 10
 
