@@ -66,12 +66,10 @@ def launch(
     from operant.spec.load import load
 
     show = aside if as_json else say
-    chosen = [f"meta.launch.on={on}"] if on else []
-    if gpu:
-        chosen += ["meta.launch.gpus=1", "meta.device=auto"]
+    chosen = [*_placed(on, gpu), *(overrides or []), *shortcuts(sessions, seed)]
     if target is None and not print_iam:
         raise UsageError("no spec is named", remedy="operant specs    (lists the built-in ones)")
-    loaded = load(target or ANY_SPEC, name, [*chosen, *(overrides or []), *shortcuts(sessions, seed)])
+    loaded = load(target or ANY_SPEC, name, chosen)
     if print_iam:
         return _print_iam(loaded.spec.meta)
     if local and loaded.spec.meta.launch.on != "sagemaker":
@@ -88,6 +86,12 @@ def launch(
         show("not submitted")
         return EXIT_STOPPED
     return _run_container(plan) if local else _submitted(submit(plan, root), as_json)
+
+
+def _placed(on: str | None, gpu: bool) -> list[str]:
+    """`--on` and `--gpu` as the overrides that they stand for."""
+    place = [f"meta.launch.on={on}"] if on else []
+    return [*place, "meta.launch.gpus=1", "meta.device=auto"] if gpu else place
 
 
 @app.callback()

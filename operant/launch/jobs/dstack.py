@@ -12,8 +12,6 @@ import math
 import os
 import secrets
 import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from typing import Any
 from operant.install import is_clone
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError, require_sync
 from operant.launch.jobs.source import SOURCE_FILE, source_tarball
+from operant.launch.jobs.tools import run_tool
 
 TASK_FILE = "task.dstack.yml"
 # Passed on by name where they are set here; their values stay out of every file.
@@ -122,12 +121,5 @@ def _name(run: dict[str, Any]) -> Any:
 
 
 def _dstack(command: Sequence[str]) -> str:
-    if shutil.which("dstack") is None:
-        raise LaunchError(
-            "dstack is not installed", remedy="uv tool install dstack    (then `dstack init` in this folder)"
-        )
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        cause = (ran.stderr.strip() or ran.stdout.strip() or f"exit code {ran.returncode}").splitlines()[-1]
-        raise LaunchError(f"dstack refused: {cause}", remedy=f"{shlex.join(command)}    (by hand)")
-    return ran.stdout
+    remedy = "uv tool install dstack    (then `dstack init` in this folder)"
+    return run_tool(command, LaunchError("dstack is not installed", remedy=remedy))

@@ -95,6 +95,11 @@ class Job:
     settings: Mapping[str, Any] = field(default_factory=dict)
     store: str | None = None
 
+    @property
+    def folder(self) -> Path:
+        """Where its files and logs are, on the machine that submitted it."""
+        return Path(self.experiment) / LAUNCH_FOLDER
+
 
 def require_sync(request: JobRequest, why: str, schemes: Sequence[str]) -> str:
     """The URL of the run in its store, which this job cannot do without; it has one of these schemes."""

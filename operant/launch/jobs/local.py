@@ -45,7 +45,7 @@ class LocalPlace:
 
     def logs(self, job: Job) -> Iterator[Path]:
         """The one log."""
-        yield Path(job.experiment) / "launch" / LOG_FILE
+        yield job.folder / LOG_FILE
 
 
 def _pid(job: Job) -> int | None:

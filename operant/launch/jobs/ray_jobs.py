@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from operant.envs.cores import CORES_VARIABLE
 from operant.errors import EXIT_STOPPED
 from operant.install import missing_package
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
@@ -80,7 +81,7 @@ class RayPlace:
 
     def logs(self, job: Job) -> Iterator[Path]:
         """One for each task."""
-        yield from sorted((Path(job.experiment) / "launch").glob("ray_*.log"))
+        yield from sorted(job.folder.glob("ray_*.log"))
 
 
 @contextmanager
@@ -109,7 +110,7 @@ def _client(address: str | None) -> Iterator[Any]:
 def run_task(argv: Sequence[str], folder: str, log: str, cores: int) -> int:
     """Run one task on the node that Ray chose, its output appended to `log`; returns its exit code."""
     with Path(log).open("ab") as out:
-        environment = {**os.environ, "OPERANT_CORES": str(cores)}
+        environment = {**os.environ, CORES_VARIABLE: str(cores)}
         process = subprocess.Popen(argv, cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=environment)
         try:
             return process.wait()

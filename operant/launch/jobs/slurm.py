@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from operant.envs.cores import CORES_VARIABLE
 from operant.errors import EXIT_STOPPED
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
+from operant.launch.jobs.tools import run_tool
 
 SCRIPT = "job.sbatch"
 SAVE_SECONDS = 120  # before its time is over a task is told, to save and to be requeued
@@ -47,7 +47,7 @@ class SlurmPlace:
 
     def state(self, job: Job) -> JobState:
         """Of the task that is furthest from its end: queued before running, gone when Slurm has none of them left."""
-        told = _slurm(["squeue", "--noheader", "--array", "--jobs", job.ident, "--format", "%T"], missing="")
+        told = _slurm(["squeue", "--noheader", "--array", "--jobs", job.ident, "--format", "%T"], "Invalid job id")
         states = {_STATES.get(word, "running") for word in told.split()} - {"gone"}
         return "running" if "running" in states else "queued" if states else "gone"
 
@@ -57,7 +57,7 @@ class SlurmPlace:
 
     def logs(self, job: Job) -> Iterator[Path]:
         """One for each task."""
-        yield from sorted((Path(job.experiment) / "launch").glob("slurm_*.log"))
+        yield from sorted(job.folder.glob("slurm_*.log"))
 
 
 def _options(request: JobRequest, log: Path) -> list[str]:
@@ -101,7 +101,7 @@ def _script(request: JobRequest, options: Sequence[str]) -> str:
         'case "$SLURM_ARRAY_TASK_ID" in',
         *tasks,
         "esac",
-        'OPERANT_CORES="$SLURM_CPUS_PER_TASK" "$@" &',
+        f'{CORES_VARIABLE}="$SLURM_CPUS_PER_TASK" "$@" &',
         "pid=$!",
         'while wait "$pid"; code=$?; kill -0 "$pid" 2>/dev/null; do :; done',
         f'if [ "$code" -eq {EXIT_STOPPED} ] && [ -n "$out_of_time" ]; then',
@@ -112,17 +112,7 @@ def _script(request: JobRequest, options: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _slurm(command: Sequence[str], missing: str | None = None) -> str:
-    """What a command of Slurm prints; `missing` instead where it knows no such job."""
-    if shutil.which(command[0]) is None:
-        raise LaunchError(
-            f"there is no {command[0]} here",
-            remedy="run this on a login node of the cluster, or write the files with --dry-run and submit them there",
-        )
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode == 0:
-        return ran.stdout
-    if missing is not None and "Invalid job id" in ran.stderr:
-        return missing
-    cause = (ran.stderr.strip() or ran.stdout.strip() or f"exit code {ran.returncode}").splitlines()[-1]
-    raise LaunchError(f"{command[0]} refused: {cause}", remedy=f"{shlex.join(command)}    (by hand)")
+def _slurm(command: Sequence[str], unknown_job: str | None = None) -> str:
+    """What a command of Slurm prints; nothing where it refuses with the words `unknown_job`."""
+    remedy = "run this on a login node of the cluster, or write the files with --dry-run and submit them there"
+    return run_tool(command, LaunchError(f"there is no {command[0]} here", remedy=remedy), unknown_job)
