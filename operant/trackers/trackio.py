@@ -29,8 +29,8 @@ class TrackioTracker(Tracker):
             # Trackio reads it once, when it is first loaded.
             os.environ[DIR_VARIABLE] = str(Path(self.settings.dir).absolute())
         import trackio
-        from trackio.sqlite_storage import SQLiteStorage
-        from trackio.utils import TRACKIO_DIR
+        from trackio.sqlite_storage import SQLiteStorage  # pyright: ignore[reportMissingImports]
+        from trackio.utils import TRACKIO_DIR  # pyright: ignore[reportMissingImports]
 
         self.place = f"{TRACKIO_DIR} project {self.settings.project}, run {self.run_name}"
         self._storage = SQLiteStorage
@@ -38,7 +38,7 @@ class TrackioTracker(Tracker):
             SQLiteStorage.delete_run(self.settings.project, self.run_name)
         held = self._held()
         with redirect_stdout(StringIO()):
-            self._run: Any = trackio.init(
+            self._run: Any = trackio.init(  # pyright: ignore[reportAttributeAccessIssue]
                 project=self.settings.project,
                 name=self.run_name,
                 group=self.settings.group or self.experiment,
@@ -56,9 +56,9 @@ class TrackioTracker(Tracker):
 
         values: dict[str, Any] = dict(batch.values)
         for key, table in tables(batch.episodes).items():
-            values[key] = trackio.Table(columns=list(table.columns), data=[list(row) for row in table.rows])
+            values[key] = trackio.Table(columns=list(table.columns), data=[list(row) for row in table.rows])  # pyright: ignore[reportAttributeAccessIssue]
         for video in batch.videos:
-            values[video_key(video)] = trackio.Video(str(video), format=video.suffix[1:])  # pyright: ignore[reportArgumentType]
+            values[video_key(video)] = trackio.Video(str(video), format=video.suffix[1:])  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
         self._run.log(values, step=batch.step)
         self._sent += 1
 

@@ -88,8 +88,8 @@ class RayPlace:
 def _client(address: str | None) -> Iterator[Any]:
     """A client of the cluster's job API; what it raises meanwhile becomes one line."""
     try:
-        from ray.exceptions import AuthenticationError
-        from ray.job_submission import JobSubmissionClient
+        from ray.exceptions import AuthenticationError  # pyright: ignore[reportMissingImports]
+        from ray.job_submission import JobSubmissionClient  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise missing_package("ray", "`--on ray`") from None
     place = address or "RAY_ADDRESS"
@@ -122,7 +122,7 @@ def run_task(argv: Sequence[str], folder: str, log: str, cores: int) -> int:
 
 def drive(path: Path) -> int:
     """Run the tasks of a file as Ray tasks, each retried when its node is lost; returns the worst exit code."""
-    import ray
+    import ray  # pyright: ignore[reportMissingImports]
 
     plan = json.loads(path.read_text(encoding="utf-8"))
     ray.init(address="auto", log_to_driver=False)
@@ -142,8 +142,8 @@ def drive(path: Path) -> int:
 
 def _code(task: Any) -> int:
     """The exit code of a task that has ended or ends; a canceled one has saved and stopped."""
-    import ray
-    from ray.exceptions import TaskCancelledError
+    import ray  # pyright: ignore[reportMissingImports]
+    from ray.exceptions import TaskCancelledError  # pyright: ignore[reportMissingImports]
 
     try:
         return ray.get(task)
