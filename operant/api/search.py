@@ -14,6 +14,7 @@ from operant.engines import require_packages
 from operant.errors import StoppedError, UsageError
 from operant.report.search_table import TrialRow, best_trial, ranked, read_search, search_rows
 from operant.run.layout import RESOLVED_FILE, SEARCH_FILE, shown
+from operant.run.provenance import running_command
 from operant.run.run import list_experiments
 from operant.spec.load import Loaded
 
@@ -116,7 +117,6 @@ def begun(
     command: Sequence[str] | None = None,
 ) -> Study:
     """The newest search of the same spec that is not over, or a new one; nothing is written if it cannot run."""
-    from operant.api.training import running_command
     from operant.hpo.resources import slots
     from operant.hpo.storage import connect, database_url, given_storage, require_optuna
     from operant.hpo.study import create_study, require_space

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from operant.launch.parent_watch import await_orphans
 from operant.launch.prepare import create_trial, unfinished
 from operant.run.inventory import Fault, faults
 from operant.run.layout import RESOLVED_FILE, RUN_FILE, shown
+from operant.run.provenance import running_command
 from operant.run.run import Run, find_sessions
 from operant.spec.fork import check_fork
 from operant.spec.load import Loaded
@@ -207,8 +207,3 @@ def refuse_loss(place: Path, found: list[Fault], command: str) -> None:
             place=shown(place),
             remedy=f"restore from a copy, or continue without: {command} --accept-loss",
         )
-
-
-def running_command() -> list[str]:
-    """The command that was run, for the record."""
-    return ["operant", *sys.argv[1:]] if Path(sys.argv[0]).name in ("operant", "__main__.py") else list(sys.argv)

@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
@@ -162,3 +163,8 @@ def _gpus() -> list[dict[str, str]]:
     query = f"--query-gpu={','.join(GPU_FIELDS)}"
     table = _run(["nvidia-smi", query, "--format=csv,noheader"], GPU_SECONDS) or ""
     return [dict(zip(GPU_FIELDS, line.split(", "), strict=False)) for line in table.splitlines()]
+
+
+def running_command() -> list[str]:
+    """The command that was run, for the record."""
+    return ["operant", *sys.argv[1:]] if Path(sys.argv[0]).name in ("operant", "__main__.py") else list(sys.argv)
