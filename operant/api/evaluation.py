@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from operant.api.policy import engine_of_run
 from operant.api.runs import LATEST, Experiment, Session, Trial, open, open_trial
 from operant.errors import UsageError
 from operant.report.compare import Verdict
@@ -17,8 +18,6 @@ from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode, counted_scores
 from operant.run.layout import EVALUATIONS_FILE, shown
 from operant.run.metrics import JsonLines
-from operant.run.run import Run
-from operant.spec.stored import stored
 
 
 @dataclass(frozen=True)
@@ -122,15 +121,6 @@ def _evaluate_session(
     log.sync()
     log.close()
     return SessionScore(session, saved, first, played)
-
-
-def engine_of_run(run: Run) -> Any:
-    """The engine that trained a run."""
-    from operant.engines import engine_of, require_packages
-
-    spec = stored(run.spec)
-    require_packages(spec)
-    return engine_of(spec)
 
 
 def compare(first: str | Path | Trial, second: str | Path | Trial, /, root: str | Path = "runs") -> Verdict:

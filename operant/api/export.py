@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from operant.api.evaluation import engine_of_run
+from operant.api.policy import engine_of_run
 from operant.api.runs import BEST, Experiment, Session, Trial, best_score, open_trial
 from operant.errors import RunError, UsageError
 from operant.run.checkpoint import Checkpoint

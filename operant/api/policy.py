@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from operant.api.evaluation import engine_of_run
+from operant.engines import engine_of, require_packages
 from operant.run.checkpoint import Checkpoint
 from operant.run.run import Run
+from operant.spec.stored import stored
 
 
 class Policy(Protocol):
@@ -32,3 +33,10 @@ class Policy(Protocol):
 def load_policy(run: Run, checkpoint: Checkpoint, device: str = "cpu") -> Policy:
     """The policy of a checkpoint."""
     return engine_of_run(run).load_policy(run, checkpoint, device)
+
+
+def engine_of_run(run: Run) -> Any:
+    """The engine that trained a run."""
+    spec = stored(run.spec)
+    require_packages(spec)
+    return engine_of(spec)

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from operant.api.columns import Columns
+from operant.api.policy import Policy, load_policy
 from operant.errors import RunError, RunWarning, UsageError
 from operant.report.episodes import Catalogue
 from operant.report.read import SessionRecord, read_session
@@ -22,9 +22,6 @@ from operant.run.layout import shown
 from operant.run.run import Run, find_sessions, list_experiments, resolve
 from operant.spec.schema import Spec
 from operant.spec.stored import stored
-
-if TYPE_CHECKING:
-    from operant.api.policy import Policy
 
 LATEST, BEST = "latest", "best"
 
@@ -93,8 +90,6 @@ class Session:
 
     def policy(self, checkpoint: str | int = LATEST, device: str = "cpu") -> Policy:
         """What a checkpoint plays by: `policy.act(obs)` on numpy."""
-        from operant.api.policy import load_policy
-
         return load_policy(self.run, self.checkpoint(checkpoint), device)
 
 

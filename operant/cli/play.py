@@ -131,7 +131,7 @@ def watch(
       operant watch ppo_cartpole
       operant watch ppo_cartpole --episodes 3 --out cartpole.mp4
     """
-    from operant.api.evaluation import engine_of_run
+    from operant.api.policy import engine_of_run
     from operant.api.runs import best_score, choose_checkpoint
     from operant.cli.opening import warn
     from operant.run.layout import shown
