@@ -115,10 +115,18 @@ class Section:
     def whole(self, key: str, default: int) -> int:
         """A count, for arithmetic; anything else is refused."""
         value = self.get(key, default)
-        if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+        if is_number(value) and float(value).is_integer():
             return int(value)
         self.conversion.refuse(self.at(key), "is not a whole number")
         return default
+
+    def number(self, key: str) -> float | None:
+        """A number, for arithmetic; None where it is absent. Anything else is refused."""
+        value = self.get(key)
+        if value is None or is_number(value):
+            return value
+        self.conversion.refuse(self.at(key), "is not a number")
+        return None
 
     def copy(self, key: str, native: str, default: Any = None) -> None:
         """Take a value over as it is; where it is absent, the other lab's own default, or else nothing."""
@@ -187,6 +195,11 @@ class Converted:
 
     document: Document
     remarks: tuple[Remark, ...]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value can be counted with; a truth value cannot."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def has_shape(content: Any, key: str, kind: type, foreign: str) -> bool:

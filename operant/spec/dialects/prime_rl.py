@@ -189,8 +189,8 @@ def _credit(section: Section) -> None:
         name, at = inner.get(key, "grpo"), inner.at(key)
         inner.lacks({"length_penalty": "has no counterpart: rewards are as verified"})
         inner.close()
-    if name in CREDITS:
-        conversion.set("agent.algorithm.credit", CREDITS[str(name)], at)
+    if isinstance(name, str) and name in CREDITS:
+        conversion.set("agent.algorithm.credit", CREDITS[name], at)
         conversion.set("agent.algorithm.scale", "none", at)
     else:
         conversion.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.conversion import Section, is_number
 from operant.spec.dialects.prime_rl_research import is_research, research
 from operant.spec.reading.diagnostics import did_you_mean
 from operant.spec.reading.document import KeyPath
@@ -34,7 +34,7 @@ class Source:
     """
 
     parts: list[dict[str, Any]]
-    ratio: Any = None
+    ratio: float | None = None
     turns: int | None = None
     turns_at: KeyPath = ()
     talks: bool = False
@@ -53,9 +53,14 @@ def environments(orchestrator: Section, train: Section) -> None:
     if not older and not newer:
         conversion.refuse(origin, "is missing: there is no environment to learn in")
     sources = [*map(_older, older), *map(_newer, newer)]
-    ratios = orchestrator.below("buffer").get("env_ratios")
-    if isinstance(ratios, list) and len(ratios) == len(sources):
+    buffer = orchestrator.below("buffer")
+    ratios = buffer.get("env_ratios")
+    if isinstance(ratios, list) and len(ratios) == len(sources) and all(map(is_number, ratios)):
         sources = [replace(source, ratio=ratio) for source, ratio in zip(sources, ratios, strict=True)]
+    elif ratios is not None:
+        conversion.refuse(
+            buffer.at("env_ratios"), f"is not a list of numbers, one for each of {len(sources)} environments"
+        )
     _dialogues(orchestrator, sources)
     parts = [part for source in sources for part in source.weighted()]
     if len(parts) == 1:
@@ -111,7 +116,7 @@ def _newer(section: Section) -> Source:
     section.lacks(dict.fromkeys(("group_size", "sampling", "algo"), every))
     section.lacks({"curriculum": "has no counterpart: problems come in the order of the seed or of a file"})
     section.drop({"name": "left out: a label", "serve": "left out: environments run on this machine"})
-    ratio = section.get("ratio")
+    ratio = section.number("ratio")
     section.close()
     return replace(source, ratio=ratio)
 

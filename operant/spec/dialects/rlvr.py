@@ -7,6 +7,7 @@ learns, so it is left out, each key with the reason.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from operant.spec.dialects.rlvr_roles import roles
 LAB = "rlvr-experiments"
 SEED = 42
 NEVER = 9_999_999
+COUNT = re.compile("[0-9]{1,18}")
 """So many prompts between two updates of the reference mean that it stays as it is."""
 UNSAVED = (0, 9999)
 LOSSES = {"grpo": "grpo", "drgrpo": "dr_grpo", "dapo": "dapo"}
@@ -211,7 +213,8 @@ def _pass_tokens(training: Section) -> None:
             training.at("seq_len_buckets"), f"{OWN_SHAPES}; completions longer than {longest} are not dropped"
         )
     products = size.items() if isinstance(size, dict) else [(longest, size)]
-    tokens = max((int(a) * int(b) for a, b in products if str(a).isdigit() and str(b).isdigit()), default=0)
+    counts = [(str(a), str(b)) for a, b in products]
+    tokens = max((int(a) * int(b) for a, b in counts if COUNT.fullmatch(a) and COUNT.fullmatch(b)), default=0)
     if tokens:
         origin = training.at("completions_per_micro_batch")
         conversion.set("agent.algorithm.pass_tokens", tokens, origin)

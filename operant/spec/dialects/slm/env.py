@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.conversion import Section, is_number
 
 DEFAULT_CLIP = 10.0
 PLAYGROUND = {
@@ -109,5 +109,5 @@ def _symmetric(clip: Any) -> Any:
     """The one number of `[-c, c]`; anything but a pair as it is."""
     if not isinstance(clip, list):
         return clip
-    numbers = [each for each in clip if isinstance(each, int | float) and not isinstance(each, bool)]
+    numbers = [each for each in clip if is_number(each)]
     return numbers[1] if len(numbers) == len(clip) == 2 and numbers[0] == -numbers[1] else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.conversion import Section, is_number
 from operant.spec.dialects.slm.dqn import gradient_steps, replay_settings
 from operant.spec.dialects.slm.env import Budget
 from operant.spec.dialects.slm.on_policy import MEMORY_DROPPED, a2c, actor_critic_net, drawn_actions, policy_terms
@@ -58,7 +58,7 @@ def _advantages(settings: Section) -> None:
 def _value_weight(settings: Section) -> None:
     """SLM-Lab halves the squared error of the values that it clips, and only of those; here neither is halved."""
     weight = settings.get("val_loss_coef", 1.0)
-    if not settings.get("clip_vloss") or isinstance(weight, bool) or not isinstance(weight, int | float):
+    if not settings.get("clip_vloss") or not is_number(weight):
         settings.copy("val_loss_coef", f"{NATIVE}.val_loss_coef", default=1.0)
         return
     settings.conversion.set(f"{NATIVE}.val_loss_coef", weight / 2, settings.at("val_loss_coef"))

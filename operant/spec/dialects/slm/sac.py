@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.conversion import Section, is_number
 from operant.spec.dialects.slm import net as nets
 from operant.spec.dialects.slm import optim
 from operant.spec.dialects.slm.arc import chain
@@ -82,7 +82,7 @@ def _limits(settings: Section) -> None:
     """The logarithm of the temperature stays between two numbers."""
     for key, (setting, usual) in LIMITS.items():
         limit = settings.get(key, usual)
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or abs(limit) > LARGEST_LOG:
+        if not is_number(limit) or abs(limit) > LARGEST_LOG:
             settings.conversion.refuse(settings.at(key), "is not the logarithm of a temperature")
         else:
             settings.conversion.set(f"{NATIVE}.{setting}", float(f"{math.exp(limit):.6g}"), settings.at(key))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.conversion import Section, is_number
 
 NATIVE = "agent.algorithm"
 NO_COUNTERPART = "has no counterpart: a schedule here is a number or a straight line"
@@ -43,14 +43,10 @@ def _line(given: Section, native: str, begin: int, finish: int, least: float) ->
             given.at("end_val"),
             f"the value does end at {least:g} here; SLM-Lab takes a 0 for start_val and stays there",
         )
-    elif _is_number(start) and _is_number(end) and end > start:
+    elif is_number(start) and is_number(end) and end > start:
         conversion.remark(
             given.at("end_val"), "the value does rise here; SLM-Lab's linear_decay begins at the higher end"
         )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 NO_SUCH_POLICY = "has no counterpart in this version; there are epsilon_greedy and boltzmann"

@@ -179,3 +179,14 @@ def test_any_other_environment_is_one_of_verifiers() -> None:
 )
 def test_how_old_completions_may_be(file: str, old: str, new: str, staleness: int, tmp_path: Path) -> None:
     assert changed(tmp_path, file, old, new).spec.agent.algorithm.model_dump()["staleness"] == staleness
+
+
+@pytest.mark.parametrize("ratios", ["[0.75]", '["a", 0.25]', "0.5", "[true, false]"])
+def test_ratios_that_do_not_fit_the_environments_are_refused(ratios: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="not a list of numbers, one for each of 2 environments"):
+        changed(tmp_path, "prime_rl_research.toml", "env_ratios = [0.75, 0.25]", f"env_ratios = {ratios}")
+
+
+def test_a_ratio_of_words_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="ratio = .half. is not a number"):
+        changed(tmp_path, "prime_rl_gsm8k.toml", "ratio = 0.75", 'ratio = "half"')
