@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from operant.errors import OperantError, UsageError
@@ -37,6 +38,8 @@ from operant.run.run import Run
 
 OWN_FILES = {LOCK_FILE, PHASE_FILE, REQUEST_FILE, SYNC_FILE, SYNC_LOG, TRANSFER_FILE}
 GROWING = (".jsonl", ".log")
+DATABASE = ".db"
+BESIDE_DATABASE = ("-journal", "-wal", "-shm")  # there while somebody writes it
 TAIL_BYTES = 1 << 18
 
 
@@ -106,9 +109,10 @@ def unit_paths(experiment: Path) -> list[str]:
     return [path.relative_to(experiment).as_posix() for path in found if (path / RUN_FILE).is_file()]
 
 
-def experiment_sources(experiment: Path) -> list[Source]:
-    """The files of an experiment that belong to no session."""
-    return [source for source in _files(experiment, experiment) if not _is_doomed(source.file)]
+def experiment_sources(experiment: Path, stack: ExitStack) -> list[Source]:
+    """The files of an experiment that belong to no session; of a database a copy, which `stack` removes."""
+    found = [source for source in _files(experiment, experiment) if not source.path.endswith(BESIDE_DATABASE)]
+    return [_copied(source, stack) if source.path.endswith(DATABASE) else source for source in found]
 
 
 def session_sources(session: Path, stack: ExitStack) -> tuple[list[Source], list[Checkpoint]]:
@@ -206,9 +210,18 @@ def _last_rows(file: Path, size: int) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _is_doomed(file: Path) -> bool:
-    """Whether a file of a database is only there while somebody writes it."""
-    return file.name.endswith(("-journal", "-wal", "-shm"))
+def _copied(source: Source, stack: ExitStack) -> Source:
+    """A database as it is between two of its transactions, of which some may stand in files beside it only."""
+    import sqlite3
+
+    copy = Path(stack.enter_context(TemporaryDirectory(prefix="operant-push-"))) / source.file.name
+    try:
+        whole = sqlite3.connect(f"{source.file.resolve().as_uri()}?mode=ro", uri=True)
+        with closing(whole), closing(sqlite3.connect(copy)) as target:
+            whole.backup(target)
+    except sqlite3.Error:
+        raise ChangedMeanwhile from None
+    return Source(source.path, copy, copy.stat().st_size)
 
 
 def attempts_of(session: Path) -> int:

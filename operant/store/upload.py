@@ -161,7 +161,7 @@ class Uploader:
         """Hash every file and send the parts that are not there."""
         before = self._stored(path)
         if not path:
-            sources, saved, attempts, facts = experiment_sources(self.experiment), [], 0, {}
+            sources, saved, attempts, facts = experiment_sources(self.experiment, stack), [], 0, {}
         else:
             session = self.experiment / path
             attempts = attempts_of(session)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -354,3 +356,19 @@ def test_an_address_with_credentials_is_refused_without_them() -> None:
     with pytest.raises(UsageError, match="must not hold credentials") as error:
         pull("s3://key:hush@bucket/x")
     assert "hush" not in str(error.value)
+
+
+def test_a_database_that_is_in_use_comes_whole(make_run: Made, store: Path, tmp_path: Path) -> None:
+    run = make_run()
+    with closing(sqlite3.connect(run / "search.db")) as writer:
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("CREATE TABLE jobs (number INTEGER)")
+        writer.execute("INSERT INTO jobs VALUES (7)")
+        writer.commit()
+        assert (run / "search.db-wal").stat().st_size > 0, "the row stands beside the database"
+        push(run, store)
+        assert push(run, store).bytes == 0
+    (found,) = pull(str(store), root=tmp_path / "other")
+    with closing(sqlite3.connect(found.path / "search.db")) as reader:
+        assert reader.execute("SELECT number FROM jobs").fetchall() == [(7,)]
+    assert not list(found.path.glob("search.db-*"))
