@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from operant.api.runs import Session
+from operant.api.search_jobs import begun_elsewhere, worker_tasks
 from operant.api.specs import AnySpec, loaded_spec
 from operant.api.store import list_stored, push
 from operant.api.training import create_runs
 from operant.engines import NEEDS, trains_together
 from operant.errors import OperantError, UsageError
+from operant.hpo.study import open_study
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobResources, JobState, LaunchError
 from operant.launch.jobs.places import place
 from operant.launch.jobs.record import add_job, find_job, jobs
 from operant.launch.trial import session_argv
+from operant.report.search_table import read_search, search_rows
 from operant.run.run import Run, find_sessions
 from operant.spec.load import Loaded
 from operant.spec.schema import Spec
@@ -28,13 +31,23 @@ JOB_NAME = rf"[a-z][a-z0-9-]{{0,{LONGEST_NAME - 1}}}"
 
 @dataclass(frozen=True)
 class JobStatus:
-    """A job, its state, and how many frames its sessions have trained of how many; `note` says why it is unknown."""
+    """A job, its state, and how many frames its sessions have trained of how many; `note` says why it is unknown.
+
+    How many frames a search will train nobody knows.
+    """
 
     job: Job
     state: JobState
     frames: int
-    max_frames: int
+    max_frames: int | None
     note: str = ""
+
+    @property
+    def progress(self) -> str:
+        """The frames in words."""
+        return (
+            f"{self.frames:,} frames" if self.max_frames is None else f"{self.frames:,} of {self.max_frames:,} frames"
+        )
 
 
 def launch(
@@ -44,27 +57,34 @@ def launch(
     *,
     on: str | None = None,
     job_name: str | None = None,
+    search_workers: int | None = None,
     root: str | Path = "runs",
     out: str | Path | None = None,
     **settings: Any,
 ) -> Job:
     """Send the sessions of a spec to where `meta.launch` or `on` says, and return the job; the job goes on by itself.
 
-    `settings` are those of `train`. The run directory is made here first, so that `operant.open` reads it at once.
+    With `search_workers` its search is sent instead, as so many workers. `settings` are those of `train`. The run
+    directory is made here first, so that `operant.open` reads it at once.
     """
     chosen = {"meta.launch.on": on} if on is not None else {}
-    plan = plan_job(loaded_spec(spec, name, settings | chosen), job_name=job_name, root=root, out=out)
-    return submit(plan, root)
+    loaded = loaded_spec(spec, name, settings | chosen)
+    return submit(plan_job(loaded, job_name=job_name, search_workers=search_workers, root=root, out=out), root)
 
 
-def plan_job(loaded: Loaded, *, job_name: str | None, root: str | Path, out: str | Path | None) -> JobPlan:
-    """Make the run directory and plan the job that trains it; nothing is submitted or uploaded.
+def plan_job(
+    loaded: Loaded, *, job_name: str | None, search_workers: int | None, root: str | Path, out: str | Path | None
+) -> JobPlan:
+    """Make the run directory and plan the job that trains it, or searches; nothing is submitted or uploaded.
 
     The plan of a throw-away request is made first: a place that refuses leaves no run directory behind.
     """
     spec = loaded.spec
     where = place(spec.meta.launch.on)
     where.plan(_request(spec, job_name, Path(root) / spec.name / "planned", [["operant"]]))
+    if search_workers is not None:
+        study = begun_elsewhere(loaded, search_workers, root=root, out=out)
+        return where.plan(_request(spec, job_name, study.path, worker_tasks(study)))
     runs = create_runs(loaded, root=root, out=out)
     return where.plan(_request(spec, job_name, runs[0].path.parent.parent, _tasks(spec, runs), runs))
 
@@ -93,11 +113,18 @@ def job_status(job: Job) -> JobStatus:
         runs = find_sessions(Path(job.experiment))
     except OperantError:
         runs = []
-    ending, frames = _stored(job.store) if job.store is not None else _here(runs)
+    searching = read_search(Path(job.experiment))
+    if job.store is not None:
+        ending, frames = _stored(job.store)
+    elif searching is not None:
+        ending = "done" if searching["state"] == "done" else "stopped"
+        frames = sum(row.frames for row in search_rows(Path(job.experiment)))
+    else:
+        ending, frames = _here(runs)
     state = place(job.place).state(job)
     if state == "gone" and ending is not None:
         state = ending
-    return JobStatus(job, state, frames, sum(run.max_frame for run in runs))
+    return JobStatus(job, state, frames, None if searching else sum(run.max_frame for run in runs))
 
 
 def list_jobs(root: str | Path = "runs") -> list[JobStatus]:
@@ -115,6 +142,10 @@ def resume_job(wanted: str, root: str | Path = "runs") -> JobPlan:
 
 def plan_again(experiment: Path, job_name: str | None = None) -> JobPlan:
     """Plan another job for a run that was launched before, at the place that its spec names."""
+    if read_search(experiment) is not None:
+        study = open_study(experiment)
+        request = _request(study.spec, job_name, experiment, worker_tasks(study))
+        return place(study.spec.meta.launch.on).plan(request)
     runs = find_sessions(experiment)
     spec = Spec.model_validate(runs[0].spec)
     return place(spec.meta.launch.on).plan(_request(spec, job_name, experiment, _tasks(spec, runs), runs))
@@ -153,7 +184,7 @@ def _request(
         resources=resources,
         setup=asked.setup,
         settings={} if asked.on == "local" else getattr(asked, asked.on).model_dump(mode="json"),
-        extras=(NEEDS[spec.engine_name][1], "cloud"),
+        extras=(NEEDS[spec.engine_name][1], "cloud", *(["search"] if spec.search else [])),
         spec=spec.name,
         sync=spec.meta.sync,
         parts=runs[0].document.get("parts", []) if runs else [],

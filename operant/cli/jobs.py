@@ -39,6 +39,12 @@ def launch(
     job_name: Annotated[
         str | None, typer.Option("--name", "-n", metavar="NAME", help="Name of the job.", show_default=False)
     ] = None,
+    search_workers: Annotated[
+        int | None,
+        typer.Option(
+            "--search", metavar="N", min=1, help="Search instead of training once, with N workers.", show_default=False
+        ),
+    ] = None,
     sessions: Sessions = None,
     seed: Seed = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Submit without asking.")] = False,
@@ -60,6 +66,7 @@ def launch(
     \b
       operant launch ppo_cartpole --on slurm
       operant launch ppo_cartpole --on dstack --gpu -s meta.sync=s3://bucket/runs
+      operant launch ppo_cartpole_search --on ray --search 4
     """
     from operant.api.launching import plan_job, submit
     from operant.cli.train import shortcuts
@@ -74,7 +81,7 @@ def launch(
         return _print_iam(loaded.spec.meta)
     if local and loaded.spec.meta.launch.on != "sagemaker":
         raise UsageError("--local runs the container of a SageMaker job", remedy="--on sagemaker --local")
-    plan = plan_job(loaded, job_name=job_name, root=root, out=out)
+    plan = plan_job(loaded, job_name=job_name, search_workers=search_workers, root=root, out=out)
     show(*_plan_lines(plan))
     if dry_run:
         files = plan.write()
@@ -136,7 +143,7 @@ def follow(job: JobName, root: Root = Path(DEFAULT_ROOT)) -> int:
         status = job_status(found)
         _print_news(job_logs(found.id, root), read)
         if status.state not in ("queued", "running"):
-            say(f"job {found.id} {status.state} at {status.frames:,} of {status.max_frames:,} frames")
+            say(f"job {found.id} {status.state} at {status.progress}")
             return EXIT_DONE
         time.sleep(POLL_SECONDS)
 
@@ -241,8 +248,15 @@ def _status(each: JobStatus) -> Mapping[str, object]:
 
 def _row(each: JobStatus) -> list[str]:
     job = each.job
-    frames = f"{each.frames:,} of {each.max_frames:,}"
-    return [job.id, job.place, job.ident, job.name, each.state, frames, job.submitted[:19].replace("T", " ")]
+    return [
+        job.id,
+        job.place,
+        job.ident,
+        job.name,
+        each.state,
+        each.progress.removesuffix(" frames"),
+        job.submitted[:19].replace("T", " "),
+    ]
 
 
 def _print_news(logs: list[Path], read: dict[Path, int]) -> None:

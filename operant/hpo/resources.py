@@ -6,6 +6,7 @@ import os
 import subprocess
 from dataclasses import dataclass, field
 
+from operant.envs.cores import cores_here
 from operant.errors import UsageError
 from operant.launch.budget import usable_cores
 from operant.spec.settings.search import SearchResourcesSpec
@@ -28,7 +29,7 @@ def slots(asked: SearchResourcesSpec, cores: int | None = None, gpus: list[str] 
     With a fraction of a GPU each, slots are dealt to the GPUs in turn until every GPU is full. Without GPUs asked for,
     what the environment shows is left as it is.
     """
-    at_once = max(1, (cores or usable_cores()) // asked.cpu)
+    at_once = max(1, (cores or min(usable_cores(), cores_here())) // asked.cpu)
     if asked.gpu == 0:
         return [Slot(asked.cpu)] * at_once
     gpus = visible_gpus() if gpus is None else gpus

@@ -21,7 +21,8 @@ from operant.errors import EXIT_STOPPED
 from operant.install import missing_package
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
 from operant.run import requests
-from operant.run.run import find_sessions
+from operant.run.layout import SEARCH_FILE
+from operant.run.run import Run, find_sessions
 
 TASKS_FILE = "ray.json"
 _STATES: dict[str, JobState] = {
@@ -71,8 +72,12 @@ class RayPlace:
             return _STATES.get(str(client.get_job_status(job.ident)), "gone")
 
     def stop(self, job: Job) -> None:
-        """Sessions that train are asked to save and end, and with them the driver; one that has none is ended now."""
-        training = [run for run in find_sessions(Path(job.experiment)) if run.state == "running"]
+        """Sessions that train are asked to save and end, and with them the driver; one that has none is ended now.
+
+        So is a search, which would start such sessions again; what it trains continues at its newest checkpoint.
+        """
+        experiment = Path(job.experiment)
+        training = [] if (experiment / SEARCH_FILE).is_file() else _training(experiment)
         for run in training:
             requests.request(run.path, "stop")
         if not training:
@@ -82,6 +87,10 @@ class RayPlace:
     def logs(self, job: Job) -> Iterator[Path]:
         """One for each task."""
         yield from sorted(job.folder.glob("ray_*.log"))
+
+
+def _training(experiment: Path) -> list[Run]:
+    return [run for run in find_sessions(experiment) if run.state == "running"]
 
 
 @contextmanager

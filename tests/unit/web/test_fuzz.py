@@ -87,5 +87,6 @@ def test_a_sample(process: Served, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_ten_thousand(process: Served, tmp_path: Path) -> None:
     fuzz(process, tmp_path / "errors", range(1000, 11_000))

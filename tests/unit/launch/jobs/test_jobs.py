@@ -65,3 +65,30 @@ def test_jobs_are_found_by_id_by_name_and_by_what_their_place_calls_them(tmp_pat
     assert [find_job(tmp_path, name).id for name in ("1", "70", "mine")] == ["1", "1", "2"]
     with pytest.raises(LaunchError, match="no job is called 'other'"):
         find_job(tmp_path, "other")
+
+
+SEARCHED = ["-s", "env.max_frame=2048", "-s", "meta.search_scheduler=null", "-s", "meta.final_episodes=2"]
+
+
+def test_a_search_is_sent_as_so_many_workers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("optuna")
+    asked = ["--on", "slurm", "--search", "3", "-s", "meta.launch.cpus=4", "-s", "meta.search_resources.cpu=2"]
+    assert run(["launch", "ppo_cartpole_search", *asked, "--dry-run", "--out", "job"]) == 0
+    assert "3 tasks, each 4 CPUs" in capsys.readouterr().out
+    script = (here / "job" / "launch" / "job.sbatch").read_text()
+    assert script.count(f"operant search {here / 'job'} --plain") == 3
+    assert json.loads((here / "job" / "search.json").read_text())["workers"] == 6, "two trials fit into each task"
+
+
+def test_a_spec_without_a_search_block_cannot_be_searched(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["launch", "ppo_cartpole", "--search", "2", "-y"]) == 2
+    assert "has no search block" in capsys.readouterr().err
+    assert not list(here.iterdir()), "no folder was made"
+
+
+@pytest.mark.slow
+def test_a_search_in_the_background_goes_to_its_end(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("optuna")
+    assert run(["launch", "ppo_cartpole_search", "--search", "1", *SEARCHED, "-s", "meta.max_trial=2", "-y"]) == 0
+    assert run(["jobs", "follow", "1"]) == 0
+    assert "job 1 done at 4,096 frames" in capsys.readouterr().out
