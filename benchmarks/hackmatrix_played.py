@@ -16,7 +16,7 @@ from typing import Any
 
 from operant.engines.jax.evaluation import Evaluator, FinishedEpisode, load_policy
 from operant.engines.jax.learner import GREEDY, RANDOM
-from operant.engines.jax.program import compiler_options, stacked
+from operant.engines.jax.program import compiler_options
 from operant.report.episode_metrics import over_episodes
 from operant.report.stats import episode_interval
 from operant.run.run import Run
@@ -42,10 +42,13 @@ def main() -> None:
     options = parser.parse_args()
     spec = Spec.model_validate(Run.open(options.checkpoint.parent.parent).spec)
     learner, policy = load_policy(spec, options.checkpoint)
-    evaluator = Evaluator(learner, stacked([learner.hyper(spec)]), options.episodes, compiler_options(spec))
+    evaluator = Evaluator(learner, options.episodes, compiler_options(spec))
     first = spec.meta.eval_seed
     modes = {"greedy": GREEDY, "random": RANDOM}
-    found = {name: told(list(evaluator.single(policy, first, options.episodes, mode))) for name, mode in modes.items()}
+    found = {
+        name: told(list(evaluator.single(policy, learner.hyper(spec), first, options.episodes, mode)))
+        for name, mode in modes.items()
+    }
     print(json.dumps({"frames": int(options.checkpoint.name), "first_seed": first, **found}, indent=2))
 
 

@@ -117,7 +117,7 @@ def begun(
     command: Sequence[str] | None = None,
 ) -> Study:
     """The newest search of the same spec that is not over, or a new one; nothing is written if it cannot run."""
-    from operant.hpo.resources import slots
+    from operant.hpo.resources import lanes, slots
     from operant.hpo.storage import connect, database_url, given_storage, require_optuna
     from operant.hpo.study import create_study, require_space
 
@@ -131,7 +131,7 @@ def begun(
     unfinished = None if new or out is not None else _unfinished(loaded, Path(root))
     if unfinished is not None:
         return continued(unfinished, lambda source: loaded)
-    room = slots(spec.meta.search_resources)
+    at_once = len(slots(spec.meta.search_resources)) * lanes(spec)
     storage = given_storage(storage, None, spec.name)
     if storage is not None:
         connect(database_url(Path(), storage)).dispose()
@@ -143,7 +143,7 @@ def begun(
         source_suffix=loaded.suffix,
         command=command or running_command(),
         storage=storage,
-        workers=workers or len(room),
+        workers=workers or at_once,
     )
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from operant.api.search import begun
+from operant.hpo.resources import lanes
 from operant.hpo.study import Study
 from operant.spec.load import Loaded
 from operant.spec.schema import Spec
@@ -24,7 +25,7 @@ def worker_tasks(study: Study) -> list[list[str]]:
 
 
 def trials_at_once(spec: Spec) -> int:
-    """How many trials fit into the CPUs and GPUs of one task."""
-    task, trial = spec.meta.launch, spec.meta.search_resources
-    by_cpu = task.cpus // trial.cpu
-    return max(1, by_cpu if trial.gpu == 0 else min(by_cpu, int(task.gpus / trial.gpu + 1e-9)))
+    """How many trials fit into the CPUs and GPUs of one task, in processes of several lanes where the engine has them."""
+    task, each = spec.meta.launch, spec.meta.search_resources
+    by_cpu = task.cpus // each.cpu
+    return lanes(spec) * max(1, by_cpu if each.gpu == 0 else min(by_cpu, int(task.gpus / each.gpu + 1e-9)))

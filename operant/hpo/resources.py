@@ -1,4 +1,4 @@
-"""How many trials run at once on this machine, and which cores and GPUs each sees."""
+"""How many processes of a search run at once on this machine, which cores and GPUs each sees, and how many trials."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ import os
 import subprocess
 from dataclasses import dataclass, field
 
+from operant.engines import trains_together
 from operant.envs.cores import cores_here
 from operant.errors import UsageError
 from operant.launch.budget import usable_cores
+from operant.spec.schema import Spec
 from operant.spec.settings.search import SearchResourcesSpec
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 SMI_SECONDS = 10
+DEFAULT_LANES = 8
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Room for one trial: so many cores, and the variables that show it its GPUs."""
+    """Room for one process: so many cores, and the variables that show it its GPUs."""
 
     cores: int
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def slots(asked: SearchResourcesSpec, cores: int | None = None, gpus: list[str] | None = None) -> list[Slot]:
-    """The trials that fit on this machine at once, at least one; `UsageError` where a trial asks for absent GPUs.
+    """The processes that fit on this machine at once, at least one; `UsageError` where one asks for absent GPUs.
 
     With a fraction of a GPU each, slots are dealt to the GPUs in turn until every GPU is full. Without GPUs asked for,
     what the environment shows is left as it is.
@@ -40,6 +43,21 @@ def slots(asked: SearchResourcesSpec, cores: int | None = None, gpus: list[str] 
             remedy="-s meta.search_resources.gpu=0    (trains on the CPU, or on what meta.device finds)",
         )
     return [Slot(asked.cpu, {VISIBLE: ",".join(each)}) for each in shares[:at_once]]
+
+
+def lanes(spec: Spec) -> int:
+    """The trials that a slot trains at once: 1 where the spec's engine trains one in a process."""
+    asked = spec.meta.search_resources.lanes
+    return asked or (DEFAULT_LANES if trains_together(spec) else 1)
+
+
+def side_by_side(spec: Spec) -> int:
+    """The trials that are computed as one batch.
+
+    On a GPU a wider batch costs little, so all of a process; their last bits then depend on this number. On the CPU it
+    would cost as much as one trial after another, which gives each the bytes of a run of its own.
+    """
+    return lanes(spec) if spec.meta.search_resources.gpu > 0 else 1
 
 
 def _shares(gpu: float, gpus: list[str]) -> list[list[str]]:

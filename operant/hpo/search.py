@@ -13,7 +13,7 @@ from operant.errors import RunError, UsageError
 from operant.hpo.jobs import HEARTBEAT_SECONDS, JobRow, Jobs
 from operant.hpo.keep import keep_best
 from operant.hpo.mirror import Mirror
-from operant.hpo.resources import Slot, slots
+from operant.hpo.resources import Slot, lanes, slots
 from operant.hpo.runner import Ended, LocalRunner, Work
 from operant.hpo.sampling import Draw, TrialResult, draw, none_fits
 from operant.hpo.schedulers import OVER, Step, next_step
@@ -53,7 +53,7 @@ class Search:
         self.jobs = Jobs(url, self.study.name)
         self._mirror = Mirror(url, self.study)
         room = list(self.room or slots(self.study.spec.meta.search_resources))[: self.study.workers]
-        self._runner = LocalRunner(self.study.spec, room, self.study.path)
+        self._runner = LocalRunner(self.study.spec, room, self.study.path, lanes(self.study.spec))
         self._looked = self._beat = 0.0
         self._restarts: dict[int, int] = {}
         self._requests = 0
@@ -85,7 +85,7 @@ class Search:
         self.jobs.release([row.number for row in self.jobs.all() if not row.finished])
 
     def _fill(self) -> None:
-        """Give every free slot a job, if there is one."""
+        """Claim as many jobs as there is room for, if there are so many."""
         batch: list[Work] = []
         while len(batch) < self._runner.free:
             self.rows = self.jobs.all()
@@ -184,7 +184,7 @@ class Search:
         if not killed or restarts > MAX_RESTARTS:
             return False
         self.report(f"{self._name(row)} was killed; it continues from its last checkpoint")
-        self._runner.start([ended.work])
+        self._runner.queue(ended.work)
         return True
 
     def _report_failure(self, row: JobRow, ended: Ended) -> None:

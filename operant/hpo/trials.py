@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from operant.engines import trains_together
+from operant.hpo.resources import side_by_side
 from operant.launch.budget import share
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
 from operant.run.checkpoint import list_checkpoints
@@ -30,7 +32,10 @@ def trial_spec(base: Spec, settings: Mapping[str, Any]) -> Spec | None:
 
 
 def make_runs(experiment: Path, trial: int, spec: Spec) -> list[Run]:
-    """The run directories of a trial, those that are there already as they are."""
+    """The run directories of a trial, those that are there already as they are.
+
+    Which lanes of a program its sessions are follows from its number, not from the trials that it trains with.
+    """
     data, meta = spec.model_dump(mode="json"), spec.meta
     folder = trial_path(experiment, trial)
     threads = share(meta.max_session, meta.threads).threads
@@ -45,7 +50,17 @@ def make_runs(experiment: Path, trial: int, spec: Spec) -> list[Run]:
             runs.append(Run.open(path))
     if not (folder / RESOLVED_FILE).exists():
         write_json(folder / RESOLVED_FILE, data)
+    if trains_together(spec):
+        _record_lanes(runs, trial, side_by_side(spec))
     return runs
+
+
+def _record_lanes(runs: Sequence[Run], trial: int, trials: int) -> None:
+    """Give new sessions their lanes, where so many `trials` are side by side."""
+    first = trial % trials * len(runs)
+    for run in runs:
+        if "lanes" not in run.document:
+            run.record(lane=first + run.index, lanes=trials * len(runs))
 
 
 def scores_of(runs: Sequence[Run]) -> tuple[float, ...]:

@@ -84,7 +84,7 @@ def values(program: Program, state: TrainState, *observations: float) -> np.ndar
 )
 def test_probe(learner: str, probe: str):
     program, states, hyper = train(learner, probe)
-    evaluator = Evaluator(program.learner, hyper, 20, program.options)
+    evaluator = Evaluator(program.learner, 20, program.options)
     for lane in range(LANES):
         state = lane_of(states, lane)
         if probe == "constant":
@@ -95,7 +95,7 @@ def test_probe(learner: str, probe: str):
             np.testing.assert_allclose(values(program, state, 0.0, 1.0), [GAMMA, 1.0], atol=0.1)
         else:
             best = 0.0 if learner.endswith("continuous") else 1.0
-            scores = [over.score for over in evaluator(states.policy, 500, 20, GREEDY)[lane]]
+            scores = [over.score for over in evaluator(states.policy, hyper, 500, 20, GREEDY)[lane]]
             assert np.mean(scores) == pytest.approx(best, abs=0.06)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from operant.install import missing_package
 
@@ -37,10 +37,20 @@ def train(run: Run, until: int | None = None) -> None:
 
 
 def train_together(runs: Sequence[Run], until: int | None = None) -> None:
-    """Train several sessions in this process, as lanes of one program; each writes its own directory."""
+    """Train several sessions in this process, of one trial or more, as lanes of one program.
+
+    Each writes its own directory, and what it writes does not depend on the other trials.
+    """
     from operant.engines.jax.lanes import train_groups
 
     train_groups(runs, until)
+
+
+def program_key(spec: dict[str, Any]) -> str:
+    """What of a resolved spec decides the program: trials with the same key can train together."""
+    from operant.engines.jax.lanes import program_key
+
+    return program_key(spec)
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:

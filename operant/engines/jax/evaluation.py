@@ -15,7 +15,7 @@ from jax import Array, lax
 from operant.engines.jax import codec, distributions
 from operant.engines.jax.learner import GREEDY, SAMPLED, Learner, Policy
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import compiler_options, prepare_jax, stacked
+from operant.engines.jax.program import compiler_options, prepare_jax
 from operant.envs.functional.env import State as EnvState
 from operant.spec.schema import Spec
 
@@ -115,15 +115,10 @@ def _fold_in(keys: Array, number: Any) -> Array:
 
 
 class Evaluator:
-    """Evaluates the policies of all lanes at once, on the same seeds, in batches of one size: one compiled program.
+    """Evaluates the policies of all lanes at once, on the same seeds, in batches of one size: one compiled program."""
 
-    `hyper` are the traced hyperparameters of all lanes, stacked.
-    """
-
-    def __init__(self, learner: Learner, hyper: Any, batch: int, options: dict[str, Any]) -> None:
+    def __init__(self, learner: Learner, batch: int, options: dict[str, Any]) -> None:
         self._batch = min(batch, MAX_BATCH)
-        self._hyper = hyper
-        self._lanes = len(jax.tree.leaves(hyper)[0])
 
         def of_lanes(policies: Policy, hyper: Any, seeds: Array, wanted: Array, mode: Array) -> EpisodeResults:
             return jax.vmap(lambda policy, numbers: evaluate_policy(learner, policy, numbers, seeds, wanted, mode))(
@@ -132,21 +127,28 @@ class Evaluator:
 
         self._evaluate = jax.jit(of_lanes, compiler_options=options)
 
-    def __call__(self, policies: Policy, first_seed: int, episodes: int, mode: int) -> list[list[FinishedEpisode]]:
-        """For each lane, one episode for each of the seeds first_seed, first_seed + 1, ... in order."""
-        ended: list[list[FinishedEpisode]] = [[] for _ in range(self._lanes)]
+    def __call__(
+        self, policies: Policy, hyper: Any, first_seed: int, episodes: int, mode: int
+    ) -> list[list[FinishedEpisode]]:
+        """For each lane, one episode for each of the seeds first_seed, first_seed + 1, ... in order.
+
+        `hyper` are the traced hyperparameters of all lanes, stacked.
+        """
+        ended: list[list[FinishedEpisode]] = [[] for _ in jax.tree.leaves(hyper)[0]]
         for start in range(0, episodes, self._batch):
             seeds = np.arange(first_seed + start, first_seed + start + self._batch, dtype=np.uint32)
             wanted = np.arange(start, start + self._batch) < episodes
-            found: EpisodeResults = jax.device_get(self._evaluate(policies, self._hyper, seeds, wanted, np.int32(mode)))
+            found: EpisodeResults = jax.device_get(self._evaluate(policies, hyper, seeds, wanted, np.int32(mode)))
             for lane, rows in enumerate(ended):
                 rows += [episode_at(found, (lane, i), int(seeds[i])) for i in np.flatnonzero(wanted)]
         return ended
 
-    def single(self, policy: Policy, first_seed: int, episodes: int, mode: int) -> Iterator[FinishedEpisode]:
-        """The same for the policy of a single lane."""
-        lanes = jax.tree.map(lambda x: x[None], policy)
-        yield from self(lanes, first_seed, episodes, mode)[0]
+    def single(
+        self, policy: Policy, hyper: Any, first_seed: int, episodes: int, mode: int
+    ) -> Iterator[FinishedEpisode]:
+        """The same for the policy and the hyperparameters of a single lane."""
+        lanes, numbers = jax.tree.map(lambda x: jnp.asarray(x)[None], (policy, hyper))
+        yield from self(lanes, numbers, first_seed, episodes, mode)[0]
 
 
 def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
@@ -165,5 +167,5 @@ def evaluate_checkpoint(
 ) -> Iterator[FinishedEpisode]:
     """One episode for each of the seeds `seed`, `seed + 1`, ..."""
     learner, policy = load_policy(spec, checkpoint)
-    evaluator = Evaluator(learner, stacked([learner.hyper(spec)]), episodes, compiler_options(spec))
-    yield from evaluator.single(policy, seed, episodes, GREEDY if greedy else SAMPLED)
+    evaluator = Evaluator(learner, episodes, compiler_options(spec))
+    yield from evaluator.single(policy, learner.hyper(spec), seed, episodes, GREEDY if greedy else SAMPLED)

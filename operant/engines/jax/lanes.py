@@ -1,7 +1,9 @@
 """Which sessions share a program: those whose specs differ in nothing but traced numbers.
 
-How many lanes a program has, and which lane a session is, decide the last bits of its results.
-Both are kept in run.json, so a session that is resumed alone still computes in its old lane.
+How many lanes a program has, and which lane a session is, decide the last bits of its results. Both are kept in
+run.json, so a session that is resumed alone still computes in its old lane. The sessions of a trial are lanes side by
+side. Trials that have the same lanes train one after another, by the very same compiled program, so each has the bytes
+that it would have alone, whichever the others are.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.learners import build_learner, learner_class
 from operant.engines.jax.program import Program, prepare_jax
-from operant.engines.jax.trainer import Lane, Trainer, in_phase
+from operant.engines.jax.trainer import Lane, Trainer, build_evaluator, in_phase
 from operant.run.run import Run
 from operant.run.session import Session
 from operant.run.stop import StopRequest
@@ -21,7 +25,8 @@ from operant.spec.errors import dotted
 from operant.spec.reading.document import leaves
 from operant.spec.stored import stored
 
-IGNORED = ("name", "search", "meta.seed", "meta.max_session")
+IGNORED = ("name", "search", "meta.seed", "meta.max_session", "meta.max_trial")
+OF_SEARCH = "meta.search_"
 
 
 @dataclass(frozen=True)
@@ -33,28 +38,53 @@ class Assignment:
     lanes: int
 
 
+Row = list[Assignment]  # sessions of different lanes, which train side by side
+
+
 def train_groups(runs: Sequence[Run], until: int | None) -> None:
-    """Train the sessions, those that fit together in one program, one program after another."""
+    """Train the sessions, row after row, those that agree by one program.
+
+    An error in one row is recorded in its sessions, and raised when the others are trained.
+    """
+    errors: list[Exception] = []
     with StopRequest() as stop:
-        for group in groups(runs):
-            train_group(group, until, stop)
-            if stop.requested:
-                return
+        for rows in groups(runs):
+            program = SharedProgram(rows[0][0])
+            for row in rows:
+                try:
+                    program.train(row, until, stop)
+                except Exception as error:
+                    errors.append(error)
+                if stop.requested:
+                    return
+    if errors:
+        raise errors[0]
 
 
-def train_group(assignments: Sequence[Assignment], until: int | None, stop: StopRequest) -> None:
-    """Train the sessions of one program."""
-    specs = [stored(assignment.run.spec) for assignment in assignments]
-    device = prepare_jax(specs[0])
-    with ExitStack() as stack:
-        sessions = [stack.enter_context(assignment.run.session(until, stop)) for assignment in assignments]
-        for assignment, session in zip(assignments, sessions, strict=True):
-            _record_lane(session, assignment, device)
-        with in_phase(sessions, "building"):
-            learner = build_learner(specs[0])
-        members = zip(sessions, (assignment.lane for assignment in assignments), specs, strict=True)
-        lanes = [Lane(*each, learner.env.actions) for each in members]
-        Trainer(Program(learner, assignments[0].lanes), lanes).run()
+class SharedProgram:
+    """The program of sessions like `first`, compiled by the first row that trains and used by all."""
+
+    def __init__(self, first: Assignment) -> None:
+        self._spec, self._lanes = stored(first.run.spec), first.lanes
+        self._device = prepare_jax(self._spec)
+
+    @cached_property
+    def _compiled(self) -> tuple[Program, Evaluator]:
+        program = Program(build_learner(self._spec), self._lanes)
+        return program, build_evaluator(program)
+
+    def train(self, row: Row, until: int | None, stop: StopRequest) -> None:
+        """Train the sessions of one row."""
+        with ExitStack() as stack:
+            sessions = [stack.enter_context(assignment.run.session(until, stop)) for assignment in row]
+            for assignment, session in zip(row, sessions, strict=True):
+                _record_lane(session, assignment, self._device)
+            with in_phase(sessions, "building"):
+                program, evaluator = self._compiled
+            actions = program.learner.env.actions
+            members = zip(sessions, row, strict=True)
+            lanes = [Lane(session, each.lane, stored(each.run.spec), actions) for session, each in members]
+            Trainer(program, evaluator, lanes).run()
 
 
 def _record_lane(session: Session, assignment: Assignment, device: str) -> None:
@@ -66,34 +96,37 @@ def _record_lane(session: Session, assignment: Assignment, device: str) -> None:
     session.run.record(device=device, lane=assignment.lane, lanes=assignment.lanes)
 
 
-def groups(runs: Iterable[Run]) -> list[list[Assignment]]:
-    """The sessions by program, each with its lane; a new session gets the next free one."""
-    found: dict[Any, list[Assignment]] = {}
-    new: dict[str, list[Run]] = {}
+def groups(runs: Iterable[Run]) -> list[list[Row]]:
+    """The sessions by program, and of each program by rows; new sessions of a trial get lanes in order."""
+    known: list[Assignment] = []
+    new: dict[Any, list[Run]] = {}
     for run in runs:
         document = run.document
-        key = program_key(run.spec)
         if "lanes" in document:
-            assignment = Assignment(run, document["lane"], document["lanes"])
-            kind = (key, assignment.lanes, _free_row(found, key, assignment))
-            found.setdefault(kind, []).append(assignment)
+            known.append(Assignment(run, document["lane"], document["lanes"]))
         else:
-            new.setdefault(key, []).append(run)
-    fresh = [[Assignment(run, i, len(each)) for i, run in enumerate(each)] for each in new.values()]
-    return [*found.values(), *fresh]
+            new.setdefault((program_key(run.spec), run.path.parent), []).append(run)
+    fresh = [Assignment(run, lane, len(trial)) for trial in new.values() for lane, run in enumerate(trial)]
+    found: dict[Any, list[Row]] = {}
+    for assignment in (*known, *fresh):
+        rows = found.setdefault((program_key(assignment.run.spec), assignment.lanes), [])
+        _first_free(rows, assignment.lane).append(assignment)
+    return list(found.values())
 
 
-def _free_row(found: dict[Any, list[Assignment]], key: str, assignment: Assignment) -> int:
-    """Sessions of two trials may have had the same lane; they cannot both have it in one program."""
-    row = 0
-    while any(other.lane == assignment.lane for other in found.get((key, assignment.lanes, row), [])):
-        row += 1
-    return row
+def _first_free(rows: list[Row], lane: int) -> Row:
+    """The first row in which nobody has the lane: sessions of two trials may have the same."""
+    for row in rows:
+        if all(other.lane != lane for other in row):
+            return row
+    rows.append([])
+    return rows[-1]
 
 
 def program_key(spec: dict[str, Any]) -> str:
     """What of a resolved spec decides the program: all but the traced numbers, and whether those are given at all."""
-    settings = {path: value for keys, value in leaves(spec) if (path := dotted(keys)) not in IGNORED}
+    paths = {dotted(keys): value for keys, value in leaves(spec)}
+    settings = {path: value for path, value in paths.items() if path not in IGNORED and not path.startswith(OF_SEARCH)}
     for path in learner_class(settings["agent.algorithm.name"]).TRACED:
         if settings.get(f"{path}.name", "linear") != "linear":  # a schedule of others is compiled as it is
             continue

@@ -63,19 +63,23 @@ def in_phase(sessions: Sequence[Session], name: str) -> Iterator[None]:
         yield
 
 
+def build_evaluator(program: Program) -> Evaluator:
+    """What evaluates the lanes of a program; like it, it is compiled once for all trials that it trains."""
+    meta = program.learner.spec.meta
+    return Evaluator(program.learner, max(meta.eval_episodes, meta.final_episodes), program.options)
+
+
 class Trainer:
     """The lanes of one program and their states."""
 
-    def __init__(self, program: Program, lanes: list[Lane]) -> None:
+    def __init__(self, program: Program, evaluator: Evaluator, lanes: list[Lane]) -> None:
         self.program = program
+        self.evaluator = evaluator
         self.lanes = lanes
-        spec = program.learner.spec
-        batch = max(spec.meta.eval_episodes, spec.meta.final_episodes)
         by_index = {lane.index: lane for lane in lanes}
         # An empty lane computes as the first session does, and its results are dropped.
         settings = [by_index.get(i, lanes[0]).spec for i in range(program.lanes)]
         self.hyper = stacked([program.learner.hyper(each) for each in settings])
-        self.evaluator = Evaluator(program.learner, self.hyper, batch, program.options)
         self._is_compiled = False
         with self._phase("compiling"):
             self.states = self._start(by_index)
@@ -155,7 +159,7 @@ class Trainer:
         meta = lanes[0].spec.meta
         count = meta.final_episodes if split == "final" else meta.eval_episodes
         with self._phase("evaluating"):
-            episodes = self.evaluator(self.states.policy, meta.eval_seed, count, GREEDY)
+            episodes = self.evaluator(self.states.policy, self.hyper, meta.eval_seed, count, GREEDY)
         for lane in lanes:
             lane.record(episodes[lane.index], split, lane.at)
         return dict(enumerate(episodes))
@@ -174,7 +178,7 @@ class Trainer:
         new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
         if new:
             with self._phase("random play"):
-                episodes = self.evaluator(self.states.policy, 0, RANDOM_EPISODES, RANDOM)[0]
+                episodes = self.evaluator(self.states.policy, self.hyper, 0, RANDOM_EPISODES, RANDOM)[0]
             scores = [episode.score for episode in episodes]
             for lane in new:
                 lane.session.anchor("random", float(np.mean(scores)))

@@ -39,9 +39,16 @@ class SearchSchedulerSpec(Closed):
 
 
 class SearchResourcesSpec(Closed):
-    """What one trial of a search may use; the machine's cores and GPUs divided by it are the trials at once."""
+    """What one process of a search may use; the machine's cores and GPUs divided by it are the processes at once."""
 
-    cpu: int = free(default=1, ge=1, le=4096, description="CPU cores of one trial.")
+    cpu: int = free(default=1, ge=1, le=4096, description="CPU cores of one process.")
     gpu: float = free(
-        default=0.0, ge=0, le=64, description="GPUs of one trial; 0.25 lets four trials share one, 0 hides none."
+        default=0.0, ge=0, le=64, description="GPUs of one process; 0.25 lets four share one, 0 hides none."
+    )
+    lanes: int | None = free(
+        default=None,
+        ge=1,
+        le=4096,
+        description="Trials that one process of the jax engine trains by one compiled program, where they differ in "
+        "traced settings only (8 if not given); other engines train one trial in a process.",
     )

@@ -58,7 +58,7 @@ def _inert_settings(spec: SpecFields) -> Iterable[Conflict]:
     if spec.engine_name != "jax":
         why = f"it is of the jax engine, and {spec.engine_name} runs this"
         scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
-        reasons |= dict.fromkeys(("meta.devices", "meta.storage", *scale), why)
+        reasons |= dict.fromkeys(("meta.devices", "meta.storage", "meta.search_resources.lanes", *scale), why)
     reasons |= _unused_cluster(spec)
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):

@@ -55,7 +55,9 @@ def test_facts_stay_with_their_episode(algorithm: dict[str, object]):
     program, hyper = program_of(algorithm)
     states = program.start([Seeds(0)])
     played = list(
-        Evaluator(program.learner, hyper, 8, program.options).single(lane_of(states.policy, 0), 5, 12, SAMPLED)
+        Evaluator(program.learner, 8, program.options).single(
+            lane_of(states.policy, 0), lane_of(hyper, 0), 5, 12, SAMPLED
+        )
     )
     assert len({over.length for over in played}) > 3
     _, report = program.chunk(states, hyper, np.int32(1))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from operant.engines import ENGINES, engine_of
+from operant.engines.jax import lanes
 from operant.engines.jax.compatibility import OPTIMIZERS
 from operant.engines.jax.health import Health
 from operant.engines.jax.lanes import groups
@@ -24,7 +25,7 @@ def make(folder: Path, name: str, **algorithm: object) -> Run:
 
 
 def lanes_of(runs: list[Run]) -> list[list[tuple[str, int, int]]]:
-    return [[(each.run.name, each.lane, each.lanes) for each in group] for group in groups(runs)]
+    return [[(each.run.name, each.lane, each.lanes) for each in row] for rows in groups(runs) for row in rows]
 
 
 def test_settings_that_differ_in_traced_numbers_share_a_program(tmp_path: Path):
@@ -38,6 +39,27 @@ def test_a_session_keeps_its_lane(tmp_path: Path):
     first.record(lane=2, lanes=4)
     second.record(lane=2, lanes=4)
     assert lanes_of([first, other, second]) == [[("a", 2, 4)], [("b", 2, 4)], [("c", 0, 1)]]
+    assert [len(rows) for rows in groups([first, other, second])] == [2, 1]
+
+
+def test_trials_of_one_program_have_the_lanes_that_each_would_have_alone(tmp_path: Path):
+    runs = [make(tmp_path / trial, name, gamma=gamma) for trial, gamma in (("x", 0.9), ("y", 0.8)) for name in "ab"]
+    assert lanes_of(runs) == [[("a", 0, 2), ("b", 1, 2)], [("a", 0, 2), ("b", 1, 2)]]
+    assert len(groups(runs)) == 1
+
+
+def test_an_error_in_one_trial_leaves_the_others_to_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    trained: list[str] = []
+
+    def train(program: lanes.SharedProgram, row: lanes.Row, *_: object) -> None:
+        trained.append(row[0].run.name)
+        if trained == ["b"]:
+            raise RuntimeError("b broke")
+
+    monkeypatch.setattr(lanes.SharedProgram, "train", train)
+    with pytest.raises(RuntimeError, match="b broke"):
+        lanes.train_groups([make(tmp_path / name, name) for name in "bac"], None)
+    assert trained == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(
