@@ -139,3 +139,19 @@ def test_lanes_that_copy_and_that_blend_their_target_network():
     jax.tree.map(np.testing.assert_array_equal, together, targets(of_blending, blending, copying)[::-1])
     moved = jax.tree.map(lambda one, two: not np.array_equal(one, two), *together)
     assert any(jax.tree.leaves(moved))
+
+
+def test_a_lane_that_is_not_a_number_leaves_the_other_as_it_is():
+    spec = spec_of("ppo")
+    program = Program(build_learner(spec), 2)
+    hyper = program.learner.hyper(spec)
+    lost = jax.tree.map(lambda number: number * jnp.nan, hyper)
+
+    def weights(second: Any) -> list[Any]:
+        states, _ = program.chunk(program.start([Seeds(1), Seeds(2)]), stacked([hyper, second]), np.int32(3))
+        return [jax.tree.leaves(jax.device_get(lane_of(states, lane).policy.params)) for lane in range(2)]
+
+    (fine, other), (beside, broken) = weights(hyper), weights(lost)
+    assert all(np.array_equal(*pair) for pair in zip(fine, beside, strict=True))
+    assert np.isfinite(np.concatenate([leaf.ravel() for leaf in other])).all()
+    assert np.isnan(np.concatenate([leaf.ravel() for leaf in broken])).any()
