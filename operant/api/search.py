@@ -131,7 +131,6 @@ def begun(
     unfinished = None if new or out is not None else _unfinished(loaded, Path(root))
     if unfinished is not None:
         return continued(unfinished, lambda source: loaded)
-    at_once = len(slots(spec.meta.search_resources)) * lanes(spec)
     storage = given_storage(storage, None, spec.name)
     if storage is not None:
         connect(database_url(Path(), storage)).dispose()
@@ -143,7 +142,7 @@ def begun(
         source_suffix=loaded.suffix,
         command=command or running_command(),
         storage=storage,
-        workers=workers or at_once,
+        workers=workers or len(slots(spec.meta.search_resources)) * lanes(spec),
     )
 
 

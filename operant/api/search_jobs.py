@@ -25,7 +25,7 @@ def worker_tasks(study: Study) -> list[list[str]]:
 
 
 def trials_at_once(spec: Spec) -> int:
-    """How many trials fit into the CPUs and GPUs of one task, in processes of several lanes where the engine has them."""
+    """How many trials fit into the CPUs and GPUs of one task; a process of the jax engine takes several."""
     task, each = spec.meta.launch, spec.meta.search_resources
     by_cpu = task.cpus // each.cpu
     return lanes(spec) * max(1, by_cpu if each.gpu == 0 else min(by_cpu, int(task.gpus / each.gpu + 1e-9)))
