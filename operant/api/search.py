@@ -17,6 +17,8 @@ from operant.run.layout import RESOLVED_FILE, SEARCH_FILE, shown
 from operant.run.provenance import running_command
 from operant.run.run import list_experiments
 from operant.spec.load import Loaded
+from operant.store.location import check_sync
+from operant.trackers.start import require_trackers
 
 if TYPE_CHECKING:
     from operant.hpo.search import Search
@@ -125,7 +127,9 @@ def begun(
     require_optuna()
     require_space(spec)
     require_packages(spec)
+    require_trackers(spec.meta.track)
     validate(spec, str(loaded.path or spec.name))
+    check_sync(spec.meta.sync)
     if out is not None and (Path(out) / SEARCH_FILE).is_file():
         return continued(Path(out), lambda source: loaded)
     unfinished = None if new or out is not None else _unfinished(loaded, Path(root))

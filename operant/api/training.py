@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from operant.api.runs import Experiment, Session, Trial, open_trial
 from operant.api.search import search, search_place
 from operant.api.specs import AnySpec, loaded_spec, validate
 from operant.engines import require_packages
-from operant.errors import RunError, RunWarning
+from operant.errors import RunError
 from operant.launch.fork import create_fork, experiment_of
 from operant.launch.parent_watch import await_orphans
 from operant.launch.prepare import create_trial, unfinished
@@ -24,8 +23,8 @@ from operant.run.run import Run, find_sessions
 from operant.spec.fork import check_fork
 from operant.spec.load import Loaded
 from operant.spec.stored import stored
-from operant.store.backend import Report, StoreError
-from operant.store.location import is_stored, open_store
+from operant.store.backend import Report
+from operant.store.location import check_sync, is_stored
 from operant.trackers.start import require_trackers
 
 T = TypeVar("T")
@@ -182,20 +181,6 @@ def brought_here(run: T, root: str | Path, report: Report = lambda line: None) -
     (pulled,) = pull(run, root=root, report=report)
     report(f"{shown(pulled.path)} is {pulled.state.replace('ahead', 'newer')}: {pulled.source}")
     return pulled.path
-
-
-def check_sync(url: str | None) -> None:
-    """`StoreError` before anything is trained if `meta.sync` cannot work; a server that is only away may come back."""
-    if url is None:
-        return
-    try:
-        open_store(url).folders("")
-    except StoreError as problem:
-        if not problem.is_transient:
-            raise
-        warnings.warn(
-            f"{problem.place}: {problem.cause}; training starts, and is stored later", RunWarning, stacklevel=2
-        )
 
 
 def refuse_loss(place: Path, found: list[Fault], command: str) -> None:

@@ -105,7 +105,8 @@ def run_search(study: Study, storage: str | None, *, as_json: bool, plain: bool)
         try:
             _drive(worker, signals, view)
         finally:
-            worker.close()
+            asked = signals.count
+            worker.close(leave=lambda: signals.count > asked)
     code = EXIT_STOPPED if worker.stopped else EXIT_DONE
     if as_json:
         document({**search_document(study.path), "exit": code})

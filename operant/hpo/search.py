@@ -10,6 +10,7 @@ from typing import Any
 
 from operant.engines import engine_of
 from operant.errors import RunError, UsageError
+from operant.hpo.beside import Beside
 from operant.hpo.jobs import HEARTBEAT_SECONDS, JobRow, Jobs
 from operant.hpo.keep import keep_best
 from operant.hpo.mirror import Mirror
@@ -58,6 +59,7 @@ class Search:
         self._restarts: dict[int, int] = {}
         self._requests = 0
         self.rows = self.jobs.all()
+        self._beside = Beside(self.study, self.report)
 
     def stop(self, requests: int) -> None:
         """The first request lets the jobs save and end, the second ends them now; `requests` counts all so far."""
@@ -69,7 +71,9 @@ class Search:
         """Record what has ended and start what can be started."""
         over = self._runner.advance()
         for ended in over:
+            self._beside.end(ended.work)
             self._conclude(ended)
+        self._beside.advance()
         self._keep_beating()
         now = time.monotonic()
         if self._requests:
@@ -79,10 +83,14 @@ class Search:
             self._looked = now
             self._fill()
 
-    def close(self) -> None:
-        """Give back the jobs that were not finished, and let go of the processes kept ready."""
+    def close(self, leave: Callable[[], bool] = lambda: False) -> None:
+        """Give back the jobs that were not finished, and let go of the processes kept ready.
+
+        Waits until everything is uploaded, unless `leave` says not to: the upload goes on by itself.
+        """
         self._runner.close()
         self.jobs.release([row.number for row in self.jobs.all() if not row.finished])
+        self._beside.finish(leave)
 
     def _fill(self) -> None:
         """Claim as many jobs as there is room for, if there are so many."""
@@ -93,6 +101,7 @@ class Search:
             if work is None:
                 break
             batch.append(work)
+            self._beside.begin(work)
         self._runner.start(batch)
 
     def _claimed(self) -> Work | None:
@@ -184,6 +193,7 @@ class Search:
         if not killed or restarts > MAX_RESTARTS:
             return False
         self.report(f"{self._name(row)} was killed; it continues from its last checkpoint")
+        self._beside.begin(ended.work)
         self._runner.queue(ended.work)
         return True
 

@@ -28,6 +28,10 @@ MAY_CHANGE = (
     "meta.search_sampler",
     "meta.search_resources",
     "meta.search_keep",
+    "meta.sync",
+    "meta.sync_delete",
+    "meta.track",
+    "meta.launch",
 )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from operant.errors import UsageError
+from operant.errors import RunWarning, UsageError
 from operant.run.layout import EXPERIMENT_FILE
-from operant.store.backend import Backend, Report, Store
+from operant.store.backend import Backend, Report, Store, StoreError
 from operant.store.manifest import MANIFEST
 
 FORMS = "s3://BUCKET/PREFIX, hf://OWNER/REPO, or a local folder"
@@ -27,6 +28,20 @@ def is_stored(place: str) -> bool:
 def open_store(url: str | Path, report: Report = lambda line: None) -> Store:
     """The store at an address; nothing is asked of it yet."""
     return Store(_open(str(url)), report)
+
+
+def check_sync(url: str | None) -> None:
+    """`StoreError` before anything is trained if `meta.sync` cannot work; a server that is only away may come back."""
+    if url is None:
+        return
+    try:
+        open_store(url).folders("")
+    except StoreError as problem:
+        if not problem.is_transient:
+            raise
+        warnings.warn(
+            f"{problem.place}: {problem.cause}; training starts, and is stored later", RunWarning, stacklevel=2
+        )
 
 
 def _open(url: str) -> Backend:

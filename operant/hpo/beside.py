@@ -1,0 +1,46 @@
+"""What goes on beside a search and never touches it: the upload of `meta.sync`, and the trackers of `meta.track`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from operant.hpo.runner import Work
+from operant.hpo.study import Study
+from operant.launch.sync_process import start_sync
+from operant.trackers.start import TrackerProcesses
+
+
+class Beside:
+    """The upload of a search while a worker of it lives, and the trackers of each job while it trains."""
+
+    def __init__(self, study: Study, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._trackers = study.spec.meta.track
+        self._following: dict[int, TrackerProcesses] = {}
+        self._sync = start_sync(study.path, study.spec.meta.model_dump(mode="json"))
+
+    def begin(self, work: Work) -> None:
+        """Let the trackers follow the sessions of a job."""
+        if self._trackers:
+            self._following[work.number] = TrackerProcesses(work.runs, self._trackers)
+
+    def end(self, work: Work) -> None:
+        """The job trains no more; its trackers send what they have not sent, and end by themselves."""
+        if work.number in self._following:
+            self._following.pop(work.number).finish(0)
+
+    def advance(self) -> None:
+        """Start again what was killed, and say what went wrong."""
+        if self._sync is not None:
+            self._sync.tend()
+        for following in self._following.values():
+            following.advance()
+            for line in following.news():
+                self._report(line)
+
+    def finish(self, leave: Callable[[], bool]) -> None:
+        """Wait until everything is uploaded, unless `leave` says not to."""
+        for following in self._following.values():
+            following.finish(0)
+        if self._sync is not None:
+            self._sync.finish(leave)
