@@ -12,6 +12,7 @@ from operant.api.runs import Trial
 from operant.api.specs import AnySpec, loaded_spec, validate
 from operant.engines import require_packages
 from operant.errors import StoppedError, UsageError
+from operant.report.search_lineage import schedule_lines
 from operant.report.search_table import TrialRow, best_trial, ranked, read_search, search_rows
 from operant.run.layout import RESOLVED_FILE, SEARCH_FILE, shown
 from operant.run.provenance import running_command
@@ -177,7 +178,10 @@ def stop_worker(worker: Search) -> None:
 
 
 def write_best(place: Path, file: Path) -> TrialRow:
-    """Write the spec of the best trial to a file, to be trained by itself; an existing file is not overwritten."""
+    """Write the spec of the best trial to a file, to be trained by itself; an existing file is not overwritten.
+
+    Of a fork these are its last settings; those of its ancestors are named in a comment, where the file can have one.
+    """
     import json
 
     from operant.spec.dialects.write import spec_yaml
@@ -187,9 +191,13 @@ def write_best(place: Path, file: Path) -> TrialRow:
     data = {key: value for key, value in data.items() if key != "search"}
     if file.exists():
         raise UsageError("this file exists already", place=str(file), remedy="name another file, or remove it")
-    about = f"Trial {row.trial} of {shown(place)}, the best of its search."
+    about = [f"Trial {row.trial} of {shown(place)}, the best of its search."]
+    schedule = schedule_lines(search_rows(place), row.trial)
+    if schedule:
+        about += ["Its weights were trained with these settings in turn, of which this file has the last:", *schedule]
     is_json = file.suffix == ".json"
-    file.write_text(json.dumps(data, indent=2) + "\n" if is_json else spec_yaml(data["name"], data, about), "utf-8")
+    text = json.dumps(data, indent=2) + "\n" if is_json else spec_yaml(data["name"], data, *about)
+    file.write_text(text, "utf-8")
     return row
 
 

@@ -159,10 +159,11 @@ def _plan(study: Study) -> list[str]:
     plan, meta = study.plan, study.spec.meta
     sessions = f" of {plural(meta.max_session, 'session')}" if meta.max_session > 1 else ""
     rungs = " -> ".join(f"{rung:,}" for rung in plan.rungs)
+    size = plural(plan.max_trial, "trial") if plan.rule != "pbt" else f"a population of {plan.max_trial} trials"
     kept = "" if study.storage is None else f", jobs in {study.storage}"
     begun = len(search_rows(study.path))
     return [
-        f"{study.spec.name}: {plural(plan.max_trial, 'trial')}{sessions}, sampler {meta.search_sampler},"
+        f"{study.spec.name}: {size}{sessions}, sampler {meta.search_sampler},"
         f" frames {rungs}, {plural(plan.workers, 'worker')}",
         f"{shown(study.path)}{kept}" + (f": continues, {plural(begun, 'trial')} begun" if begun else ""),
     ]
@@ -171,7 +172,8 @@ def _plan(study: Study) -> list[str]:
 def _best(run: str | None, write: Path | None, root: Path, as_json: bool) -> int:
     """The best trial of a search, and its spec as a file."""
     from operant.api.search import search_place, write_best
-    from operant.report.search_table import best_trial, settings_text
+    from operant.report.search_lineage import schedule_lines
+    from operant.report.search_table import best_trial, search_rows, settings_text
     from operant.run.layout import shown
     from operant.run.run import resolve
 
@@ -185,8 +187,12 @@ def _best(run: str | None, write: Path | None, root: Path, as_json: bool) -> int
         document({**row.as_dict(), "written": None if write is None else str(write), "exit": EXIT_DONE})
         return EXIT_DONE
     say(f"trial {row.trial}: score {row.score}", f"  {settings_text(row.settings)}", f"  {shown(row.path)}")
+    schedule = schedule_lines(search_rows(place), row.trial)
+    if schedule:
+        say("its weights were trained with these settings in turn:", *(f"  {line}" for line in schedule))
     if write is not None:
-        say(f"wrote {write}", "next:", f"  operant train {write}")
+        last = ": a spec with the last of these settings, for a run of its own from frame 0" if schedule else ""
+        say(f"wrote {write}{last}", "next:", f"  operant train {write}")
     else:
         say("next:", f"  operant search best {run} --write best.yaml")
     return EXIT_DONE

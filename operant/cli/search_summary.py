@@ -5,35 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from operant.cli.output import aside
+from operant.cli.output import aside, plural
 
 MOST_ROWS = 30
 
 
 def search_ending(place: Path) -> list[str]:
     """The lines after a search, and of `operant show`."""
+    from operant.report.search_lineage import schedule_lines
     from operant.report.search_table import ranked, read_search, render_search, search_rows
     from operant.run.layout import shown
 
     rows, document = search_rows(place), read_search(place) or {}
     lines = ["", *render_search(rows, document.get("rungs", []), MOST_ROWS)]
-    frames = sum(row.frames for row in rows)
-    lines += ["", f"{len(rows)} of {document.get('max_trial')} trials, {frames:,} frames in all"]
+    frames, forks = sum(row.own_frames for row in rows), sum(row.parent is not None for row in rows)
+    is_population = document.get("scheduler") == "pbt"
+    and_forks = f" and {plural(forks, 'fork')}" if is_population else ""
+    lines += ["", f"{len(rows) - forks} of {document.get('max_trial')} trials{and_forks}, {frames:,} frames in all"]
     if not ranked(rows):
         return lines
+    best = ranked(rows)[0]
+    schedule = schedule_lines(rows, best.trial)
+    if schedule:
+        lines += ["", f"the settings of trial {best.trial}, the best, are a schedule:", *schedule, ""]
     weights, method = _importance(place)
     if weights:
         said = ", ".join(f"{path.rpartition('.')[2]} {weight:.2f}" for path, weight in weights.items())
         lines.append(f"importance ({method}): {said}")
     lines += [f"figure: {shown(path)}" for path in _figures(place, weights, method)]
     name, more = shown(place), 2 * int(document.get("max_trial", len(rows)))
+    wider = [] if is_population else [f"  operant search {name} --trials {more}    (more trials; these count)"]
     return [
         *lines,
         "",
         "next:",
         f"  operant search best {name} --write best.yaml",
-        f"  operant show {shown(ranked(rows)[0].path)}",
-        f"  operant search {name} --trials {more}    (more trials; these count)",
+        f"  operant show {shown(best.path)}",
+        *wider,
     ]
 
 

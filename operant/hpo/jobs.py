@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.hpo.schedulers import Job
+from operant.hpo.schedulers import Fork, Job
 from operant.hpo.storage import connect, unreachable, without_password
 
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ HEARTBEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
 TABLE = "operant_jobs"
 NOBODY = "nobody"
+FORK = "fork"
 
 
 @dataclass(frozen=True)
 class JobRow(Job):
     """A job as it is stored: the settings of a trial stand in its first job, `worker` is who trains it.
 
-    `attributes` is what the sampler asks to keep with the trial.
+    `attributes` is what the sampler asks to keep with the trial; of a fork, where it comes from.
     """
 
     settings: dict[str, Any] | None = None
@@ -44,6 +45,12 @@ class JobRow(Job):
     def idle(self) -> bool:
         """Whether it only holds its place."""
         return self.trial is None
+
+    @property
+    def fork(self) -> Fork | None:
+        """Where the trial comes from that a job begins; None where it does not begin a fork."""
+        origin = (self.attributes or {}).get(FORK)
+        return None if origin is None else Fork(**origin)
 
 
 def worker_name() -> str:

@@ -1,18 +1,21 @@
 """Checkpoints of trials that are over are removed, except those of the best. A paused trial keeps what it resumes from.
 
-Rows and episodes stay. A trial is over when it was trained to the end, or has failed.
+Rows and episodes stay. A trial is over when it was trained to the end, was replaced, or has failed. In a population
+the checkpoint at which a trial paused is held, whatever it does next, until no fork can begin from it any more.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from operant.errors import RunError
 from operant.hpo.jobs import JobRow
 from operant.hpo.study import Study
-from operant.run.layout import LEFTOVER_PREFIX, LOCK_FILE, trial_path
+from operant.run.checkpoint import hold, list_checkpoints
+from operant.run.layout import CHECKPOINTS_FOLDER, HELD_FILE, LEFTOVER_PREFIX, LOCK_FILE, trial_path
 from operant.run.lock import RunLock
 from operant.run.run import Run, find_sessions
 
@@ -22,10 +25,28 @@ def keep_best(study: Study, rows: Sequence[JobRow]) -> None:
     last = len(study.plan.rungs) - 1
     over = [row for row in rows if row.finished and row.trial is not None and (row.rung == last or not row.scores)]
     ranked = sorted(over, key=lambda row: (-_mean(row.scores), row.number))
-    for row in ranked[study.spec.meta.search_keep :]:
-        assert row.trial is not None
-        for run in find_sessions(trial_path(study.path, row.trial)):
+    replaced = [row.fork.replaces for row in rows if row.fork is not None]
+    for trial in [*(row.trial for row in ranked[study.spec.meta.search_keep :]), *replaced]:
+        assert trial is not None
+        for run in find_sessions(trial_path(study.path, trial)):
             _remove(run)
+
+
+def hold_for_forks(runs: Sequence[Run]) -> None:
+    """Keep the checkpoints at which these sessions have paused, so that forks can begin there later."""
+    for run in runs:
+        hold(list_checkpoints(run.checkpoints)[-1])
+
+
+def let_go(study: Study, rows: Sequence[JobRow]) -> None:
+    """End the hold on checkpoints from which all forks have begun: those before the last rung that all have reached."""
+    plan, finished = study.plan, Counter(row.rung for row in rows if row.finished and row.trial is not None)
+    reached = [frames for rung, frames in enumerate(plan.rungs) if finished[rung] >= plan.max_trial]
+    if plan.rule != "pbt" or not reached:
+        return
+    for mark in study.path.glob(f"trial_*/session_*/{CHECKPOINTS_FOLDER}/*[0-9]/{HELD_FILE}"):
+        if int(mark.parent.name) < reached[-1]:
+            mark.unlink(missing_ok=True)
 
 
 def _mean(scores: tuple[float, ...]) -> float:
@@ -34,7 +55,7 @@ def _mean(scores: tuple[float, ...]) -> float:
 
 def _remove(run: Run) -> None:
     """Take the checkpoints away, with a note in run.json that this was meant."""
-    if not run.checkpoints.is_dir():
+    if not run.checkpoints.is_dir() or any(run.checkpoints.glob(f"*[0-9]/{HELD_FILE}")):
         return
     lock = RunLock(run.path / LOCK_FILE)
     try:

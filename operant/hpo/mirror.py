@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from dataclasses import asdict
 from typing import Any
 
-from operant.hpo.jobs import JobRow
-from operant.hpo.sampling import optuna_distribution, to_optuna
+from operant.hpo.jobs import FORK, JobRow
+from operant.hpo.sampling import holds, optuna_distribution, to_optuna
 from operant.hpo.storage import unreachable, without_password
 from operant.hpo.study import Study
 
@@ -49,11 +50,15 @@ class Mirror:
             if row.settings is None or self._find(row.trial) is not None:
                 return
             space = self._study.space
+            if row.fork is not None:
+                self._prune(row.fork.replaces)
+                if not all(holds(each.distribution, row.settings[each.path]) for each in space):
+                    return  # it has kept settings from before the space was changed
             trial = create_trial(
                 state=TrialState.RUNNING,
                 params={each.path: to_optuna(each.distribution, row.settings[each.path]) for each in space},
                 distributions={each.path: optuna_distribution(each.distribution) for each in space},
-                user_attrs={TRIAL: row.trial, "settings": row.settings},
+                user_attrs={TRIAL: row.trial, "settings": row.settings, FORK: row.fork and asdict(row.fork)},
             )
             self._storage.create_new_trial(self._optuna._study_id, template_trial=trial)
 
@@ -73,6 +78,14 @@ class Mirror:
             self._storage.set_trial_intermediate_value(trial._trial_id, rungs[row.rung], score)
             if row.rung == len(rungs) - 1:
                 self._storage.set_trial_state_values(trial._trial_id, TrialState.COMPLETE, [score])
+
+    def _prune(self, trial: int) -> None:
+        """Say that a trial was replaced."""
+        from optuna.trial import TrialState
+
+        found = self._find(trial)
+        if found is not None and not found.state.is_finished():
+            self._storage.set_trial_state_values(found._trial_id, TrialState.PRUNED)
 
     def _find(self, trial: int | None) -> Any:
         found = self._optuna.get_trials(deepcopy=False)

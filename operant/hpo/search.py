@@ -5,24 +5,27 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from operant.engines import engine_of
 from operant.errors import RunError, UsageError
 from operant.hpo.beside import Beside
-from operant.hpo.jobs import HEARTBEAT_SECONDS, JobRow, Jobs
-from operant.hpo.keep import keep_best
+from operant.hpo.jobs import FORK, HEARTBEAT_SECONDS, JobRow, Jobs
+from operant.hpo.keep import hold_for_forks, keep_best, let_go
 from operant.hpo.mirror import Mirror
+from operant.hpo.perturbation import perturb
 from operant.hpo.resources import Slot, lanes, slots
 from operant.hpo.runner import Ended, LocalRunner, Work
 from operant.hpo.sampling import Draw, TrialResult, draw, none_fits
 from operant.hpo.schedulers import OVER, Step, next_step
 from operant.hpo.storage import database_url, require_optuna
 from operant.hpo.study import Study, mark_done
-from operant.hpo.trials import frames_of, make_runs, scores_of, trial_spec
+from operant.hpo.trials import frames_of, make_forks, make_runs, scores_of, trial_spec
 from operant.run.layout import shown, trial_path
 from operant.run.run import find_sessions
+from operant.run.seeding import Seeds
+from operant.spec.fork import changes
 from operant.spec.reading.document import lookup
 from operant.spec.space import TRIES
 
@@ -130,6 +133,9 @@ class Search:
         number = len(self.rows)
         if step.trial is None:
             return JobRow(number, finished=True)
+        if step.fork is not None:
+            settings = self._perturbed(step.trial, step.fork.parent)
+            return JobRow(number, step.trial, step.rung, settings=settings, attributes={FORK: asdict(step.fork)})
         if step.rung > 0:
             return JobRow(number, step.trial, step.rung)
         drawn = self._draw(step.trial)
@@ -145,6 +151,23 @@ class Search:
                 return drawn
         raise none_fits(trial)
 
+    def _perturbed(self, trial: int, parent: int) -> dict[str, Any]:
+        """Settings for a fork that fit together and that its parent's checkpoint allows, or else its parent's own."""
+        meta, base = self.study.spec.meta, self.study.spec.model_dump(mode="json")
+        first = next(row.settings for row in self.rows if row.trial == parent and row.settings is not None)
+        settings = {**_base_settings(self.study, base), **first}
+        before, scheduler = trial_spec(self.study.spec, settings), meta.search_scheduler
+        assert before is not None
+        assert scheduler is not None
+        factors, anew = scheduler.perturbation_factors, scheduler.resample_probability
+        for attempt in range(TRIES):
+            seed = Seeds(meta.seed).integer("search perturbation", trial, attempt)
+            moved = perturb(self.study.space, settings, factors, anew, seed)
+            after = trial_spec(self.study.spec, moved)
+            if after is not None and all(change.allowed for change in changes(before, after)):
+                return moved
+        return settings
+
     def _work(self, row: JobRow) -> Work | None:
         """The job's sessions, made now if it is the first of its trial; None for one that the engine refuses."""
         assert row.trial is not None
@@ -159,7 +182,10 @@ class Search:
                 self.jobs.finish(row.number, (), 0)
                 self.rows = self.jobs.all()
                 return self._claimed()
-            runs = make_runs(self.study.path, row.trial, spec)
+            if row.fork is None:
+                runs = make_runs(self.study.path, row.trial, spec)
+            else:
+                runs = make_forks(self.study.path, row.trial, spec, row.fork, rungs[row.rung - 1])
             self._mirror.begin(row)
         else:
             runs = find_sessions(trial_path(self.study.path, row.trial))
@@ -179,11 +205,14 @@ class Search:
         if not is_done:
             self._report_failure(row, ended)
         scores = scores_of(work.runs) if is_done else ()
+        if scores and self.study.plan.rule == "pbt" and work.until is not None:
+            hold_for_forks(work.runs)
         if not self.jobs.finish(work.number, scores, frames_of(work.runs)):
             return
         self.rows = self.jobs.all()
         self._mirror.finish(row, scores)
         self._stop_if_all_fail(ended)
+        let_go(self.study, self.rows)
         keep_best(self.study, self.rows)
 
     def _restarted(self, row: JobRow, ended: Ended) -> bool:

@@ -60,7 +60,15 @@ class Study:
         if scheduler is None:
             return Plan(meta.max_trial, (self.spec.env.max_frame,), self.workers)
         rungs = scheduler.rungs(self.spec.env.max_frame)
-        return Plan(meta.max_trial, rungs, self.workers, scheduler.name, scheduler.reduction_factor)
+        return Plan(
+            meta.max_trial,
+            rungs,
+            self.workers,
+            scheduler.name,
+            scheduler.reduction_factor,
+            scheduler.quantile_fraction,
+            meta.seed,
+        )
 
 
 def create_study(
@@ -110,13 +118,15 @@ def widen(study: Study, spec: Spec) -> Study:
     """Go on under a changed spec: earlier trials count. `UsageError` for a change that would make them others."""
     require_space(spec)
     before, after = study.spec.model_dump(mode="json"), spec.model_dump(mode="json")
+    # A population that grew would not have made the decisions that it has made.
+    may = [each for each in MAY_CHANGE if each != "meta.max_trial" or study.plan.rule != "pbt"]
     for path in different(before, after):
-        if not any(path == each or path.startswith(f"{each}.") for each in MAY_CHANGE):
+        if not any(path == each or path.startswith(f"{each}.") for each in may):
             raise UsageError(
                 f"{path} cannot change while a search goes on: its trials so far were made with "
                 f"{json.dumps(lookup(before, tuple(path.split('.'))))}",
                 place=shown(study.path),
-                remedy=f"change {', '.join(MAY_CHANGE)} only, or start a new search: operant search SPEC --new",
+                remedy=f"change {', '.join(may)} only, or start a new search: operant search SPEC --new",
             )
     if before != after:
         write_json(study.path / RESOLVED_FILE, after)

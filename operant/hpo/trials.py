@@ -10,14 +10,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from operant.engines import trains_together
+from operant.errors import RunError
 from operant.hpo.resources import side_by_side
+from operant.hpo.schedulers import Fork
 from operant.launch.budget import share
+from operant.launch.fork import fork_session
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
 from operant.run.checkpoint import list_checkpoints
 from operant.run.disk import write_json
-from operant.run.layout import METRICS_FILE, RESOLVED_FILE, RUN_FILE, session_path, trial_path
+from operant.run.layout import METRICS_FILE, RESOLVED_FILE, RUN_FILE, session_path, shown, trial_path
 from operant.run.metrics import read_rows
-from operant.run.run import Run
+from operant.run.run import Run, find_sessions
 from operant.spec.schema import Spec
 from operant.spec.space import apply
 
@@ -48,19 +51,38 @@ def make_runs(experiment: Path, trial: int, spec: Spec) -> list[Run]:
             )
         else:
             runs.append(Run.open(path))
-    if not (folder / RESOLVED_FILE).exists():
-        write_json(folder / RESOLVED_FILE, data)
-    if trains_together(spec):
-        _record_lanes(runs, trial, side_by_side(spec))
+    _record(folder, runs, trial, spec)
     return runs
 
 
-def _record_lanes(runs: Sequence[Run], trial: int, trials: int) -> None:
-    """Give new sessions their lanes, where so many `trials` are side by side."""
-    first = trial % trials * len(runs)
+def make_forks(experiment: Path, trial: int, spec: Spec, fork: Fork, frames: int) -> list[Run]:
+    """The run directories of a fork, each session from that of the parent, where it paused at `frames` or just after.
+
+    Those that are there already stay as they are.
+    """
+    data, folder = spec.model_dump(mode="json"), trial_path(experiment, trial)
+    runs = []
+    for parent in find_sessions(trial_path(experiment, fork.parent)):
+        start = next((each for each in list_checkpoints(parent.checkpoints) if each.at.frames >= frames), None)
+        if start is None:
+            raise RunError(
+                f"trial {trial} forks this session at {frames:,} frames, and its checkpoint from there is gone",
+                place=shown(parent.path),
+                remedy="restore it from a copy, or start a new search: operant search SPEC --new",
+            )
+        runs.append(fork_session(folder, parent, start, data, replaces=fork.replaces))
+    _record(folder, runs, trial, spec)
+    return runs
+
+
+def _record(folder: Path, runs: Sequence[Run], trial: int, spec: Spec) -> None:
+    """Write down the trial's spec, and the lanes of its sessions where several trials are side by side."""
+    if not (folder / RESOLVED_FILE).exists():
+        write_json(folder / RESOLVED_FILE, spec.model_dump(mode="json"))
+    trials = side_by_side(spec) if trains_together(spec) else 0
     for run in runs:
-        if "lanes" not in run.document:
-            run.record(lane=first + run.index, lanes=trials * len(runs))
+        if trials and "lanes" not in run.document:
+            run.record(lane=trial % trials * len(runs) + run.index, lanes=trials * len(runs))
 
 
 def scores_of(runs: Sequence[Run]) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from operant.errors import RunError, UsageError
 from operant.run.checkpoint import Checkpoint, adopt, newest_good
-from operant.run.layout import ANCHORS_FILE, session_path, shown, trial_path
+from operant.run.layout import ANCHORS_FILE, RUN_FILE, checkpoint_paths, session_path, shown, trial_path
 from operant.run.run import Experiment, Run, create_experiment
 from operant.run.seeding import reserved_seeds
 
@@ -55,28 +55,34 @@ def create_fork(
         command=command,
         parent={"run": shown(experiment.path), "frames": min(start.checkpoint.at.frames for start in starts)},
     )
-    return fork, [_create_session(fork, start, spec) for start in starts]
+    trial = trial_path(fork.path, 0)
+    return fork, [fork_session(trial, start.parent, start.checkpoint, spec) for start in starts]
 
 
-def _create_session(fork: Experiment, start: _Start, spec: dict[str, Any]) -> Run:
-    parent = start.parent
-    run = Run.create(
-        session_path(trial_path(fork.path, 0), parent.index),
-        name=spec["name"],
-        spec=spec,
-        seed=parent.seed,
-        session=parent.index,
-        threads=spec["meta"]["threads"] or parent.threads,
-        parent={
-            "run": shown(parent.path),
-            "checkpoint": shown(start.checkpoint.path),
-            "frames": start.checkpoint.at.frames,
-        },
-    )
-    adopt(start.checkpoint, run.checkpoints)
-    # The random score belongs to the environment, which is the same; engines measure it only at frame 0.
-    if (parent.path / ANCHORS_FILE).is_file():
-        shutil.copyfile(parent.path / ANCHORS_FILE, run.path / ANCHORS_FILE)
+def fork_session(trial: Path, parent: Run, start: Checkpoint, spec: dict[str, Any], **about: Any) -> Run:
+    """The session of a trial that goes on from a checkpoint of its parent, made as far as it is not there yet.
+
+    What is `about` it is recorded with the name of the parent.
+    """
+    path = session_path(trial, parent.index)
+    if not (path / RUN_FILE).exists():
+        origin = {"run": shown(parent.path), "checkpoint": shown(start.path), "frames": start.at.frames, **about}
+        threads = spec["meta"]["threads"] or parent.threads
+        Run.create(
+            path,
+            name=spec["name"],
+            spec=spec,
+            seed=parent.seed,
+            session=parent.index,
+            threads=threads,
+            parent=origin,
+        )
+    run = Run.open(path)
+    if not checkpoint_paths(run.checkpoints):
+        # The random score belongs to the environment, which is the same; engines measure it only at frame 0.
+        if (parent.path / ANCHORS_FILE).is_file():
+            shutil.copyfile(parent.path / ANCHORS_FILE, run.path / ANCHORS_FILE)
+        adopt(start, run.checkpoints)
     return run
 
 

@@ -46,13 +46,18 @@ def _importance(weights: Mapping[str, float], method: str) -> Any:
 
 
 def _parallel(rows: Sequence[TrialRow], log_scaled: Sequence[str]) -> Any:
-    """One vertical axis for each setting and one for the score, each from its lowest to its highest value."""
+    """One vertical axis for each setting and one for the score, each from its lowest to its highest value.
+
+    Where there are forks, a first axis has the frames at which trials began, so that settings can be seen to drift.
+    """
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
     paths = list(rows[0].settings)
+    forks = sum(row.parent is not None for row in rows)
     scores = np.array([row.score.point for row in rows if row.score is not None])
-    axes_data = [_axis([row.settings[path] for row in rows], path in log_scaled) for path in paths]
+    axes_data = [_axis([row.forked_at for row in rows], False)] if forks else []
+    axes_data += [_axis([row.settings[path] for row in rows], path in log_scaled) for path in paths]
     axes_data.append(_axis(list(scores), False))
     figure = Figure(figsize=(2.0 + 1.6 * len(axes_data), 4.4), layout="constrained")
     axes = figure.add_subplot()
@@ -65,9 +70,11 @@ def _parallel(rows: Sequence[TrialRow], log_scaled: Sequence[str]) -> Any:
         axes.axvline(x, color="0.7", linewidth=0.8, zorder=0)
         for y, text in labels:
             axes.annotate(text, (x, y), xytext=(4, 0), textcoords="offset points", fontsize=7, va="center")
-    axes.set_xticks(range(len(axes_data)), [*(path.rpartition(".")[2] for path in paths), "score"], fontsize=9)
+    names = [*(["begun at frame"] if forks else []), *(path.rpartition(".")[2] for path in paths), "score"]
+    axes.set_xticks(range(len(axes_data)), names, fontsize=9)
     axes.set_yticks([])
-    axes.set_title(f"{len(rows)} trials; brighter is better", loc="left", fontsize=10)
+    title = f"{len(rows)} trials{f', {forks} of them forks' if forks else ''}; brighter is better"
+    axes.set_title(title, loc="left", fontsize=10)
     axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
     return figure
 

@@ -23,10 +23,12 @@ FANOVA, RANKS = "fANOVA", "rank correlation"
 
 
 def importance(rows: Sequence[TrialRow]) -> tuple[dict[str, float], str]:
-    """The weight of each setting, the largest first, and how it was computed; empty with too few trials.
+    """The weight of each setting, the largest first, and how it was computed; empty with too few trials or with forks.
 
     Trials are compared at what they last scored, whatever their rung.
     """
+    if any(row.parent is not None for row in rows):
+        return {}, "of a population there is none: the score of a fork is also its ancestors'"
     known = [row for row in rows if row.score is not None]
     scores = np.array([row.score.point for row in known if row.score is not None])
     if len(known) < LEAST_TRIALS or np.ptp(scores) == 0:

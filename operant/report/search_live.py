@@ -50,11 +50,22 @@ class SearchLines:
         for row in search_rows(self._place):
             said = self._told.get(row.trial)
             if said is None:
-                self.say(f"trial {row.trial}: {settings_text(row.settings)}")
-            if row.rung > (said or (0, ""))[0] or (said and row.state == "failed" != said[1]):
+                self.say(self._begun(row))
+            if row.rung > (said or (self._rung_at(row.forked_at), ""))[0] or (
+                said and row.state == "failed" != said[1]
+            ):
                 self.say(self._reached(row))
             self._told[row.trial] = (row.rung, row.state)
         self._next = _next_look(begun)
+
+    def _begun(self, row: TrialRow) -> str:
+        origin = "" if row.parent is None else f"fork of trial {row.parent} at {row.forked_at:,} frames, "
+        place = "" if row.replaces is None else f"in place of trial {row.replaces}, "
+        return f"trial {row.trial}: {origin}{place}{settings_text(row.settings)}"
+
+    def _rung_at(self, frames: int) -> int:
+        """How many rungs a session has reached with so many frames."""
+        return sum(rung <= frames for rung in self._rungs)
 
     def _reached(self, row: TrialRow) -> str:
         score = "no score" if row.score is None else f"score {row.score.text()}"

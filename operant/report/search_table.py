@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ LONGEST_VALUE = 14
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One trial. `rung` counts the rungs that it has reached; `state` is done, paused, running, failed or new.
+    """One trial. `rung` counts the rungs that it has reached; `state` is done, paused, replaced, running, failed, new.
 
-    `frames` are those of all its sessions; `score` is None before the first evaluation.
+    `frames` are those of all its sessions; `score` is None before the first evaluation. A fork has a `parent`, from
+    which each session went on at the frame `forked_at`, and in a search the trial that it `replaces`.
     """
 
     trial: int
@@ -35,6 +36,15 @@ class TrialRow:
     rung: int
     frames: int
     state: str
+    sessions: int = 1
+    parent: int | None = None
+    forked_at: int = 0
+    replaces: int | None = None
+
+    @property
+    def own_frames(self) -> int:
+        """The frames that were trained in this trial, without those of its ancestors."""
+        return self.frames - self.forked_at * self.sessions
 
     def as_dict(self) -> dict[str, Any]:
         """The row for `--json`."""
@@ -58,7 +68,9 @@ def read_search(path: Path) -> dict[str, Any] | None:
 def search_rows(path: Path) -> list[TrialRow]:
     """Every trial of the search in that folder, in order."""
     document = read_search(path) or {"settings": [], "rungs": []}
-    return [_row(trial, document) for trial in trial_paths(path) if any(trial.glob("session_*/run.json"))]
+    rows = [_row(trial, document) for trial in trial_paths(path) if any(trial.glob("session_*/run.json"))]
+    ended = {row.replaces for row in rows}
+    return [replace(row, state="replaced") if row.trial in ended and row.state == "paused" else row for row in rows]
 
 
 def ranked(rows: Sequence[TrialRow]) -> list[TrialRow]:
@@ -82,16 +94,18 @@ def best_trial(path: Path) -> TrialRow:
 def render_search(rows: Sequence[TrialRow], rungs: Sequence[int], limit: int | None = None) -> list[str]:
     """The table as plain text, best first and trials without a score last; at most `limit` of them."""
     order = [*ranked(rows), *(row for row in rows if row.score is None)]
-    names = _short_names(list(rows[0].settings)) if rows else {}
-    head = ["trial", *names.values(), "score", "rung", "frames", "state"]
+    names = short_names(list(rows[0].settings)) if rows else {}
+    has_forks = any(row.parent is not None for row in rows)
+    head = ["trial", *names.values(), "score", "rung", "frames", "state", *(["fork of"] if has_forks else [])]
     cells = [
         [
             str(row.trial),
-            *(_value(row.settings[path]) for path in names),
+            *settings_cells(row),
             "-" if row.score is None else row.score.text() if row.score.n > 1 else row.score.text().split(" ")[0],
             f"{row.rung}/{len(rungs)}",
             compact(row.frames),
             row.state,
+            *([_origin(row)] if has_forks else []),
         ]
         for row in order[:limit]
     ]
@@ -103,8 +117,31 @@ def render_search(rows: Sequence[TrialRow], rungs: Sequence[int], limit: int | N
 
 def settings_text(settings: Mapping[str, Any]) -> str:
     """`gamma 0.98, lr 0.00123`"""
-    names = _short_names(list(settings))
+    names = short_names(list(settings))
     return ", ".join(f"{names[path]} {_value(value)}" for path, value in settings.items())
+
+
+def settings_cells(row: TrialRow) -> list[str]:
+    """The settings of a trial for a table, in the order of its columns."""
+    return [_value(value) for value in row.settings.values()]
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """The last part of each path, or as many as tell it from the others."""
+    names = {}
+    for path in paths:
+        parts = path.split(".")
+        short = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
+        others = [each for each in paths if each != path]
+        names[path] = next(
+            (name for name in short if not any(f".{each}".endswith(f".{name}") for each in others)), path
+        )
+    return names
+
+
+def _origin(row: TrialRow) -> str:
+    """`3 at 8,192`"""
+    return "" if row.parent is None else f"{row.parent} at {row.forked_at:,}"
 
 
 def _row(trial: Path, document: Mapping[str, Any]) -> TrialRow:
@@ -125,7 +162,17 @@ def _row(trial: Path, document: Mapping[str, Any]) -> TrialRow:
         rung=reached,
         frames=sum(frames),
         state="paused" if state == "stopped" else state,
+        sessions=len(runs),
+        **_ancestry(runs[0]),
     )
+
+
+def _ancestry(run: Run) -> dict[str, int | None]:
+    """From which trial of the same search a session was forked, if it was."""
+    if run.parent is None or "replaces" not in run.parent:
+        return {}
+    parent = int(Path(run.parent["run"]).parent.name.rpartition("_")[2])
+    return {"parent": parent, "forked_at": int(run.parent["frames"]), "replaces": run.parent["replaces"]}
 
 
 def _standing(run: Run) -> tuple[int, float | None, float | None]:
@@ -143,19 +190,6 @@ def _at(spec: Any, path: str) -> Any:
     for part in path.split("."):
         spec = spec.get(part) if isinstance(spec, Mapping) else None
     return spec
-
-
-def _short_names(paths: Sequence[str]) -> dict[str, str]:
-    """The last part of each path, or as many as tell it from the others."""
-    names = {}
-    for path in paths:
-        parts = path.split(".")
-        short = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
-        others = [each for each in paths if each != path]
-        names[path] = next(
-            (name for name in short if not any(f".{each}".endswith(f".{name}") for each in others)), path
-        )
-    return names
 
 
 def _value(value: Any) -> str:

@@ -23,6 +23,7 @@ from operant.run.layout import (
     BEST_LINK,
     CORRUPT_SUFFIX,
     FORMAT,
+    HELD_FILE,
     LATEST_LINK,
     LEFTOVER_PREFIX,
     MANIFEST_FILE,
@@ -153,15 +154,21 @@ def best(checkpoints: Path) -> Checkpoint | None:
 
 
 def prune(checkpoints: Path, keep: int) -> None:
-    """Remove all but the newest `keep` checkpoints and the best one."""
+    """Remove all but the newest `keep` checkpoints, the best one and those that are held."""
     top = best(checkpoints)
     for path in checkpoint_paths(checkpoints)[:-keep]:
-        if top is None or path != top.path:
+        if (top is None or path != top.path) and not (path / HELD_FILE).exists():
             # Renamed first, so that a kill half-way leaves a leftover and not a checkpoint with files missing.
             doomed = checkpoints / f"{LEFTOVER_PREFIX}pruned-{path.name}"
             shutil.rmtree(doomed, ignore_errors=True)
             os.rename(path, doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+
+
+def hold(checkpoint: Checkpoint) -> None:
+    """Keep a checkpoint from being pruned, for a fork that may begin later; removing the mark lets go of it."""
+    (checkpoint.path / HELD_FILE).touch()
+    fsync_path(checkpoint.path)
 
 
 def link_newest_and_best(checkpoints: Path) -> None:

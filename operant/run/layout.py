@@ -46,6 +46,7 @@ TRACK_FOLDER = "track"
 MEDIA_FOLDER = "media"
 
 MANIFEST_FILE = "manifest.json"
+HELD_FILE = "held"
 LATEST_LINK = "latest"
 BEST_LINK = "best"
 LEFTOVER_PREFIX = ".tmp-"

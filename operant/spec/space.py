@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from operant.spec.distributions import ALIASES, PARAMETERS, Distribution, fault_in
 from operant.spec.errors import diagnostics_in, dotted, is_only_conflict, key_span, unknown_setting
+from operant.spec.fork import changes
 from operant.spec.paths import find
 from operant.spec.reading.diagnostics import Diagnostic, did_you_mean, nearest, report
 from operant.spec.reading.document import Document, KeyPath, put
@@ -152,11 +153,12 @@ def search_diagnostics(document: Document) -> list[Diagnostic]:
             problems.append(Diagnostic(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
         else:
             space[entry.path] = entry
-            problems += [*_misplaced(entry, base, document), *_unlisted(entry, document)]
+            misplaced = _misplaced(entry, base, document)
+            problems += misplaced or [*_unlisted(entry, document), *_unforkable(entry, base, document)]
     return problems or _unfitting(tuple(space.values()), base, document)
 
 
-def _misplaced(dimension: Dimension, base: Document, document: Document) -> Iterable[Diagnostic]:
+def _misplaced(dimension: Dimension, base: Document, document: Document) -> list[Diagnostic]:
     """A path that is no setting, or a value that the setting could never take."""
     path = tuple(dimension.path.split("."))
     slot, at = find(path, base.data), key_span(("search", *dimension.at), document)
@@ -181,6 +183,31 @@ def _unlisted(dimension: Dimension, document: Document) -> Iterable[Diagnostic]:
         return []
     cause = f"a grid cannot list the values of {dimension.path}, which {dimension.distribution.kind} draws from"
     return [Diagnostic(cause, key_span(("search", *dimension.at), document), GRID_REMEDY, REMEDY)]
+
+
+def _unforkable(dimension: Dimension, base: Document, document: Document) -> Iterable[Diagnostic]:
+    """A setting that forks cannot change, in a search by population-based training, which changes it in forks."""
+    meta = document.data.get("meta")
+    scheduler = meta.get("search_scheduler") if isinstance(meta, Mapping) else None
+    if not isinstance(scheduler, Mapping) or scheduler.get("name") != "pbt":
+        return []
+    why = _why_fixed(dimension, base)
+    cause = f"pbt cannot vary {dimension.path}, which a fork has from its parent: {why}"
+    hint = "leave it out, or meta.search_scheduler.name: asha"
+    return [Diagnostic(cause, key_span(("search", *dimension.at), document), hint, REMEDY)] if why else []
+
+
+def _why_fixed(dimension: Dimension, base: Document) -> str | None:
+    """Why a fork cannot have another value of that setting; None where it can."""
+    if dimension.path.startswith("meta."):
+        return "all trials share how they are recorded and judged"
+    tried = [_attempt(base, {dimension.path: value}) for value in dimension.distribution.probes()]
+    fitting = [Spec.model_validate(document.data) for document, fault in tried if fault is None]
+    for other in fitting[1:]:
+        for change in (*changes(fitting[0], other), *changes(other, fitting[0])):
+            if not change.allowed:
+                return change.rule.why
+    return None
 
 
 def _unfitting(space: Space, base: Document, document: Document) -> list[Diagnostic]:

@@ -18,9 +18,11 @@ def native_yaml(specs: Iterable[Loaded], origin: str) -> str:
     return "\n".join(_spec(each, origin) for each in specs)
 
 
-def spec_yaml(name: str, body: Mapping[str, Any], about: str) -> str:
-    """A file of one spec under its name, with a line about it."""
-    return f"# {about}\n" + _dumped({name: {key: value for key, value in body.items() if key != "name"}})
+def spec_yaml(name: str, body: Mapping[str, Any], *about: str) -> str:
+    """A file of one spec under its name, with lines about it."""
+    return "".join(f"# {line}\n" for line in about) + _dumped(
+        {name: {key: value for key, value in body.items() if key != "name"}}
+    )
 
 
 def _spec(loaded: Loaded, origin: str) -> str:

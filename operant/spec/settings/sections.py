@@ -199,7 +199,9 @@ class MetaSpec(Closed):
         le=86_400,
         description="Report who waits for whom after so long without a heartbeat; after 5 times that the run stops.",
     )
-    max_trial: int = free(default=16, ge=1, le=1_000_000, description="Trials of a search, one setting each.")
+    max_trial: int = free(
+        default=16, ge=1, le=1_000_000, description="Trials of a search, one setting each; of pbt its population."
+    )
     search_sampler: Sampler = free(
         default="tpe", description="How a search draws settings: Optuna's samplers, or every point of a grid in turn."
     )
