@@ -23,12 +23,13 @@ from operant.run.run import Run, find_sessions
 def keep_best(study: Study, rows: Sequence[JobRow]) -> None:
     """Remove the checkpoints of finished trials beyond the `meta.search_keep` best."""
     last = len(study.plan.rungs) - 1
-    over = [row for row in rows if row.finished and row.trial is not None and (row.rung == last or not row.scores)]
-    ranked = sorted(over, key=lambda row: (-_mean(row.scores), row.number))
-    replaced = [row.fork.replaces for row in rows if row.fork is not None]
-    for trial in [*(row.trial for row in ranked[study.spec.meta.search_keep :]), *replaced]:
-        assert trial is not None
-        for run in find_sessions(trial_path(study.path, trial)):
+    replaced = {row.fork.replaces for row in rows if row.fork is not None}
+    newest = {row.trial: row for row in rows if row.trial is not None and row.finished}
+    over = [row for row in newest.values() if row.rung == last or not row.scores or row.trial in replaced]
+    ranked = sorted(over, key=lambda row: (row.rung < last, -_mean(row.scores), row.number))
+    for row in ranked[study.spec.meta.search_keep :]:
+        assert row.trial is not None
+        for run in find_sessions(trial_path(study.path, row.trial)):
             _remove(run)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Literal
 
@@ -175,6 +176,7 @@ def _means(results: dict[int, tuple[float, ...]]) -> dict[int, float]:
     return dict(sorted(means.items(), key=lambda item: (-item[1], item[0])))
 
 
+@lru_cache(maxsize=1 << 16)
 def _reaches(scores: tuple[float, ...], cut: float) -> bool:
     """Whether the interval of these seeds allows that the trial is at the cut; of one seed its score must be."""
     high = mean_interval(scores).high

@@ -199,8 +199,8 @@ def _unforkable(dimension: Dimension, base: Document, document: Document) -> Ite
 
 def _why_fixed(dimension: Dimension, base: Document) -> str | None:
     """Why a fork cannot have another value of that setting; None where it can."""
-    if dimension.path.startswith("meta."):
-        return "all trials share how they are recorded and judged"
+    if dimension.path.startswith("meta.") or dimension.path == "env.max_frame":
+        return "all members of a population share how long they train, and how they are recorded and judged"
     tried = [_attempt(base, {dimension.path: value}) for value in dimension.distribution.probes()]
     fitting = [Spec.model_validate(document.data) for document, fault in tried if fault is None]
     for other in fitting[1:]:

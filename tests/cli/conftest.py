@@ -110,7 +110,7 @@ class Toy:
         self.folder = folder
         self.write()
 
-    def write(self, frames: int = 100, sessions: int = 2, **kwargs: float) -> None:
+    def write(self, frames: int = 100, sessions: int = 2, **kwargs: float | str) -> None:
         """Write toy.yaml; what `kwargs` may be is said in toy_engine.py."""
         text = TOY_SPEC.format(frames=frames, sessions=sessions, kwargs=json.dumps(kwargs))
         (self.folder / "toy.yaml").write_text(text)

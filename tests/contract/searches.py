@@ -30,16 +30,16 @@ searched:
     save_frequency: 128
     eval_episodes: 2
     final_episodes: 2
-    search_scheduler: {{grace_period: {grace}, reduction_factor: 4}}
+    search_scheduler: {{name: {scheduler}, grace_period: {grace}, reduction_factor: 4}}
   search:
     agent.algorithm.gamma__uniform: [0.9, 0.999]
     agent.net.optimizer.lr__loguniform: [1e-4, 1e-2]
 """
 
 
-def write_spec(folder: Path, *, trials: int = 6, grace: int = 512, frames: int = 2048) -> Path:
+def write_spec(folder: Path, *, trials: int = 6, grace: int = 512, frames: int = 2048, scheduler: str = "asha") -> Path:
     file = folder / "searched.yaml"
-    file.write_text(SPEC.format(trials=trials, grace=grace, frames=frames))
+    file.write_text(SPEC.format(trials=trials, grace=grace, frames=frames, scheduler=scheduler))
     return file
 
 

@@ -61,6 +61,34 @@ def test_ten_kills_change_nothing(tmp_path: Path) -> None:
     assert lost <= 0.02 * trained
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_a_killed_population_has_the_same_forks_and_bytes(tmp_path: Path) -> None:
+    """Killed the moment that a trial or a fork appears, when its checkpoint may not be there yet, and a while later."""
+    spec = write_spec(tmp_path, trials=4, grace=1024, frames=4096, scheduler="pbt")
+    words = ("-s", "meta.search_keep=100", "-s", "meta.keep_checkpoints=1", "--workers", "2")
+    finish(start(spec, "--out", tmp_path / "whole", *words))
+    assert _count_trials(tmp_path / "whole") == 7
+    killed = tmp_path / "killed"
+    for trials, seconds in ((1, 0.3), (5, 0.0), (5, 0.5), (6, 0.0), (7, 0.4)):
+        process = start(spec, "--out", killed, *words)
+        while _count_trials(killed) < trials:
+            assert process.poll() is None
+            time.sleep(0.002)
+        time.sleep(seconds)
+        kill(process)
+        wait_for_orphans(killed)
+    finish(start(spec, "--out", killed, *words))
+    assert _decisions(killed) == _decisions(tmp_path / "whole")
+    assert outcome(killed) == outcome(tmp_path / "whole")
+    assert_same_curves(tmp_path / "whole", killed)
+    assert not any(killed.rglob("held")), "a checkpoint is still kept for forks that have long begun"
+
+
+def _count_trials(place: Path) -> int:
+    return len(list(place.glob("trial_*")))
+
+
 def _frames(place: Path) -> list[tuple[Path, int]]:
     from operant.run.checkpoint import list_checkpoints
 

@@ -2,7 +2,8 @@
 
 `env.kwargs` may hold `pause` (seconds per update) with `pause_from` (a frame), and `fail_at` (a frame) with
 `fail_seed` (a seed). With `native_seconds` the main thread is kept by native code for about so long, at the start or
-from the frame `native_from` on; with `deaf` no other thread is let in either. `bonus` is added to scores.
+from the frame `native_from` on; with `deaf` no other thread is let in either. `bonus` is added to scores; so is the
+setting of the algorithm that `bonus_of` names.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def estimate(spec: Any) -> Estimate:
 def train(run: Run, until: int | None = None) -> None:
     """Count frames; log, evaluate and save when due."""
     settings = run.spec["env"]["kwargs"]
+    bonus = settings.get("bonus", run.spec["agent"]["algorithm"].get(settings.get("bonus_of"), 0))
     with run.session(until) as session:
         at = session.latest.at if session.latest else Progress()
         session.anchor("random", 0.0)
@@ -61,9 +63,9 @@ def train(run: Run, until: int | None = None) -> None:
             at = Progress(at.frames + FRAMES_PER_UPDATE, at.updates + 1, at.episodes + 1, 0, session.seconds())
             if at.frames >= settings.get("fail_at", float("inf")) and run.seed == settings.get("fail_seed", run.seed):
                 raise RuntimeError("the toy broke")
-            record(session, at, settings.get("bonus", 0))
+            record(session, at, bonus)
         if at.frames >= run.max_frame:
-            session.log(at, {"final/score": float(at.frames) + settings.get("bonus", 0), "final/episodes": 1})
+            session.log(at, {"final/score": float(at.frames) + bonus, "final/episodes": 1})
 
 
 def native(seconds: float, deaf: float) -> None:
