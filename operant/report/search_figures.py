@@ -85,9 +85,13 @@ def _axis(values: list[Any], is_log: bool) -> tuple[list[float], list[tuple[floa
         numbers = np.log(values) if is_log else np.array(values, dtype=float)
         low, high = float(numbers.min()), float(numbers.max())
         spread = high - low or 1.0
-        ends = [(0.0, f"{min(values):.4g}"), (1.0, f"{max(values):.4g}")]
+        ends = [(0.0, _number(min(values))), (1.0, _number(max(values)))]
         return list((numbers - low) / spread), ends if high > low else ends[:1]
     texts = [json.dumps(value) for value in values]
     known = sorted(set(texts))
     heights = {text: number / max(1, len(known) - 1) for number, text in enumerate(known)}
     return [heights[text] for text in texts], [(height, text) for text, height in heights.items()]
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -167,7 +167,7 @@ def _row(trial: Path, document: Mapping[str, Any]) -> TrialRow:
     )
 
 
-def _ancestry(run: Run) -> dict[str, int | None]:
+def _ancestry(run: Run) -> dict[str, int]:
     """From which trial of the same search a session was forked, if it was."""
     if run.parent is None or "replaces" not in run.parent:
         return {}
