@@ -15,6 +15,7 @@ import pytest
 from operant.api.store import list_stored
 from operant.contract.records import Records, difference
 from operant.run.run import find_sessions
+from tests.contract.searches import assert_same_curves, finish, kill, outcome, start, write_spec
 from tests.processes import marked, wait_until
 from tests.s3_server import s3_server, weed
 
@@ -70,3 +71,25 @@ def test_the_run_is_resumed_from_s3_bit_for_bit(tmp_path: Path, monkeypatch: pyt
         for before, after in pairs:
             assert difference(Records.of(before), Records.of(after)) is None
             assert after.attempts == 2
+
+
+@pytest.mark.timeout(1800)
+def test_a_search_goes_on_elsewhere_from_what_was_stored(tmp_path: Path) -> None:
+    spec, store = write_spec(tmp_path, trials=6, grace=2048, frames=8192), tmp_path / "store"
+    words = ("--workers", "2", "-s", "meta.search_keep=6")
+    finish(start(spec, "--out", tmp_path / "undisturbed", *words))
+    process = start(spec, "--out", tmp_path / "lost", *words, "-s", f"meta.sync={store}")
+    try:
+        stored = store / "searched" / "lost"
+        assert wait_until(lambda: len(list(stored.glob("trial_*/session_0/manifest.json"))) >= 3, 300)
+        assert process.poll() is None
+    finally:
+        kill(process)
+        for pid in marked(str(tmp_path / "lost")):
+            os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(tmp_path / "lost")
+    resume = command("resume", str(stored), "--root", str(tmp_path / "found"), "--plain")
+    subprocess.run(resume, check=True, stdout=subprocess.DEVNULL)
+    found = tmp_path / "found" / "searched" / "lost"
+    assert outcome(found) == outcome(tmp_path / "undisturbed")
+    assert_same_curves(found, tmp_path / "undisturbed")
