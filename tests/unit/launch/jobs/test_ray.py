@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from operant.launch.jobs.ray_jobs import run_task
 from operant.run.run import find_sessions
 from tests.processes import wait_until
 
-RAY = os.environ.get("OPERANT_RAY")
+RAY = Path(sys.executable).with_name("ray")
 SPEC = ["ppo_cartpole", "--sessions", "1", "-s", "env.max_frame=40960", "-s", "meta.final_episodes=2"]
 
 
@@ -57,7 +58,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(RAY is None, reason="OPERANT_RAY names no program `ray` of ray[default]")
+@pytest.mark.skipif(find_spec("aiohttp_cors") is None, reason="needs ray[default], which the extra cluster brings")
 def test_a_job_is_followed_stopped_and_resumed(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
