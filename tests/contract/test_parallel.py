@@ -98,6 +98,7 @@ def test_a_follower_that_is_killed_ends_the_run_with_its_name_and_the_run_goes_o
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for children in Linux's /proc")
+@pytest.mark.slow
 def test_no_follower_outlives_a_killed_leader(tmp_path: Path):
     run = create(tmp_path / "run", spec_for("ppo", 2, max_frame=40_000))
     process = start_cold(run)

@@ -87,6 +87,7 @@ class TestAfterTraining:
         assert run["state"] == "done"
 
 
+@pytest.mark.slow
 def test_ctrl_c_then_resume_ends_as_if_nothing_had_happened(tmp_path: Path):
     budget = ("-s", "env.max_frame=16000", "-s", "meta.final_episodes=5", "--sessions", "1")
     whole = ask(tmp_path, "train", "ppo_cartpole", *budget, "--out", "whole")

@@ -108,6 +108,7 @@ def outcome(run: Path) -> tuple[dict[str, bytes], list[dict], list[dict]]:
     return arrays, rows, episodes
 
 
+@pytest.mark.slow
 def test_trained_from_python_is_the_same_run(folder: Path, whole: Path):
     (folder / "five_lines.py").write_text(SCRIPT, encoding="utf-8")
     done = subprocess.run(

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[2]
 FILE = REPOSITORY / "tests" / "unit" / "spec" / "dialects" / "slm" / "files" / "ppo_cartpole.json"
 SMALL = ("-s", "env.max_frame=4096", "-s", "meta.final_episodes=3", "--sessions", "1", "--plain")
@@ -31,6 +33,7 @@ def rows(folder: Path) -> list[dict[str, float]]:
     return [{key: value for key, value in row.items() if not key.startswith(timing)} for row in found]
 
 
+@pytest.mark.slow
 def test_a_file_and_its_conversion_train_alike(tmp_path: Path) -> None:
     shutil.copy(FILE, tmp_path)
     say(tmp_path, "convert", FILE.name, "--out", "native.yaml")

@@ -16,9 +16,9 @@ from operant.spec.load import load
     ("name", "frames", "floor"),
     [
         ("ppo_cartpole", 30_000, 450),
-        ("dqn_cartpole", 10_000, 120),
+        pytest.param("dqn_cartpole", 10_000, 120, marks=pytest.mark.slow),
         ("a2c_cartpole", 40_000, 150),
-        ("reinforce_cartpole", 40_000, 150),
+        pytest.param("reinforce_cartpole", 40_000, 150, marks=pytest.mark.slow),
     ],
 )
 def test_learns_cartpole(name: str, frames: int, floor: float):

@@ -61,6 +61,7 @@ def test_a_tiny_model_learns_to_copy(tmp_path: Path):
     assert max(abs(row.get("mismatch/kl", 0.0)) for row in rows) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_tiny_model_learns_a_dialogue(tmp_path: Path):
     changes = {"env": {**SPEC["env"], **GUESSING}, "agent": {**SPEC["agent"], "algorithm": PATIENT}}
     spec = Spec.model_validate({**SPEC, **changes}).model_dump(mode="json")

@@ -76,6 +76,7 @@ def test_cells_are_named_or_matched_in_the_suites_order():
         suite.select("box2d", ["ppo*", "ppo_mars"])
 
 
+@pytest.mark.slow
 def test_a_suite_trains_stores_and_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
