@@ -166,7 +166,7 @@ def operant_plain(work: list[tuple[Point, int]]) -> float:
             begun = cpu_seconds()  # The first, which is not counted, has loaded all that is loaded late.
         spec = trial_spec(base, point)
         assert spec is not None
-        train(make_runs(folder, number, spec)[0], until=None if frames == RUNGS[-1] else frames)
+        train(make_runs(folder, number, spec)[0], until=None if frames >= RUNGS[-1] else frames)
     return cpu_seconds() - begun
 
 
@@ -231,7 +231,7 @@ def beside(python: str) -> dict[str, dict[str, float]]:
         work = [(each["point"], int(each["frames"])) for each in trials]
         plain = [sys.executable, __file__, "operant_plain"] if name == "operant" else [python, __file__, "sb3_plain"]
         training = float(measured(plain, work)["said"].splitlines()[-1])
-        rungs = sum(RUNGS.index(frames) + 1 for _, frames in work)
+        rungs = sum(frames >= rung for _, frames in work for rung in RUNGS)
         table[name] = {
             "best": max(each["score"] for each in trials),
             "frames": sum(frames for _, frames in work),

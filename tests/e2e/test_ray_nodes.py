@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,20 +27,27 @@ present = pytest.mark.skipif(find_spec("ray") is None, reason="needs the package
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200), present]
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A head with one CPU; the test adds the second node."""
-    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "300")
+@contextmanager
+def cluster_of(cpus: int) -> Iterator[Any]:
+    """A head with so many CPUs; the test adds the second node."""
     from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
 
-    found = Cluster(initialize_head=True, head_node_args=small())
-    yield found
-    found.shutdown()
+    found = Cluster(initialize_head=True, head_node_args=small(cpus))
+    try:
+        yield found
+    finally:
+        found.shutdown()
 
 
-def small() -> dict[str, Any]:
-    """A node of one CPU."""
-    return {"num_cpus": 1, "object_store_memory": 100_000_000, "include_dashboard": False}
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node starts slowly on a busy machine."""
+    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "300")
+
+
+def small(cpus: int) -> dict[str, Any]:
+    """A node of so many CPUs."""
+    return {"num_cpus": cpus, "object_store_memory": 100_000_000, "include_dashboard": False}
 
 
 def raylet_of(node: Any) -> int:
@@ -67,11 +75,17 @@ def lose(node: Any) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_search_survives_its_second_node(cluster: Any, tmp_path: Path) -> None:
+def test_a_search_survives_its_second_node(tmp_path: Path) -> None:
+    with cluster_of(1) as cluster:
+        search_and_lose(cluster, tmp_path)
+
+
+def search_and_lose(cluster: Any, tmp_path: Path) -> None:
+    """A search by two workers, one on each node."""
     spec = write_spec(tmp_path, trials=6, grace=2048, frames=8192)
     words = ["launch", str(spec), "--on", "ray", "--search", "2", "--dry-run", "--out", "lost"]
     subprocess.run([sys.executable, "-m", "operant", *words], cwd=tmp_path, check=True, capture_output=True)
-    second = cluster.add_node(**small())
+    second = cluster.add_node(**small(1))
     driver = subprocess.Popen(
         [sys.executable, "-m", "operant.launch.jobs.ray_jobs", str(tmp_path / "lost" / "launch" / "ray.json")],
         cwd=tmp_path,
@@ -93,8 +107,14 @@ def test_a_search_survives_its_second_node(cluster: Any, tmp_path: Path) -> None
     assert_same_curves(tmp_path / "lost", tmp_path / "whole")
 
 
-def test_verifiers_of_a_lost_node_are_replaced(cluster: Any, tmp_path: Path) -> None:
-    second = cluster.add_node(**small())
+def test_actors_of_a_lost_node_are_replaced(tmp_path: Path) -> None:
+    with cluster_of(0) as cluster:
+        train_and_lose(cluster, tmp_path)
+
+
+def train_and_lose(cluster: Any, tmp_path: Path) -> None:
+    """A language run whose trainer is on the head, and whose actors are all on the second node."""
+    second = cluster.add_node(**small(2))
     (tmp_path / "small.yaml").write_text(SPEC)
     settings = ["meta.cluster=ray", f"meta.ray.address={cluster.address}", "agent.algorithm.staleness=1"]
     flags = [flag for setting in settings for flag in ("-s", setting)]
@@ -113,7 +133,7 @@ def test_verifiers_of_a_lost_node_are_replaced(cluster: Any, tmp_path: Path) -> 
     assert wait_until(lambda: bool(verifiers()) or process.poll() is not None, 400)
     assert verifiers() & set(descendants(raylet_of(second)))
     lose(second)
-    cluster.add_node(**small())
+    cluster.add_node(**small(2))
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     told = [row["message"] for row in read_rows(session / "events.jsonl") if row["kind"] == "replaced"]
