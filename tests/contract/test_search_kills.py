@@ -16,6 +16,8 @@ from operant.contract.records import Records, difference
 from operant.hpo.jobs import Jobs
 from operant.hpo.storage import database_url
 from operant.hpo.study import open_study
+from operant.run.layout import METRICS_FILE
+from operant.run.metrics import read_last_row
 from tests.contract.searches import (
     assert_same_curves,
     finish,
@@ -46,10 +48,10 @@ def test_ten_kills_change_nothing(tmp_path: Path) -> None:
     killed, rng, lost, kills = tmp_path / "killed", Random(7), 0, 0
     while kills < KILLS:
         process = start(spec, "--out", killed, *keep)
-        deadline = time.monotonic() + rng.uniform(12, 25)
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert process.poll() is None, "the search was over before it could be killed often enough"
+        goal = trained * (kills + rng.uniform(0.5, 1)) / (KILLS + 1)
+        while _frames_in_rows(killed) < goal:
+            assert process.poll() is None, "the search was over before it could be killed often enough"
+            time.sleep(0.01)
         kill(process)
         kills += 1
         wait_for_orphans(killed)
@@ -87,6 +89,11 @@ def test_a_killed_population_has_the_same_forks_and_bytes(tmp_path: Path) -> Non
 
 def _count_trials(place: Path) -> int:
     return len(list(place.glob("trial_*")))
+
+
+def _frames_in_rows(place: Path) -> int:
+    """Frames trained so far, saved or not."""
+    return sum(read_last_row(run.path / METRICS_FILE).get("frames", 0) for run in sessions(place))
 
 
 def _frames(place: Path) -> list[tuple[Path, int]]:
