@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Tally:
+class Usage:
     """What a rollout has used. `previous` is the normalized score of the last validation."""
 
     turns: int = 0
@@ -50,7 +50,7 @@ class Start:
     its own.
     """
 
-    tally: Tally = field(default_factory=Tally)
+    tally: Usage = field(default_factory=Usage)
     files: Mapping[str, bytes] | None = None
     base: bytes | None = None
     artefacts: str | None = None
@@ -83,7 +83,7 @@ class Rollout(Dialogue):
         self._settings = settings
         self._problem, self._seed = problem, seed
         self._start = start
-        self._tally = Tally(**asdict(start.tally))
+        self._tally = Usage(**asdict(start.tally))
         files = settings.files(problem)
         self._files = tuple(files)
         disk = settings.folder.task.limits.sandbox().disk
@@ -145,10 +145,10 @@ class Rollout(Dialogue):
 
     def snapshot(self) -> bytes:
         """The tally and the workspace, but none of the scores: who goes on from here earns their own."""
-        on_paper = self._workspace.on_paper
+        in_memory = self._workspace.in_memory
         archive = self._workspace.snapshot()
         facts = {"task": self._settings.folder.task.name, "problem": self._problem, "tally": asdict(self._tally)}
-        facts |= {"artefacts": _digest(self._collected()), "on_paper": on_paper}
+        facts |= {"artefacts": _digest(self._collected()), "on_paper": in_memory}
         return json.dumps(facts).encode() + b"\n" + archive
 
     def close(self) -> None:
@@ -345,7 +345,7 @@ def start_from(settings: Settings, problem: int, snapshot: bytes) -> Start:
     if (facts["task"], facts["problem"]) != (settings.folder.task.name, problem):
         raise UsageError(f"this snapshot is of {facts['task']}, problem {facts['problem']}, not of problem {problem}")
     files = unarchived(archive) if facts["on_paper"] else {}
-    return Start(Tally(**facts["tally"]), files, None if facts["on_paper"] else archive, facts["artefacts"])
+    return Start(Usage(**facts["tally"]), files, None if facts["on_paper"] else archive, facts["artefacts"])
 
 
 def _digest(artefacts: Mapping[str, bytes]) -> str:

@@ -46,7 +46,7 @@ class Workspace:
         self.unsaved = False
 
     @property
-    def on_paper(self) -> bool:
+    def in_memory(self) -> bool:
         """Whether all files are known without a sandbox."""
         return self._sandbox is None and self._base is None
 
@@ -66,14 +66,14 @@ class Workspace:
         known = self.known(path)
         if known is not None:
             return _limited(path, known, most)
-        if self.on_paper and _plain(path) and not any(name.startswith(f"{path}/") for name in self._written):
+        if self.in_memory and _plain(path) and not any(name.startswith(f"{path}/") for name in self._written):
             raise OperantError(f"cannot take {path}: there is no such file")
         return self._do(lambda box: box.fetch(path, most))
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file; missing folders are made. Where the sandbox dies of it, the file is in the next one."""
         try:
-            if not (self.on_paper and self._fits(path, data)):
+            if not (self.in_memory and self._fits(path, data)):
                 self._do(lambda box: box.write(path, data))
         except Interrupted:
             self._remember(path, data)
@@ -82,7 +82,7 @@ class Workspace:
 
     def known(self, path: str) -> bytes | None:
         """A file that is known without a sandbox, for no command has run."""
-        return self._written.get(path) if self.on_paper else None
+        return self._written.get(path) if self.in_memory else None
 
     def save(self) -> None:
         """Keep a snapshot, so that a death costs nothing that was there before."""
@@ -91,7 +91,7 @@ class Workspace:
 
     def snapshot(self) -> bytes:
         """The workspace as an archive."""
-        if self.on_paper:
+        if self.in_memory:
             return archive(self._written)
         return self._do(lambda box: box.snapshot())
 

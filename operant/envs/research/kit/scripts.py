@@ -14,14 +14,14 @@ Words = str | Callable[[Random], str]
 def says(name: str, kind: Kind, *turns: Words) -> Scripted:
     """An agent that says these things in turn and then submits; what is to be drawn comes from the problem's seed."""
 
-    def speak(problem: Problem, said: Sequence[Message]) -> str:
+    def act(problem: Problem, said: Sequence[Message]) -> str:
         turn = sum(message.role == "assistant" for message in said)
         if turn >= len(turns):
             return "submit"
         words = turns[turn]
         return words if isinstance(words, str) else words(Random(f"{name}/{problem.answer['seed']}/{turn}"))
 
-    return Scripted(name, kind, speak)
+    return Scripted(name, kind, act)
 
 
 def write(path: str, text: str) -> str:

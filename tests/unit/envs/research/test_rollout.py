@@ -292,7 +292,7 @@ def test_a_snapshot_without_commands_needs_no_sandbox(task: ResearchTask, rollou
     child = task.resume(task.problems("train")[7], 0, rollout.snapshot())
     assert isinstance(child, Rollout)
     assert words(child.hear("view solution.py")).startswith("def solve(n):")
-    assert child._workspace.on_paper
+    assert child._workspace.in_memory
     child.hear(RIGHT)
     assert (child.verdict().score, "2 * n if" in words(rollout.hear("view solution.py"))) == (1.0, True)
 
