@@ -84,15 +84,20 @@ def launch(
     plan = plan_job(loaded, job_name=job_name, search_workers=search_workers, root=root, out=out)
     show(*_plan_lines(plan))
     if dry_run:
-        files = plan.write()
-        show("not submitted (--dry-run); written:", *(f"  {path}" for path in files))
-        if as_json:
-            document({"place": plan.place, "files": files, "command": plan.command, "exit": EXIT_DONE})
-        return EXIT_DONE
+        return _written(plan, as_json)
     if not yes and not _agreed():
         show("not submitted")
         return EXIT_STOPPED
     return _run_container(plan) if local else _submitted(submit(plan, root), as_json)
+
+
+def _written(plan: JobPlan, as_json: bool) -> int:
+    """The files of a job that is not submitted."""
+    files = plan.write()
+    (aside if as_json else say)("not submitted (--dry-run); written:", *(f"  {path}" for path in files))
+    if as_json:
+        document({"place": plan.place, "files": files, "command": plan.command, "exit": EXIT_DONE})
+    return EXIT_DONE
 
 
 def _placed(on: str | None, gpu: bool) -> list[str]:
