@@ -10,7 +10,6 @@ from typing import Any
 
 from operant.engines import engine_of
 from operant.errors import RunError, UsageError
-from operant.hpo.beside import Beside
 from operant.hpo.jobs import FORK, HEARTBEAT_SECONDS, JobRow, Jobs
 from operant.hpo.keep import hold_for_forks, keep_best, let_go
 from operant.hpo.mirror import Mirror
@@ -19,6 +18,7 @@ from operant.hpo.resources import Slot, lanes, slots
 from operant.hpo.runner import Ended, LocalRunner, Work
 from operant.hpo.sampling import Draw, TrialResult, draw, none_fits
 from operant.hpo.schedulers import OVER, Step, next_step
+from operant.hpo.sidecars import Sidecars
 from operant.hpo.storage import database_url, require_optuna
 from operant.hpo.study import Study, mark_done
 from operant.hpo.trials import frames_of, make_forks, make_runs, scores_of, trial_spec
@@ -62,7 +62,7 @@ class Search:
         self._restarts: dict[int, int] = {}
         self._requests = 0
         self.rows = self.jobs.all()
-        self._beside = Beside(self.study, self.report)
+        self._sidecars = Sidecars(self.study, self.report)
 
     def stop(self, requests: int) -> None:
         """The first request lets the jobs save and end, the second ends them now; `requests` counts all so far."""
@@ -74,9 +74,8 @@ class Search:
         """Record what has ended and start what can be started."""
         over = self._runner.advance()
         for ended in over:
-            self._beside.end(ended.work)
+            self._sidecars.end(ended.work)
             self._conclude(ended)
-        self._beside.advance()
         self._keep_beating()
         now = time.monotonic()
         if self._requests:
@@ -93,7 +92,7 @@ class Search:
         """
         self._runner.close()
         self.jobs.release([row.number for row in self.jobs.all() if not row.finished])
-        self._beside.finish(leave)
+        self._sidecars.finish(leave)
 
     def _fill(self) -> None:
         """Claim as many jobs as there is room for, if there are so many."""
@@ -104,7 +103,7 @@ class Search:
             if work is None:
                 break
             batch.append(work)
-            self._beside.begin(work)
+            self._sidecars.begin(work)
         self._runner.start(batch)
 
     def _claimed(self) -> Work | None:
@@ -222,7 +221,7 @@ class Search:
         if not killed or restarts > MAX_RESTARTS:
             return False
         self.report(f"{self._name(row)} was killed; it continues from its last checkpoint")
-        self._beside.begin(ended.work)
+        self._sidecars.begin(ended.work)
         self._runner.queue(ended.work)
         return True
 
@@ -246,9 +245,11 @@ class Search:
             )
 
     def _keep_beating(self) -> None:
+        """Every few seconds: say that this worker lives, and look after the processes beside it."""
         if time.monotonic() - self._beat < HEARTBEAT_SECONDS:
             return
         self._beat = time.monotonic()
+        self._sidecars.advance()
         lost = self.jobs.beat([work.number for work in self._runner.running])
         if lost:
             self.report(f"{len(lost)} jobs were taken over by another worker")

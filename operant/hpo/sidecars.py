@@ -1,4 +1,4 @@
-"""What goes on beside a search and never touches it: the upload of `meta.sync`, and the trackers of `meta.track`."""
+"""The processes beside a search, which never touch it: the upload of `meta.sync`, and the trackers of `meta.track`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from operant.launch.sync_process import start_sync
 from operant.trackers.start import TrackerProcesses
 
 
-class Beside:
+class Sidecars:
     """The upload of a search while a worker of it lives, and the trackers of each job while it trains."""
 
     def __init__(self, study: Study, report: Callable[[str], None]) -> None:

@@ -10,6 +10,9 @@ import time
 from pathlib import Path
 
 from operant.contract.records import Records, difference
+from operant.hpo.jobs import Jobs
+from operant.hpo.storage import database_url
+from operant.hpo.study import open_study
 from operant.report.search_table import search_rows
 from operant.run.layout import METRICS_FILE, checkpoint_paths
 from operant.run.lock import is_held
@@ -94,6 +97,12 @@ def frames_not_saved(place: Path) -> int:
 def outcome(place: Path) -> list[tuple]:
     """Trials, settings, rungs and scores."""
     return [(row.trial, tuple(row.settings.values()), row.rung, row.score) for row in search_rows(place)]
+
+
+def decisions(place: Path) -> list[tuple]:
+    """The table of jobs: who was trained how far, with which settings and scores."""
+    jobs = Jobs(database_url(place, None), open_study(place).name)
+    return [(job.number, job.trial, job.rung, job.settings, job.scores) for job in jobs.all()]
 
 
 def assert_same_curves(first: Path, second: Path) -> None:

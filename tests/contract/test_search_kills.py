@@ -13,13 +13,11 @@ from random import Random
 import pytest
 
 from operant.contract.records import Records, difference
-from operant.hpo.jobs import Jobs
-from operant.hpo.storage import database_url
-from operant.hpo.study import open_study
 from operant.run.layout import METRICS_FILE
 from operant.run.metrics import read_last_row
 from tests.contract.searches import (
     assert_same_curves,
+    decisions,
     finish,
     frames_not_saved,
     kill,
@@ -31,11 +29,6 @@ from tests.contract.searches import (
 )
 
 KILLS = 10
-
-
-def _decisions(place: Path) -> list[tuple]:
-    jobs = Jobs(database_url(place, None), open_study(place).name)
-    return [(job.number, job.trial, job.rung, job.settings, job.scores) for job in jobs.all()]
 
 
 @pytest.mark.slow
@@ -57,7 +50,7 @@ def test_ten_kills_change_nothing(tmp_path: Path) -> None:
         wait_for_orphans(killed)
         lost += frames_not_saved(killed)
     finish(start(spec, "--out", killed, *keep))
-    assert _decisions(killed) == _decisions(tmp_path / "whole")
+    assert decisions(killed) == decisions(tmp_path / "whole")
     assert outcome(killed) == outcome(tmp_path / "whole")
     assert_same_curves(tmp_path / "whole", killed)
     assert lost <= 0.02 * trained
@@ -81,7 +74,7 @@ def test_a_killed_population_has_the_same_forks_and_bytes(tmp_path: Path) -> Non
         kill(process)
         wait_for_orphans(killed)
     finish(start(spec, "--out", killed, *words))
-    assert _decisions(killed) == _decisions(tmp_path / "whole")
+    assert decisions(killed) == decisions(tmp_path / "whole")
     assert outcome(killed) == outcome(tmp_path / "whole")
     assert_same_curves(tmp_path / "whole", killed)
     assert not any(killed.rglob("held")), "a checkpoint is still kept for forks that have long begun"
@@ -114,7 +107,7 @@ def test_a_killed_session_and_a_killed_server_are_started_again(tmp_path: Path) 
         time.sleep(2)
     said = finish(process)
     assert "was killed; it continues" in said
-    assert _decisions(tmp_path / "killed") == _decisions(tmp_path / "whole")
+    assert decisions(tmp_path / "killed") == decisions(tmp_path / "whole")
     assert_same_curves(tmp_path / "whole", tmp_path / "killed")
 
 

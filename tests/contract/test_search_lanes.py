@@ -14,13 +14,19 @@ from pathlib import Path
 import pytest
 
 from operant.contract.records import Records, difference
-from operant.hpo.jobs import Jobs
-from operant.hpo.storage import database_url
-from operant.hpo.study import open_study
 from operant.run.layout import METRICS_FILE, session_path, trial_path
 from operant.run.lock import holder_of
 from operant.run.run import Run
-from tests.contract.searches import assert_same_curves, finish, kill, outcome, sessions, start, wait_for_orphans
+from tests.contract.searches import (
+    assert_same_curves,
+    decisions,
+    finish,
+    kill,
+    outcome,
+    sessions,
+    start,
+    wait_for_orphans,
+)
 from tests.warm import WarmProcess
 
 pytest.importorskip("jax")
@@ -87,11 +93,6 @@ def _train_alone(run: Run, folder: Path) -> Run:
     return alone
 
 
-def _decisions(place: Path) -> list[tuple]:
-    jobs = Jobs(database_url(place, None), open_study(place).name)
-    return [(job.number, job.trial, job.rung, job.settings, job.scores) for job in jobs.all()]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_kills_change_nothing(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_kills_change_nothing(tmp_path: Path) -> None:
     process = start(spec, "--out", killed)
     _kill_session(process, killed)
     finish(process)
-    assert _decisions(killed) == _decisions(tmp_path / "whole")
+    assert decisions(killed) == decisions(tmp_path / "whole")
     assert outcome(killed) == outcome(tmp_path / "whole")
     assert_same_curves(tmp_path / "whole", killed)
 

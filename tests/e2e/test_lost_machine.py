@@ -15,7 +15,7 @@ import pytest
 from operant.api.store import list_stored
 from operant.contract.records import Records, difference
 from operant.run.run import find_sessions
-from tests.contract.searches import assert_same_curves, finish, kill, outcome, start, write_spec
+from tests.contract.searches import assert_same_curves, finish, kill, outcome, start, wait_for_orphans, write_spec
 from tests.processes import marked, wait_until
 from tests.s3_server import s3_server, weed
 
@@ -87,6 +87,7 @@ def test_a_search_goes_on_elsewhere_from_what_was_stored(tmp_path: Path) -> None
         kill(process)
         for pid in marked(str(tmp_path / "lost")):
             os.kill(pid, signal.SIGKILL)
+    wait_for_orphans(tmp_path / "lost")
     shutil.rmtree(tmp_path / "lost")
     resume = command("resume", str(stored), "--root", str(tmp_path / "found"), "--plain")
     subprocess.run(resume, check=True, stdout=subprocess.DEVNULL)
