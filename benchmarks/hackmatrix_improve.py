@@ -5,7 +5,8 @@
 
 First only the value learns, from games of the imitated policy; then PPO, every lane of one program with settings of
 its own. What is kept is chosen by the games won of selection seeds; the last rows are of the fixed evaluation seeds,
-which nothing was chosen by. `OUT/improve.json` holds settings and rows, `OUT/best.npz` the best policy.
+which nothing was chosen by. `OUT/improve.json` holds settings and rows, `OUT/best.npz` the best policy,
+`OUT/best_0.npz` that of the first lane.
 """
 
 from __future__ import annotations
@@ -98,7 +99,12 @@ class Numbers(NamedTuple):
 
 
 class Improver(Ppo):
-    """PPO with rewards scaled by a constant, and the script's action beside each that was played: [..., 2]."""
+    """PPO with rewards scaled by a constant, and the script's action beside each that was played: [..., 2].
+
+    Where no lane weighs the script it is not asked: to ask costs more than the rest of a step.
+    """
+
+    script_weighs = False
 
     def numbers(self, spec: Spec, lane: Lane) -> Numbers:
         """Those of a lane."""
@@ -112,7 +118,8 @@ class Improver(Ppo):
 
     def select_action(self, policy: Policy, now: VecEnvState, noise: Array) -> tuple[Array, Array, Array | None]:
         action, env_action, mask = super().select_action(policy, now, noise)
-        return jnp.stack([action, scripted_actions(now.env_state)], -1), env_action, mask
+        of_script = scripted_actions(now.env_state) if self.script_weighs else action
+        return jnp.stack([action, of_script], -1), env_action, mask
 
     def log_prob(self, output: Array, mask: Array | None, action: Array, log_std: Array | None) -> tuple[Array, Array]:
         return super().log_prob(output, mask, action[..., 0], log_std)
@@ -164,6 +171,7 @@ class Lanes:
     def __init__(self, learner: Improver, spec: Spec, options: argparse.Namespace, record: Record) -> None:
         self.learner, self.options, self.record = learner, options, record
         self.lanes = [Lane.of(text) for text in options.lanes]
+        learner.script_weighs = any(lane.script for lane in self.lanes)
         self.program = Program(learner, len(self.lanes))
         self.numbers: Numbers = stacked([learner.numbers(spec, lane) for lane in self.lanes])
         self.best: list[tuple[float, Any]] = [(-1.0, None)] * len(self.lanes)
@@ -242,6 +250,8 @@ class Lanes:
 
     def close(self) -> None:
         """Score the best of every lane, as it is stored, on the fixed evaluation seeds."""
+        for lane, (_, half) in enumerate(self.best):
+            self.record.keep(f"best_{lane}", half)
         scores = self.evaluate(stacked_actors([half for _, half in self.best]), FIRST_SEED)
         chosen = max(range(len(self.lanes)), key=lambda lane: self.best[lane][0])
         rows = [
