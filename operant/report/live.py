@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TextIO
 
 from operant.report.formatting import carries_unicode, clock, columns, compact, duration, score
+from operant.report.language_status import signals_text
 from operant.report.status import STARTING, Follower, SessionStatus
 
 HEADINGS = ["session", "progress", "frames", "per s", "to go", "return", "eval", "state"]
@@ -158,7 +159,10 @@ class _Reporter:
         if not self._due(now):
             return None
         self._told, self._told_at, self._told_phase = self.status, now, self.status.phase
-        return f"{self._label} {status_text(self.status)}"
+        lines = [f"{self._label} {status_text(self.status)}"]
+        if self.status.sample and not self.status.over:
+            lines.append(f"  {self.status.sample.line()}")
+        return "\n".join(lines)
 
     def _due(self, now: float) -> bool:
         if self._told is None or self._told.state != self.status.state:
@@ -203,6 +207,8 @@ def status_text(status: SessionStatus) -> str:
         parts.append(f"return {score(status.train_return)}")
     if status.eval_score is not None:
         parts.append(f"eval {score(status.eval_score)}")
+    if status.signals:
+        parts.append(signals_text(status.signals))
     parts.append(status.doing if status.error is None else f"{status.state}: {_first_line(status.error)}")
     return "  ".join(parts)
 
@@ -210,7 +216,8 @@ def status_text(status: SessionStatus) -> str:
 def live_lines(names: Sequence[str], statuses: Sequence[SessionStatus], width: int, fill: str = "█░") -> list[str]:
     """The lines of the live view in a terminal of that width: a heading, a line per session, then errors.
 
-    A session's line ends with its state. The bar takes the room that is left, or goes when there is none.
+    Below them the signals of language runs, and what one of them wrote last. A session's line ends with its state.
+    The bar takes the room that is left, or goes when there is none.
     """
     bare = columns([HEADINGS, *(_cells(n, s) for n, s in zip(names, statuses, strict=True))], right=RIGHT)
     # As if every state were the longest word, so that the bar keeps its width when one changes.
@@ -220,7 +227,13 @@ def live_lines(names: Sequence[str], statuses: Sequence[SessionStatus], width: i
     bars = [_bar(status.share, room, fill) if room >= NARROWEST_BAR else "" for status in statuses]
     rows = [_cells(*row) for row in zip(names, statuses, bars, strict=True)]
     errors = [f"{n}: {_first_line(s.error)}" for n, s in zip(names, statuses, strict=True) if s.error is not None]
-    return [*columns([HEADINGS, *rows], right=RIGHT), *errors]
+    return [*columns([HEADINGS, *rows], right=RIGHT), *errors, *_language_lines(names, statuses, width)]
+
+
+def _language_lines(names: Sequence[str], statuses: Sequence[SessionStatus], width: int) -> list[str]:
+    signals = [f"{n}  {signals_text(s.signals)}" for n, s in zip(names, statuses, strict=True) if s.signals]
+    written = [s.sample for s in statuses if s.sample and not s.over] or [s.sample for s in statuses if s.sample]
+    return [*signals, *(sample.line(width) for sample in written[:1])]
 
 
 def _cells(name: str, status: SessionStatus, bar: str = "") -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from operant.errors import OperantError, UsageError
+from operant.report.language_status import Sample, SampleReader, signals_of
 from operant.report.tail import Tail
 from operant.run import layout
 from operant.run.layout import log_path
@@ -22,7 +23,8 @@ RATE_WINDOW_SECONDS = 20.0
 class SessionStatus:
     """One session at one moment. `rate` is in frames per training second; None is "not known yet".
 
-    `phase` names what it does while no rows come, and `phase_text` says so with the seconds.
+    `phase` names what it does while no rows come, and `phase_text` says so with the seconds. A language run
+    has `signals` (KL, entropy, length) and the newest `sample`.
     """
 
     state: str
@@ -34,6 +36,8 @@ class SessionStatus:
     error: str | None = None
     phase: str | None = None
     phase_text: str | None = None
+    signals: dict[str, float] = field(default_factory=dict)
+    sample: Sample | None = None
 
     @property
     def doing(self) -> str:
@@ -76,6 +80,7 @@ class Follower:
         self._recent: list[tuple[float, int]] = []
         self._newest: dict[str, Any] = {}
         self._submitted: float | None = None
+        self._samples = SampleReader(path)
 
     def look(self) -> SessionStatus:
         """Read what is new and say where the session stands."""
@@ -89,6 +94,7 @@ class Follower:
         state, total, error = self._run_file()
         score = self._newest.get("final/score", self._newest.get("eval/score"))
         phase = self._phase(state)
+        signals = signals_of(self._newest)
         return SessionStatus(
             state=state,
             frames=self._frames(),
@@ -99,6 +105,8 @@ class Follower:
             error=error,
             phase=phase and phase.name,
             phase_text=phase and phase.text(),
+            signals=signals,
+            sample=self._samples.read() if signals else None,
         )
 
     def _phase(self, state: str) -> Phase | None:
