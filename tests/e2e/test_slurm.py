@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from operant.run.checkpoint import list_checkpoints
-from operant.run.layout import EPISODES_FILE, METRICS_FILE
-from operant.run.progress import without_timing
+from operant.contract.records import Records, difference
+from operant.run.layout import METRICS_FILE
+from operant.run.run import Run
 from tests.e2e import slurm_cluster
 from tests.processes import wait_until
 
@@ -38,29 +38,18 @@ def command(*words: str, cwd: Path, environment: dict[str, str]) -> str:
     return ran.stdout
 
 
-def learnt(session: Path) -> dict[str, object]:
-    """What a session wrote, less its timing."""
-    rows = [json.loads(line) for line in (session / METRICS_FILE).read_text().splitlines()]
-    weights = list_checkpoints(session / "checkpoints")[-1].path
-    return {
-        "rows": [without_timing(row) for row in rows],
-        "episodes": (session / EPISODES_FILE).read_bytes(),
-        "weights": {path.name: path.read_bytes() for path in sorted(weights.rglob("*.safetensors"))},
-    }
-
-
 def test_a_preempted_task_is_requeued_and_ends_byte_identical(tmp_path: Path, environment: dict[str, str]) -> None:
     operant = (sys.executable, "-m", "operant")
     command(*operant, "train", *TRAINING, "--out", "undisturbed", "--plain", cwd=tmp_path, environment=environment)
     command(*operant, "launch", *TRAINING, "--on", "slurm", "-y", "--out", "job", cwd=tmp_path, environment=environment)
     sessions = [tmp_path / "job" / "trial_000" / f"session_{number}" for number in range(4)]
-    wait_until(lambda: all((s / METRICS_FILE).exists() for s in sessions), seconds=300)
+    assert wait_until(lambda: all((s / METRICS_FILE).exists() for s in sessions), seconds=300)
 
     # A job of the better partition wants one CPU of a node whose four are taken: one task must go.
     command("sbatch", "-p", "high", "-c", "1", "--wrap", "sleep 1", cwd=tmp_path, environment=environment)
     log = tmp_path / "job" / "launch"
-    wait_until(lambda: "PREEMPTION" in "".join(path.read_text() for path in log.glob("*.log")), seconds=300)
-    wait_until(lambda: "(BeginTime)" in command("squeue", cwd=tmp_path, environment=environment), seconds=120)
+    assert wait_until(lambda: "PREEMPTION" in "".join(path.read_text() for path in log.glob("*.log")), seconds=300)
+    assert wait_until(lambda: "(BeginTime)" in command("squeue", cwd=tmp_path, environment=environment), seconds=120)
     for task in command("squeue", "-h", "-t", "PD", "-o", "%A", cwd=tmp_path, environment=environment).split():
         command("scontrol", "update", f"JobId={task}", "StartTime=now", cwd=tmp_path, environment=environment)
 
@@ -69,7 +58,8 @@ def test_a_preempted_task_is_requeued_and_ends_byte_identical(tmp_path: Path, en
     attempts = [len(list((session / "provenance").glob("attempt_*.json"))) for session in sessions]
     assert sorted(attempts) == [1, 1, 1, 2], "one was preempted, after it had begun"
     for session in sessions:
-        assert learnt(session) == learnt(tmp_path / "undisturbed" / "trial_000" / session.name)
+        undisturbed = tmp_path / "undisturbed" / "trial_000" / session.name
+        assert difference(Records.of(Run.open(session)), Records.of(Run.open(undisturbed))) is None
 
 
 def test_stop_saves_and_the_run_goes_on_elsewhere(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -77,7 +67,7 @@ def test_stop_saves_and_the_run_goes_on_elsewhere(tmp_path: Path, environment: d
     words = ["launch", *TRAINING, "--on", "slurm", "-y", "--out", "job", "--sessions", "1"]
     command(*operant, *words, cwd=tmp_path, environment=environment)
     session = tmp_path / "job" / "trial_000" / "session_0"
-    wait_until(lambda: (session / METRICS_FILE).exists(), seconds=300)
+    assert wait_until(lambda: (session / METRICS_FILE).exists(), seconds=300)
     command(*operant, "jobs", "stop", "1", cwd=tmp_path, environment=environment)
     told = command(*operant, "jobs", "follow", "1", cwd=tmp_path, environment=environment)
     assert "job 1 stopped at" in told
