@@ -20,7 +20,14 @@ from operant.run.run import resolve
 from operant.spec.schema import Spec
 from operant.store.backend import Report, Store
 from operant.store.download import Downloader, Pulled
-from operant.store.listing import StoredExperiment, choose_experiments, find_experiments, read_experiment, state_of
+from operant.store.listing import (
+    StoredExperiment,
+    choose_experiments,
+    find_experiments,
+    is_experiment,
+    read_experiment,
+    state_of,
+)
 from operant.store.location import is_stored, open_store
 from operant.store.snapshot import experiment_of, unit_paths
 from operant.store.upload import Sent, Uploader
@@ -157,7 +164,7 @@ def stored_run(spec: Spec) -> str | None:
     store = open_store(spec.meta.sync)
     ours = hashlib.sha256(json_text(spec.model_dump(mode="json")).encode()).hexdigest()
     found = [f"{spec.name}/{stamp}" for stamp in store.folders(spec.name)]
-    for key in sorted(found, reverse=True):
+    for key in (key for key in sorted(found, reverse=True) if is_experiment(store, key)):
         files = read_experiment(store, key).units[""].files
         if RESOLVED_FILE in files and files[RESOLVED_FILE].sha256 == ours:
             return store.place(key)

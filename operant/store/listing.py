@@ -44,11 +44,17 @@ def find_experiments(store: Store) -> list[str]:
         return [""]
     with ThreadPoolExecutor(THREADS) as pool:
         first = store.folders("")
-        own = list(pool.map(lambda key: _manifest(store, key) is not None, first))
+        own = list(pool.map(lambda key: is_experiment(store, key), first))
         deeper = pool.map(lambda key: [f"{key}/{name}" for name in store.folders(key)], _where(first, own, False))
         second = [key for keys in deeper for key in keys]
-        also = list(pool.map(lambda key: _manifest(store, key) is not None, second))
+        also = list(pool.map(lambda key: is_experiment(store, key), second))
     return sorted([*_where(first, own, True), *_where(second, also, True)])
+
+
+def is_experiment(store: Store, key: str) -> bool:
+    """Whether a key holds a run that was published; one whose first push has not ended has only its sessions."""
+    found = _manifest(store, key)
+    return found is not None and found.kind == "experiment"
 
 
 def read_experiment(store: Store, key: str) -> StoredExperiment:

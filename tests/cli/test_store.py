@@ -67,6 +67,17 @@ def test_a_run_is_stored_while_it_trains(operant: Operant, toy: Toy) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_whose_first_push_was_cut_off_is_not_resumed(operant: Operant, toy: Toy) -> None:
+    assert operant("train", "toy.yaml", "--plain", "-s", "meta.sync=store").code == 0
+    (manifest,) = (toy.folder / "store" / "toy").glob("*/manifest.json")
+    manifest.unlink()
+    assert operant("ls", str(manifest.parent), "--json").document["runs"] == []
+    again = operant("train", "toy.yaml", "--plain", "--resume", "-s", "meta.sync=store")
+    assert again.code == 0
+    assert len(list((toy.folder / "runs" / "toy").iterdir())) == 2
+
+
+@pytest.mark.slow
 def test_a_store_that_fails_does_not_touch_the_run(operant: Operant, toy: Toy) -> None:
     blocked = toy.folder / "store"
     blocked.mkdir()

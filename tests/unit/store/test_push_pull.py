@@ -128,6 +128,7 @@ def test_a_run_appears_when_all_its_sessions_are_there(make_run: Made, store: Pa
         except StoreError:
             with pytest.raises(UsageError, match="no run is stored there"):
                 pull(str(store), root=store.parent / "other")
+            assert list_stored(store / "toy" / run.name) == []
         else:
             break
     assert len(pulled(store, store.parent / "other")) == 2
