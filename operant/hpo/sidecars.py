@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from operant.errors import RunError
 from operant.hpo.runner import Work
 from operant.hpo.study import Study
 from operant.launch.sync_process import start_sync
+from operant.run.run import Experiment
+from operant.spec.settings.trackers import TrackerSpec
+from operant.spec.stored import stored_trackers
 from operant.trackers.start import TrackerProcesses
 
 
@@ -15,9 +19,17 @@ class Sidecars:
 
     def __init__(self, study: Study, report: Callable[[str], None]) -> None:
         self._report = report
-        self._trackers = study.spec.meta.track
+        self._trackers = self._stored_trackers(study)
         self._following: dict[int, TrackerProcesses] = {}
         self._sync = start_sync(study.path, study.spec.meta.model_dump(mode="json"))
+
+    def _stored_trackers(self, study: Study) -> tuple[TrackerSpec, ...]:
+        """Those of its folder: the spec of a study leaves out the trackers of other packages."""
+        try:
+            return stored_trackers(Experiment(study.path).spec)
+        except RunError as problem:
+            self._report(f"track: {problem.cause}")
+            return ()
 
     def begin(self, work: Work) -> None:
         """Let the trackers follow the sessions of a job."""
@@ -26,8 +38,10 @@ class Sidecars:
 
     def end(self, work: Work) -> None:
         """The job trains no more; its trackers send what they have not sent, and end by themselves."""
-        if work.number in self._following:
-            self._following.pop(work.number).finish(0)
+        following = self._following.pop(work.number, None)
+        if following is not None:
+            self._tell_failures(following)
+            following.finish(0)
 
     def advance(self) -> None:
         """Start again what was killed, and say what went wrong."""
@@ -35,8 +49,11 @@ class Sidecars:
             self._sync.tend()
         for following in self._following.values():
             following.advance()
-            for line in following.news():
-                self._report(line)
+            self._tell_failures(following)
+
+    def _tell_failures(self, following: TrackerProcesses) -> None:
+        for line in following.news():
+            self._report(f"{following.trial} {line}")
 
     def finish(self, leave: Callable[[], bool]) -> None:
         """Wait until everything is uploaded, unless `leave` says not to."""

@@ -33,11 +33,14 @@ LOCK_SECONDS = 15.0
 class Follower:
     """Sends what one session writes. `look` is called again and again; a failure is told once and tried again later.
 
-    `complete` says that everything the session wrote is in the store, and `gave_up` that it will not get there.
+    `complete` says that everything the session wrote is in the store, and `gave_up` that it will not get there. Where
+    another process sends the session, one that is `patient` comes after it: each rung of a search has a process, and
+    that of the rung before may still be sending.
     """
 
-    def __init__(self, settings: TrackerSpec, session: Path) -> None:
+    def __init__(self, settings: TrackerSpec, session: Path, *, patient: bool = False) -> None:
         self.session = session
+        self._patient = patient
         self.complete = self.gave_up = False
         self._settings = settings
         self._file = PositionFile(session, settings.name)
@@ -55,10 +58,8 @@ class Follower:
         if self.complete or self.gave_up or (time.monotonic() < self._not_before and not last):
             return
         try:
-            if self._lock.acquire(wait=last):
+            if self._is_ours(last):
                 self._send(last)
-            elif last:
-                raise OperantError("another process tracks this session at this moment")
             self._wait = FIRST_WAIT_SECONDS
         except Exception as problem:
             self._fail(problem, last)
@@ -66,6 +67,16 @@ class Follower:
     def tell_hang(self, seconds: float) -> None:
         """Record that a call has not returned for so long."""
         self._tell(f"{self._settings.name}: no answer for {seconds:g} s")
+
+    def _is_ours(self, last: bool) -> bool:
+        """Whether no other process sends the session; what one has sent until now is read once it does not."""
+        if self._lock.is_held:
+            return True
+        is_ours = self._lock.acquire(wait=last and not self._patient)
+        self._stored = self._position = self._file.read()
+        if not is_ours and last and not self._patient:
+            raise OperantError("another process tracks this session at this moment")
+        return is_ours
 
     def _send(self, last: bool) -> None:
         run = Run.open(self.session)
@@ -203,10 +214,13 @@ class _Lock:
         self._path = session / TRACK_FOLDER / f".{file_stem(tracker)}.lock"
         self._file: int | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it is ours."""
+        return self._file is not None
+
     def acquire(self, wait: bool) -> bool:
         """Take it, waiting for a while where another process is about to end; whether it is ours."""
-        if self._file is not None:
-            return True
         self._path.parent.mkdir(exist_ok=True)
         file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         deadline = time.monotonic() + (LOCK_SECONDS if wait else 0.0)

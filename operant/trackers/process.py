@@ -46,7 +46,7 @@ def parsed(settings: str) -> TrackerSpec:
 
 def follow(settings: TrackerSpec, sessions: Sequence[Path], *, once: bool) -> int:
     """Look at each session in turn until all are complete."""
-    followers = [Follower(settings, session) for session in sessions]
+    followers = [Follower(settings, session, patient=not once) for session in sessions]
     threading.Thread(target=_end_hanging, args=(followers, settings.timeout), daemon=True).start()
     while True:
         # Looked at before the files, so that what the last process wrote is not missed.

@@ -71,6 +71,7 @@ class TrackerProcesses:
     """The trackers of a trial while it trains. None of them can fail it: what goes wrong is a line of `news`."""
 
     def __init__(self, runs: Sequence[Run], trackers: Sequence[TrackerSpec]) -> None:
+        self.trial = runs[0].path.parent.name
         self._sessions = [run.path.absolute() for run in runs]
         self._told: dict[tuple[Path, str], str] = {}
         self._failed: list[str] = []

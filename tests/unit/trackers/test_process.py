@@ -24,6 +24,7 @@ from operant.trackers.process import follow
 from operant.trackers.start import TrackerProcesses, start_tracker
 from tests.processes import wait_until
 from tests.unit.trackers.conftest import MakeRun, curves, write, write_row
+from tests.unit.trackers.event_files import as_float32, raw_values, scalars
 
 ROOT = Path(__file__).parents[3]
 BAD = """
@@ -144,6 +145,23 @@ def test_two_processes_do_not_track_one_session_at_once(make_run: MakeRun, monke
     first.look(last=False)
     assert follow(TensorBoardSpec(), [run.path], once=True) == 1
     assert "another process" in str(read_positions(run.path)["tensorboard"].error)
+
+
+def test_a_process_comes_after_the_one_that_a_rung_before_started(make_run: MakeRun) -> None:
+    pytest.importorskip("tensorboard")
+    run = make_run()
+    write(run, 300)
+    first, second = (Follower(TensorBoardSpec(), run.path, patient=True) for _ in range(2))
+    first.look(last=False)
+    write(run, 500)
+    second.look(last=True)
+    assert (second.complete, second.gave_up, read_positions(run.path)["tensorboard"].error) == (False, False, None)
+    first.look(last=True)
+    second.look(last=True)
+    assert (first.complete, second.complete) == (True, True)
+    assert scalars(run) == as_float32(curves(run))
+    written = raw_values(run)
+    assert len(written) == len(set(written))
 
 
 def test_a_process_that_dies_is_started_again(here: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from operant.run.layout import MEDIA_FOLDER
@@ -15,34 +14,9 @@ from operant.trackers.position import PositionFile
 from operant.trackers.process import follow
 from operant.trackers.tensorboard import TensorBoardTracker
 from tests.unit.trackers.conftest import MakeRun, curves, kill_self, killed_at, write
+from tests.unit.trackers.event_files import accumulated, as_float32, raw_values, scalars
 
 pytest.importorskip("tensorboard")
-Points = dict[str, list[tuple[int, float]]]
-
-
-def accumulated(run: Run):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    limits = {"scalars": 0, "tensors": 0, "images": 0}
-    return EventAccumulator(str(run.path / "track" / "tensorboard"), size_guidance=limits).Reload()
-
-
-def scalars(run: Run) -> Points:
-    found = accumulated(run)
-    return {tag: [(each.step, each.value) for each in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
-
-
-def raw_values(run: Run) -> list[tuple[str, int]]:
-    """Every tag and step of the files, whatever a reader makes of them."""
-    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
-
-    files = sorted((run.path / "track" / "tensorboard").iterdir())
-    events = (event for file in files for event in LegacyEventFileLoader(str(file)).Load())
-    return [(value.tag, event.step) for event in events for value in event.summary.value]
-
-
-def as_float32(points: Points) -> Points:
-    return {key: [(step, float(np.float32(value))) for step, value in each] for key, each in points.items()}
 
 
 def track(run: Run, **settings) -> int:
