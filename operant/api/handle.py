@@ -30,10 +30,13 @@ class Handle:
     """Sessions that train side by side within the machine's cores.
 
     They stop by themselves, after saving, when the process that started them ends. With `meta.sync` the handle runs
-    until the last upload has ended; `uploading` is its URL from the end of the sessions on.
+    until the last upload has ended; `uploading` is its URL from the end of the sessions on. `before_upload` is called
+    when the sessions have ended, for files that the last upload is to have.
     """
 
-    def __init__(self, runs: Sequence[Run], until: int | None = None) -> None:
+    def __init__(
+        self, runs: Sequence[Run], until: int | None = None, *, before_upload: Callable[[], object] = lambda: None
+    ) -> None:
         from operant.engines import trains_together
         from operant.spec.stored import stored
 
@@ -48,6 +51,7 @@ class Handle:
         self._problems: list[str] = []
         self._trackers = self._start_trackers()
         self.stop_requests = 0
+        self._before_upload = before_upload
         self.uploading: str | None = None
         self._sync = start_sync(first.path.parent.parent, first.spec["meta"])
         self._fault: BaseException | None = None
@@ -162,6 +166,7 @@ class Handle:
                 self._trackers.advance()
                 if self._jobs.busy:
                     time.sleep(POLL_SECONDS)
+            self._before_upload()
             self._finish_upload()
         except BaseException as fault:
             self._fault = fault

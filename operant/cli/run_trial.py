@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from operant.cli.output import aside, document, plural, say
 
 if TYPE_CHECKING:
-    from operant.api.handle import Handle
     from operant.launch.stop_signals import StopSignals
     from operant.report.live import View
     from operant.run.run import Run
@@ -19,16 +18,17 @@ FINISHING = "stopping: each session finishes its update and saves; Ctrl-C again 
 NOTHING_TO_FINISH = "stopping: nothing was trained since the last checkpoint, so each session ends now"
 
 
-def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
-    """Show the progress of sessions that train, print how it ended; returns the exit code."""
-    from operant.api.handle import POLL_SECONDS
-    from operant.cli.trial_summary import ending, ending_document
+def run_trial(runs: Sequence[Run], until: int | None, *, as_json: bool, plain: bool) -> int:
+    """Train these sessions, show their progress, print how it ended; returns the exit code."""
+    from operant.api.handle import POLL_SECONDS, Handle
+    from operant.cli.trial_summary import draw_figures, ending, ending_document
     from operant.launch.stop_signals import StopSignals
     from operant.launch.trial import exit_code
     from operant.run.layout import shown
 
-    runs, threads = handle.runs, handle.runs[0].threads
-    show = aside if as_json else say
+    figures: dict[Path, list[Path]] = {}
+    handle = Handle(runs, until, before_upload=lambda: figures.update(draw_figures(runs)))
+    threads, show = runs[0].threads, aside if as_json else say
     place = shown(handle.path)
     if handle.together:
         show(f"{place}: {plural(len(runs), 'session')} in one program")
@@ -36,7 +36,7 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
         show(f"{place}: {plural(handle.workers, 'session')} at a time, {plural(threads, 'thread')} each")
     # Requests to stop are counted to the end: an impatient second Ctrl-C must not cut off the next steps.
     with StopSignals() as signals:
-        watch = _Watch(runs, signals, handle.until, as_json=as_json, plain=plain)
+        watch = _Watch(runs, signals, until, as_json=as_json, plain=plain)
         with watch.view:
             while not handle.join(POLL_SECONDS):
                 handle.stop_requests = signals.count
@@ -46,9 +46,9 @@ def run_trial(handle: Handle, *, as_json: bool, plain: bool) -> int:
         outcomes = handle.outcomes()
         code = exit_code(outcomes)
         if as_json:
-            document(ending_document(outcomes, code))
+            document(ending_document(outcomes, code, figures))
         else:
-            say(*ending(outcomes, handle.until))
+            say(*ending(outcomes, until, figures))
         tell_sync(handle.path)
         if handle.tracking:
             aside(f"tracking goes on in the background: {', '.join(handle.tracking)}")

@@ -92,6 +92,7 @@ def search(
 def run_search(study: Study, storage: str | None, *, as_json: bool, plain: bool) -> int:
     """Work on a study to its end and print the ranking; returns the exit code."""
     from operant.api.search import open_worker
+    from operant.cli.run_trial import tell_sync
     from operant.cli.search_summary import search_document, search_ending
     from operant.launch.stop_signals import StopSignals
     from operant.report.search_live import search_view
@@ -104,6 +105,8 @@ def run_search(study: Study, storage: str | None, *, as_json: bool, plain: bool)
         worker = open_worker(study, storage, view.say)
         try:
             _drive(worker, signals, view)
+            # Before the last upload, which is to have the figures that this draws.
+            ending = [] if as_json else search_ending(study.path)
         finally:
             asked = signals.count
             worker.close(leave=lambda: signals.count > asked)
@@ -111,9 +114,10 @@ def run_search(study: Study, storage: str | None, *, as_json: bool, plain: bool)
     if as_json:
         document({**search_document(study.path), "exit": code})
     else:
-        say(*search_ending(study.path))
+        say(*ending)
         if worker.stopped:
             say("", f"stopped; what was trained is saved. Continue: operant search {shown(study.path)}")
+    tell_sync(study.path)
     return code
 
 

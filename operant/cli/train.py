@@ -58,7 +58,6 @@ def train(
     """
     show = aside if as_json else say
     show(f"operant train {target}")
-    from operant.api.handle import Handle
     from operant.api.training import create_runs
     from operant.cli.plan import asked_by_flags, plan, translation_lines
     from operant.cli.run_trial import run_trial
@@ -73,8 +72,7 @@ def train(
         url = _stored_run(loaded.spec)
         if url is not None:
             return resume(url, until=until, root=root, as_json=as_json, plain=plain)
-    handle = Handle(create_runs(loaded, root=root, out=out), until)
-    return run_trial(handle, as_json=as_json, plain=plain)
+    return run_trial(create_runs(loaded, root=root, out=out), until, as_json=as_json, plain=plain)
 
 
 def resume(
@@ -100,7 +98,6 @@ def resume(
     """
     show = aside if as_json else say
     show(f"operant resume {run}")
-    from operant.api.handle import Handle
     from operant.api.runs import Trial
     from operant.api.training import brought_here, create_fork_runs, runs_to_resume
     from operant.cli.opening import warn
@@ -123,7 +120,7 @@ def resume(
         return _nothing_to_do(place, until, as_json)
     for each in todo:
         show(_continuing(each))
-    return run_trial(Handle(todo, until), as_json=as_json, plain=plain)
+    return run_trial(todo, until, as_json=as_json, plain=plain)
 
 
 def _resume_search(place: Path, overrides: list[str], as_json: bool, plain: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 CURVE_METRIC = "train/return"
 
 
-def ending(outcomes: Sequence[Outcome], until: int | None) -> list[str]:
+def ending(outcomes: Sequence[Outcome], until: int | None, figures: Mapping[Path, Sequence[Path]]) -> list[str]:
     """The lines after the live view: curve, summary, figure, what went wrong, what to do next."""
     from operant.run.layout import shown
 
     lines: list[str] = []
     for trial in _trials(outcomes):
         if _has_rows(trial):
-            pictures = [path for path in _figures(trial) if path.suffix == ".png"]
+            pictures = [path for path in figures.get(trial, ()) if path.suffix == ".png"]
             lines += ["", *result(trial), *(f"figure: {shown(path)}" for path in pictures)]
     for outcome in outcomes:
         if outcome.verdict == "failed":
@@ -30,7 +30,7 @@ def ending(outcomes: Sequence[Outcome], until: int | None) -> list[str]:
     return [*lines, "", *_next(outcomes, until)]
 
 
-def ending_document(outcomes: Sequence[Outcome], code: int) -> dict[str, Any]:
+def ending_document(outcomes: Sequence[Outcome], code: int, figures: Mapping[Path, Sequence[Path]]) -> dict[str, Any]:
     """The same for `--json`."""
     from operant.run.layout import shown
 
@@ -40,7 +40,7 @@ def ending_document(outcomes: Sequence[Outcome], code: int) -> dict[str, Any]:
         "exit": code,
         "outcomes": [_outcome_document(outcome) for outcome in outcomes],
         "trials": [summary_document(trial) for trial in trials],
-        "figures": [shown(path) for trial in trials for path in _figures(trial)],
+        "figures": [shown(path) for drawn in figures.values() for path in drawn],
     }
 
 
@@ -150,15 +150,18 @@ def _outcome_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def draw_figures(runs: Sequence[Run]) -> dict[Path, list[Path]]:
+    """The figures of each trial that these sessions belong to, drawn now."""
+    return {trial: _figures(trial) for trial in dict.fromkeys(run.path.parent for run in runs)}
+
+
 def _figures(trial: Path) -> list[Path]:
     """Draw the curve into the experiment's report folder; a trial without rows has none."""
     from operant.report.plots import plot_trials
     from operant.run.layout import REPORT_FOLDER
 
-    if not _has_rows(trial):
-        return []
     try:
-        return plot_trials([trial], trial.parent / REPORT_FOLDER, CURVE_METRIC)
+        return plot_trials([trial], trial.parent / REPORT_FOLDER, CURVE_METRIC) if _has_rows(trial) else []
     except Exception as fault:
         # A full disk or a broken plotting library must not hide how the training itself ended.
         aside(f"warning: the figure was not drawn: {fault}")

@@ -12,9 +12,13 @@ import operant as lab
 from operant.cli import train
 from operant.errors import EXIT_STOPPED
 from operant.report.search_table import best_trial, search_rows
-from operant.run.run import find_sessions
+from operant.run.run import Run, find_sessions
 from operant.spec.load import load
+from operant.trackers.position import read_positions
 from tests.cli.conftest import Operant, Toy
+from tests.processes import wait_until
+from tests.unit.trackers.conftest import curves
+from tests.unit.trackers.event_files import as_float32, raw_values, scalars
 
 SEARCH = """\
   max_trial: 3
@@ -22,6 +26,19 @@ SEARCH = """\
   search_scheduler: {grace_period: 50, reduction_factor: 3}
 search:
   env.kwargs.bonus__choice: [1, 5, 3]
+"""
+
+
+BROKEN_TRACKER = """
+from operant.trackers.tracker import Held, Tracker
+
+
+class Broken(Tracker):
+    def open(self, step, rewound):
+        return Held()
+
+    def log(self, batch):
+        raise ConnectionError("no route to host")
 """
 
 
@@ -68,6 +85,46 @@ def test_a_search_ranks_its_trials_and_goes_on_with_more(operant: Operant, spec:
     assert load("best.yaml", None, []).spec.env.kwargs == {"bonus": 9}
     assert "exists already" in operant("search", "best", "toy", "--write", "best.yaml").err
     assert (place / "report" / "search_parallel_coordinates.png").is_file()
+
+
+def test_a_search_is_stored_with_its_figures(operant: Operant, spec: Path, here: Path) -> None:
+    result = operant("search", "toy.yaml", "--workers", "1", "--trials", "2", "-s", "meta.sync=store")
+    assert result.code == 0, result.err
+    assert "stored at store" in result.err
+    assert operant("pull", "store", "--root", "other").code == 0
+    place = _search(here)
+    pulled = here / "other" / "toy" / place.name / "report" / "search_parallel_coordinates.png"
+    assert pulled.read_bytes() == (place / "report" / pulled.name).read_bytes()
+
+
+def test_trackers_follow_every_trial_over_its_rungs(operant: Operant, spec: Path, here: Path) -> None:
+    pytest.importorskip("tensorboard")
+    half = ("--trials", "2", "-s", "meta.search_scheduler.reduction_factor=2")
+    result = operant("search", "toy.yaml", "--workers", "1", "-s", "meta.track=[tensorboard]", *half)
+    assert result.code == 0, result.err
+    sessions = find_sessions(_search(here))
+    assert [run.attempts for run in sessions] == [1, 2]
+    for run in sessions:
+        last = curves(run)["frames"][-1][0]
+        # They outlive the search until everything is written.
+        assert wait_until(lambda run=run, last=last: _tracked(run) == ("complete", last))
+        assert scalars(run) == as_float32(curves(run))
+        assert len(raw_values(run)) == len(set(raw_values(run)))
+
+
+def _tracked(run: Run) -> tuple[str, int]:
+    position = read_positions(run.path)["tensorboard"]
+    return position.state, position.step
+
+
+@pytest.mark.slow
+def test_a_tracker_that_fails_is_told_with_its_trial_and_fails_none(operant: Operant, spec: Path, here: Path) -> None:
+    (here / "broken_tracker.py").write_text(BROKEN_TRACKER)
+    slow = ("-s", "env.kwargs.pause=1")
+    result = operant("search", "toy.yaml", "--workers", "1", "-s", "meta.track=[broken_tracker:Broken]", *slow)
+    assert result.code == 0, result.err
+    assert "trial_001 session_0 track broken_tracker:Broken: ConnectionError: no route to host" in result.out
+    assert [row.state for row in search_rows(_search(here))] == ["paused", "done", "paused"]
 
 
 POPULATION = """\

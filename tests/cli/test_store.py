@@ -64,6 +64,8 @@ def test_a_run_is_stored_while_it_trains(operant: Operant, toy: Toy) -> None:
     operant("pull", "store", "--root", "other")
     mine, theirs = toy.sessions(), find_sessions(next((toy.folder / "other" / "toy").iterdir()))
     assert [difference(Records.of(a), Records.of(b)) for a, b in zip(mine, theirs, strict=True)] == [None, None]
+    # The figure is drawn after training, and before the last upload.
+    assert list((toy.folder / "other").glob("toy/*/report/*.png"))
 
 
 @pytest.mark.slow
