@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from operant.run.metrics import unreadable
+
 FIRST_LOOK = 65_536
 
 
@@ -24,12 +26,14 @@ class Tail:
         self._offset: int | None = None
 
     def read(self) -> list[dict[str, Any]]:
-        """The complete rows since the last call; none while the file does not exist."""
+        """The complete rows since the last call; none while the file does not exist. `RunError` if it is no file."""
         try:
             with self.path.open("rb") as file:
                 return self._read_from(file, self.path.stat().st_size)
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise unreadable(self.path, error) from None
 
     def _read_from(self, file: BinaryIO, size: int) -> list[dict[str, Any]]:
         self.is_history = self._offset is None or size < self._offset

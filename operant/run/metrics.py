@@ -119,10 +119,15 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(
-            f"the file cannot be read: {error.strerror}", place=shown(path), remedy="ask its owner for it"
-        ) from None
+        raise unreadable(path, error) from None
     return [_parse(path, number, line) for number, line in enumerate(lines[:-1], start=1) if line]
+
+
+def unreadable(path: Path, error: OSError) -> RunError:
+    """The error for rows that are there and cannot be read."""
+    is_folder = isinstance(error, IsADirectoryError)
+    remedy = "move it away, and restore the file from a copy" if is_folder else "ask its owner for it"
+    return RunError(f"the file cannot be read: {error.strerror}", place=shown(path), remedy=remedy)
 
 
 def read_last_row(path: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from operant.errors import RunError
 from operant.report.tail import FIRST_LOOK, Tail, last_rows
 
 
@@ -64,3 +65,9 @@ def test_later_looks_read_only_what_is_new(file: Path) -> None:
     data = file.read_bytes()
     file.write_bytes(b"#" * (len(data) - 1) + b"\n" + b'{"frames": 2}\n')
     assert [row["frames"] for row in tail.read()] == [2]
+
+
+def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+    (folder := tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(RunError, match=r"metrics\.jsonl: the file cannot be read: Is a directory"):
+        Tail(folder).read()
