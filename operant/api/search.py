@@ -79,8 +79,9 @@ def search(
 
     The folder of a search, or a spec whose newest search is not over, is gone on with, unless `new` is set. `trials`
     sets `meta.max_trial`. `workers` is how many trials are decided on at once, settled when the search begins; by
-    default as many as fit on this machine. `storage` is the address of a database server, for workers on several
-    machines. Other arguments are those of `train`. `report` is called with a line about what happens.
+    default as many as fit on this machine, and no more than there are trials. `storage` is the address of a database
+    server, for workers on several machines. Other arguments are those of `train`. `report` is called with a line about
+    what happens.
     """
     chosen = {"meta.max_trial": trials, "meta.seed": seed}
     settings |= {path: value for path, value in chosen.items() if value is not None}
@@ -147,7 +148,7 @@ def begun(
         source_suffix=loaded.suffix,
         command=command or running_command(),
         storage=storage,
-        workers=workers or len(slots(spec.meta.search_resources)) * lanes(spec),
+        workers=workers or min(len(slots(spec.meta.search_resources)) * lanes(spec), spec.meta.max_trial),
     )
 
 

@@ -39,14 +39,17 @@ def hold_for_forks(runs: Sequence[Run]) -> None:
         hold(list_checkpoints(run.checkpoints)[-1])
 
 
-def let_go(study: Study, rows: Sequence[JobRow]) -> None:
-    """End the hold on checkpoints from which all forks have begun: those before the last rung that all have reached."""
+def let_go(study: Study, rows: Sequence[JobRow], *, is_over: bool = False) -> None:
+    """End the hold on checkpoints from which all forks have begun: those before the last rung that all have reached.
+
+    Of a search that is over these are all, also those that a killed worker did not come to.
+    """
     plan, finished = study.plan, Counter(row.rung for row in rows if row.finished and row.trial is not None)
     reached = [frames for rung, frames in enumerate(plan.rungs) if finished[rung] >= plan.max_trial]
-    if plan.rule != "pbt" or not reached:
+    if plan.rule != "pbt" or not (reached or is_over):
         return
     for mark in study.path.glob(f"trial_*/session_*/{CHECKPOINTS_FOLDER}/*[0-9]/{HELD_FILE}"):
-        if int(mark.parent.name) < reached[-1]:
+        if is_over or int(mark.parent.name) < reached[-1]:
             mark.unlink(missing_ok=True)
 
 

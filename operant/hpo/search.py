@@ -115,7 +115,7 @@ class Search:
         if step == OVER:
             self.busy = bool(self._runner.running)
             if not self.busy:
-                mark_done(self.study)
+                self._end()
         if not isinstance(step, Step):
             return None
         row = self._row(step)
@@ -127,6 +127,12 @@ class Search:
             self.rows = [*self.rows, row]
             return self._claimed()
         return self._work(row)
+
+    def _end(self) -> None:
+        """Nothing is left to do, for any worker: keep only what is to be kept, and say so."""
+        let_go(self.study, self.rows, is_over=True)
+        keep_best(self.study, self.rows)
+        mark_done(self.study)
 
     def _row(self, step: Step) -> JobRow:
         number = len(self.rows)

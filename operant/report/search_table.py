@@ -167,12 +167,17 @@ def _row(trial: Path, document: Mapping[str, Any]) -> TrialRow:
     )
 
 
+def inherited_frames(run: Run) -> int:
+    """The frames that a session has from another trial of the same search, which trained them; 0 where from none."""
+    return int(run.parent["frames"]) if run.parent is not None and "replaces" in run.parent else 0
+
+
 def _ancestry(run: Run) -> dict[str, int]:
     """From which trial of the same search a session was forked, if it was."""
     if run.parent is None or "replaces" not in run.parent:
         return {}
     parent = int(Path(run.parent["run"]).parent.name.rpartition("_")[2])
-    return {"parent": parent, "forked_at": int(run.parent["frames"]), "replaces": run.parent["replaces"]}
+    return {"parent": parent, "forked_at": inherited_frames(run), "replaces": run.parent["replaces"]}
 
 
 def _standing(run: Run) -> tuple[int, float | None, float | None]:

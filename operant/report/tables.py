@@ -11,7 +11,7 @@ from typing import Any
 from operant.errors import OperantError
 from operant.report.formatting import columns, compact, duration
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
-from operant.report.search_table import read_search
+from operant.report.search_table import inherited_frames, read_search
 from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
 from operant.report.tail import last_rows
@@ -53,7 +53,7 @@ class ExperimentRow:
 
 @dataclass(frozen=True)
 class _Standing:
-    """What the end of a session's files says."""
+    """What the end of a session's files says; the frames of a fork within a search are those that it trained itself."""
 
     state: str
     frames: int
@@ -119,7 +119,8 @@ def _standing(run: Run) -> _Standing:
     newest: dict[str, Any] = {}
     for row in last_rows(run.path / METRICS_FILE):
         newest.update({key: value for key, value in row.items() if value is not None})
-    return _Standing(run.state, int(newest.get("frames", 0)), newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
+    frames = max(0, int(newest.get("frames", 0)) - inherited_frames(run))
+    return _Standing(run.state, frames, newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
 
 
 def _best_score(trials: Sequence[Sequence[_Standing]]) -> tuple[Estimate | None, bool]:

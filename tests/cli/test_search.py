@@ -11,7 +11,9 @@ import pytest
 import operant as lab
 from operant.cli import train
 from operant.errors import EXIT_STOPPED
-from operant.report.search_table import best_trial, search_rows
+from operant.hpo import resources
+from operant.report.search_table import best_trial, read_search, search_rows
+from operant.run.checkpoint import hold, list_checkpoints
 from operant.run.run import Run, find_sessions
 from operant.spec.load import load
 from operant.trackers.position import read_positions
@@ -157,6 +159,12 @@ def test_a_population_forks_its_best_and_says_what_it_did(operant: Operant, popu
     ancestry = [(row.state, row.parent, row.forked_at, row.replaces) for row in search_rows(place)]
     assert ancestry == [("replaced", None, 0, None), ("done", None, 0, None), ("done", 1, 50, 0)]
     assert not any(place.rglob("held"))
+    assert operant("runs", "--json").document["runs"][0]["frames"] == 200
+
+    # A worker that was killed at the very end has left a mark, which the next one takes away.
+    hold(list_checkpoints(find_sessions(place)[2].checkpoints)[-1])
+    assert operant("search", f"toy/{place.name}").code == 0
+    assert not any(place.rglob("held"))
 
     shown = operant("show", "toy").out
     assert "1 at 50" in shown
@@ -216,8 +224,25 @@ def test_what_would_make_earlier_trials_others_is_refused(operant: Operant, spec
     assert "env.max_frame cannot change while a search goes on" in refused.err
 
 
-def test_search_from_python(spec: Path, here: Path) -> None:
-    found = lab.search("toy.yaml", trials=2, workers=1)
+def test_rows_that_cannot_be_read_are_named(operant: Operant, spec: Path, here: Path) -> None:
+    assert operant("search", "toy.yaml", "--workers", "1", "--trials", "1").code == 0
+    place = _search(here)
+    rows = place / "trial_000" / "session_0" / "metrics.jsonl"
+    rows.unlink()
+    rows.mkdir()
+    refused = operant("search", f"toy/{place.name}", "--trials", "2")
+    assert refused.code == 3
+    assert "trial_000/session_0/metrics.jsonl: the file cannot be read: Is a directory" in refused.err
+    assert "move it away" in refused.err
+    assert "defect" not in refused.err
+    assert "unreadable" in operant("runs").out
+
+
+def test_search_from_python(spec: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "slots", lambda asked: [resources.Slot(1)] * 8)
+    found = lab.search("toy.yaml", trials=2)
+    # No more are decided on at once than there are.
+    assert (read_search(found.path) or {})["workers"] == 2
     assert (found.state, found.best_settings) == ("done", {"env.kwargs.bonus": 5})
     assert found.best.path.name == "trial_001"
 
