@@ -8,9 +8,11 @@ from operant.errors import RunError
 from operant.hpo.runner import Work
 from operant.hpo.study import Study
 from operant.launch.sync_process import start_sync
-from operant.run.run import Experiment
+from operant.run.layout import RUN_FILE, session_paths, trial_paths
+from operant.run.run import Experiment, Run
 from operant.spec.settings.trackers import TrackerSpec
 from operant.spec.stored import stored_trackers
+from operant.trackers.position import read_positions
 from operant.trackers.start import TrackerProcesses
 
 
@@ -21,6 +23,7 @@ class Sidecars:
         self._report = report
         self._trackers = self._stored_trackers(study)
         self._following: dict[int, TrackerProcesses] = {}
+        self._catch_up(study)
         self._sync = start_sync(study.path, study.spec.meta.model_dump(mode="json"))
 
     def _stored_trackers(self, study: Study) -> tuple[TrackerSpec, ...]:
@@ -30,6 +33,18 @@ class Sidecars:
         except RunError as problem:
             self._report(f"track: {problem.cause}")
             return ()
+
+    def _catch_up(self, study: Study) -> None:
+        """Let the trackers send what those of an earlier worker, which ended with it, have not sent."""
+        paths = [path for trial in trial_paths(study.path) for path in session_paths(trial) if self._trackers]
+        runs = [Run.open(path) for path in paths if (path / RUN_FILE).is_file()]
+        left = [run for run in runs if run.attempts and run.state != "running" and not self._is_tracked(run)]
+        if left:
+            TrackerProcesses(left, self._trackers).finish(0)
+
+    def _is_tracked(self, run: Run) -> bool:
+        positions = read_positions(run.path)
+        return all(each.name in positions and positions[each.name].state == "complete" for each in self._trackers)
 
     def begin(self, work: Work) -> None:
         """Let the trackers follow the sessions of a job."""

@@ -96,14 +96,16 @@ class TrackerProcesses:
             if each.restart_at is None:
                 each.restart_at = time.monotonic() + RESTART_SECONDS
             elif time.monotonic() >= each.restart_at:
-                each.restarts, each.restart_at = each.restarts + 1, None
-                each.close_input()
-                again = self._start(each.settings)
-                each.process = again.process if again else each.process
+                self._restart(each)
 
     def finish(self, seconds: float) -> list[str]:
-        """Say that no more will come and wait a little; the names of those that go on in the background."""
+        """Say that no more will come and wait a little; the names of those that go on in the background.
+
+        One that was killed, and whose restart has not come yet, is started for what it has not sent.
+        """
         for each in self._running:
+            if (each.process.poll() or 0) < 0 and each.restarts < MAX_RESTARTS:
+                self._restart(each)
             each.close_input()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and any(each.process.poll() is None for each in self._running):
@@ -112,6 +114,12 @@ class TrackerProcesses:
         for each in left:
             each.process.returncode = 0  # it outlives us, and nobody will ask
         return [each.settings.name for each in left]
+
+    def _restart(self, each: _Running) -> None:
+        each.restarts, each.restart_at = each.restarts + 1, None
+        each.close_input()
+        again = self._start(each.settings)
+        each.process = again.process if again else each.process
 
     def _start(self, settings: TrackerSpec) -> _Running | None:
         try:

@@ -179,6 +179,18 @@ def test_a_process_that_dies_is_started_again(here: Path, make_run: MakeRun, mon
     assert read_positions(run.path)["tensorboard"].step == 100
 
 
+def test_one_that_was_killed_just_before_the_end_is_made_good(make_run: MakeRun) -> None:
+    run = make_run()
+    with run.session(300) as session:
+        processes = TrackerProcesses([run], [TensorBoardSpec()])
+        write_row(session, 100)
+        killed = processes._running[0].process
+        killed.kill()
+        killed.wait()
+    assert processes.finish(20) == []
+    assert read_positions(run.path)["tensorboard"].step == 100
+
+
 @pytest.mark.slow
 def test_trackers_change_no_byte_of_a_run(here: Path) -> None:
     meta = {"max_session": 1, "log_frequency": 200, "save_frequency": 400, "eval_episodes": 2, "final_episodes": 2}
