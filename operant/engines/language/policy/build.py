@@ -49,10 +49,7 @@ def choose_device(asked: str) -> str:
 
 def prepare_torch(spec: Spec, threads: int) -> None:
     """Make torch repeatable, and let it have its threads."""
-    from transformers.utils import logging
-
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    logging.disable_progress_bar()
     torch.set_num_threads(threads)
     keep_large_blocks()
     if choose_device(spec.meta.device) == "cuda":

@@ -169,8 +169,12 @@ def write_folder(policy: Policy, path: Path) -> Path:
 def _pretrained(source: str, kind: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
     except ModuleNotFoundError as missing:
         raise missing_package(missing.name or "transformers", f"model {source}") from missing
+    # Its bars, and its advice on the precision of quantized weights, which are converted below.
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
     folder, arguments = _locate(source)
     tokenizer = AutoTokenizer.from_pretrained(folder, **arguments)
     try:
