@@ -20,7 +20,8 @@ from typing import Any
 from benchmarks.matched import CELLS
 from benchmarks.same_episodes import KINDS
 from benchmarks.versus_sb3 import measure
-from operant.report.stats import mean_interval, probability_of_improvement
+from operant.report.improvement import probability_of_improvement
+from operant.report.stats import mean_interval
 
 RESULTS = Path(__file__).parent / "results" / "returns_sb3.jsonl"
 LIBRARIES = ("operant", "sb3")

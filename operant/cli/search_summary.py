@@ -12,6 +12,7 @@ MOST_ROWS = 30
 
 def search_ending(place: Path) -> list[str]:
     """The lines after a search, and of `operant show`."""
+    from operant.report.cost import cost_of
     from operant.report.search_lineage import schedule_lines
     from operant.report.search_table import ranked, read_search, render_search, search_rows
     from operant.run.layout import shown
@@ -22,6 +23,8 @@ def search_ending(place: Path) -> list[str]:
     is_population = document.get("scheduler") == "pbt"
     and_forks = f" and {plural(forks, 'fork')}" if is_population else ""
     lines += ["", f"{len(rows) - forks} of {document.get('max_trial')} trials{and_forks}, {frames:,} frames in all"]
+    cost = cost_of(place)
+    lines += [] if cost is None else [f"cost of all trials: {cost.text()}"]
     if not ranked(rows):
         return lines
     best = ranked(rows)[0]
@@ -47,10 +50,11 @@ def search_ending(place: Path) -> list[str]:
 
 def search_document(place: Path) -> dict[str, Any]:
     """The same for `--json`."""
+    from operant.report.cost import cost_of
     from operant.report.search_table import ranked, read_search, search_rows
     from operant.run.layout import shown
 
-    rows = search_rows(place)
+    rows, cost = search_rows(place), cost_of(place)
     weights, method = _importance(place) if ranked(rows) else ({}, "none")
     return {
         "run": shown(place),
@@ -58,6 +62,7 @@ def search_document(place: Path) -> dict[str, Any]:
         "trials": [row.as_dict() for row in rows],
         "best": ranked(rows)[0].trial if ranked(rows) else None,
         "importance": {"method": method, "weights": weights},
+        "cost": None if cost is None else cost.as_dict(),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from operant.report.cost import Cost, cost_of
 from operant.report.episode_metrics import final_parts
 from operant.report.episode_metrics import line as parts_line
 from operant.report.formatting import columns, duration, score
@@ -44,7 +45,7 @@ class TrialSummary:
 
     `score_from` says which evaluation was scored; `parts` are means of what the environment reported of the
     episodes of the final one; `frames` and `seconds` are those of the seed that
-    has most; `resume` is "exact", "warm" or None when it is not known.
+    has most; `resume` is "exact", "warm" or None when it is not known; `cost` is None where no session kept an account.
     """
 
     name: str
@@ -66,6 +67,7 @@ class TrialSummary:
     commit: str | None
     dirty: bool | None
     notes: tuple[str, ...]
+    cost: Cost | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for `--json`."""
@@ -110,6 +112,7 @@ def summarise_record(trial: TrialRecord, resume: str | None = None) -> TrialSumm
         commit=repositories[0].get("sha"),
         dirty=any(each["dirty"] for each in repositories) if "dirty" in repositories[0] else None,
         notes=_notes(trial, evaluations, score_from),
+        cost=cost_of(trial.path),
     )
 
 
@@ -134,6 +137,7 @@ def render(summary: TrialSummary) -> str:
         lines.append(f"before training {score(summary.start_score)}")
     lines += [f"note: {note}" for note in summary.notes]
     lines += ["", *_session_lines(summary.sessions), "", summary.metrics.line(), _origin_line(summary)]
+    lines += [] if summary.cost is None else [f"cost {summary.cost.text()}"]
     return "\n".join(lines)
 
 

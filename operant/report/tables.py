@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import OperantError
+from operant.report.cost import cost_of
 from operant.report.formatting import columns, compact, duration
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
 from operant.report.search_table import inherited_frames, read_search
@@ -43,11 +44,13 @@ class ExperimentRow:
     error: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The row for `--json`; age in seconds."""
+        """The row for `--json`, age in seconds; with the cost, which is read now, from a file of each session."""
+        cost = cost_of(self.path)
         return {
             **self.__dict__,
             "path": str(self.path),
             "score": None if self.score is None else self.score.as_dict(),
+            "cost": None if cost is None else cost.as_dict(),
         }
 
 

@@ -4,7 +4,7 @@ runs/<spec>/<stamp>/            experiment
   spec.yaml  resolved.json  experiment.json  store.json  sync.json  sync.log
   search.json  search.db        of a search; its trials have a resolved.json each
   trial_000/session_0/          one seed
-    run.json  lock  anchors.json  phase.json
+    run.json  lock  anchors.json  cost.json  phase.json
     metrics.jsonl  episodes.jsonl  events.jsonl  trace.json
     checkpoints/000000020480/manifest.json   checkpoints/latest   checkpoints/best
     provenance/attempt_001.json   logs/attempt_001.log   media/   track/tensorboard.json
@@ -32,6 +32,7 @@ SYNC_LOG = "sync.log"
 RUN_FILE = "run.json"
 LOCK_FILE = "lock"
 ANCHORS_FILE = "anchors.json"
+COST_FILE = "cost.json"
 METRICS_FILE = "metrics.jsonl"
 EPISODES_FILE = "episodes.jsonl"
 EVALUATIONS_FILE = "eval.jsonl"

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from operant.errors import OperantError, RunError, StoppedError
 from operant.registry import Origin, changed, origin
 from operant.run.checkpoint import Checkpoint, link_newest_and_best, prune, publish
+from operant.run.cost import CostAccount
 from operant.run.disk import disk_full, disk_guard, is_full, write_json
 from operant.run.episode import Episode
 from operant.run.journal import Journal
@@ -82,7 +83,9 @@ class Session:
         self._stop = stop or StopRequest()
         self._shares_stop = stop is not None
         self._save_seconds = 60.0 * (meta.get("save_minutes") or math.inf)
+        self._price: float | None = meta.get("price_per_hour")
         self._journal: Journal | None = None
+        self._account: CostAccount | None = None
         self._logs: list[JsonLines] = []
         self._frames = 0
         self._saved_at: int | None = None
@@ -114,6 +117,8 @@ class Session:
             for file in (*self._logs, self._journal):
                 if file is not None:
                     cleanup.callback(file.close)
+            if self._account is not None:
+                cleanup.callback(self._account.close)
             self._end(error)
 
     def seconds(self) -> float:
@@ -172,12 +177,12 @@ class Session:
         A stop that comes just after `due("save")` said no waits for the next update, so that no
         update is lost to it.
         """
-        self._frames = at.frames
+        self._advance(at)
         return at.frames >= self._until or (self._stop.requested and at.frames != self._unsaved_at)
 
     def log(self, at: Progress, values: Mapping[str, Any]) -> None:
         """Write a metric row, visible to other processes at once. Leave out what has no value yet."""
-        self._frames = at.frames
+        self._advance(at)
         if self._lock.lost:
             raise self._lost_lock()
         lost = self._metrics.append({**at.as_dict(), **values})
@@ -198,7 +203,7 @@ class Session:
         Saving again at the same frames replaces the checkpoint, for instance to include the final
         evaluation.
         """
-        self._frames = at.frames
+        self._advance(at)
         if not self._lock.is_mine():
             raise self._lost_lock()
         for log in self._logs:
@@ -217,6 +222,11 @@ class Session:
         file = self.run.path / ANCHORS_FILE
         with disk_guard(file, self.run.path):
             write_json(file, self.anchors)
+
+    def use_gpus(self, count: int) -> None:
+        """Say on how many GPUs the session computes, for the account of its cost."""
+        if self._account is not None:
+            self._account.use_gpus(count)
 
     def event(self, kind: str, message: str) -> None:
         """Report something to the user: a row in the events, a line in the log and on the terminal."""
@@ -246,6 +256,12 @@ class Session:
         self._not_finite: set[str] = set()
         self._seconds_before = start.seconds
         self._started = self._saved_when = time.perf_counter()
+        self._account = CostAccount(run.path, attempt, start, self._price, self._lock.is_mine)
+
+    def _advance(self, at: Progress) -> None:
+        self._frames = at.frames
+        if self._account is not None:
+            self._account.at = at
 
     def _tell_changed_parts(self) -> None:
         """Where a file of the user's own algorithm, network or environment is another one than before, say so."""

@@ -9,16 +9,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from operant.report.stats import (
-    Estimate,
-    episode_interval,
-    iqm,
-    iqm_interval,
-    mean_band,
-    mean_interval,
-    probability_of_improvement,
-    seeds_needed,
-)
+from operant.report.aggregates import iqm, iqm_interval
+from operant.report.improvement import probability_of_improvement, seeds_needed
+from operant.report.stats import Estimate, episode_interval, mean_band, mean_interval
 
 
 def exact_mean_quantiles(values: list[float], shares: tuple[float, float]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.learners import build_learner, learner_class
-from operant.engines.jax.program import Program, prepare_jax
+from operant.engines.jax.program import Program, gpus_of, prepare_jax
 from operant.engines.jax.trainer import Lane, Trainer, build_evaluator, in_phase
 from operant.run.run import Run
 from operant.run.session import Session
@@ -78,6 +78,7 @@ class SharedProgram:
         with ExitStack() as stack:
             sessions = [stack.enter_context(assignment.run.session(until, stop)) for assignment in row]
             for assignment, session in zip(row, sessions, strict=True):
+                session.use_gpus(gpus_of(self._spec))
                 _record_lane(session, assignment, self._device)
             with in_phase(sessions, "building"):
                 program, evaluator = self._compiled

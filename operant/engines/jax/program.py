@@ -162,6 +162,11 @@ def prepare_jax(spec: Spec) -> str:
     return f"{spec.meta.devices} x {jax.devices()[0].device_kind}"
 
 
+def gpus_of(spec: Spec) -> int:
+    """How many GPUs a program of this spec computes on here."""
+    return spec.meta.devices if jax.default_backend() in ("gpu", "cuda") else 0
+
+
 def check_devices(spec: Spec) -> None:
     """`UsageError` if the devices that the spec asks for are not there."""
     platform, count = jax.default_backend(), len(jax.devices())

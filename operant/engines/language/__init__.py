@@ -46,7 +46,7 @@ def train(run: Run, until: int | None = None) -> None:
     """Train one session until `until` completions (the spec's whole budget by default), from its newest checkpoint."""
     from operant.engines.language.build import FOLLOWER, build_context
     from operant.engines.language.distributed.process_group import process_group
-    from operant.engines.language.policy.build import prepare_torch
+    from operant.engines.language.policy.build import choose_device, prepare_torch
     from operant.engines.language.telemetry.telemetry import Telemetry
     from operant.engines.language.telemetry.trace import Trace
     from operant.engines.language.trainer import run_session
@@ -60,6 +60,7 @@ def train(run: Run, until: int | None = None) -> None:
         process_group(session.run, spec, FOLLOWER),
         ExitStack() as opened,
     ):
+        session.use_gpus(spec.meta.processes if choose_device(spec.meta.device) == "cuda" else 0)
         for note in aged(run.spec):
             session.event("aged", note)
         with session.phase("loading model"):

@@ -58,6 +58,7 @@ def train(run: Run, until: int | None = None) -> None:
     spec = stored(run.spec)
     device = prepare_torch(spec, run.threads)
     with run.session(until) as session:
+        session.use_gpus(spec.meta.processes if device.type == "cuda" else 0)
         session.run.record(vectorization=str(choose_backend(spec.env, spec.env.num_envs)))
         start = session.latest.path if session.latest else None
         with led(session.run, spec, start):

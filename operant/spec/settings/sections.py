@@ -191,6 +191,12 @@ class MetaSpec(Closed):
     cluster: Literal["none", "ray"] = free(
         default="none", description="Where completions are generated and verified: here, or by actors of Ray."
     )
+    price_per_hour: float | None = free(
+        default=None,
+        ge=0,
+        le=1e6,
+        description="Dollars that an hour of a machine costs, for the cost of the run; null where it is not known.",
+    )
     ray: RaySpec = section(default_factory=RaySpec, description="Actors and their resources, under Ray.")
     launch: LaunchSpec = section(default_factory=LaunchSpec, description="Where `operant launch` runs the spec.")
     stall_seconds: float = free(
