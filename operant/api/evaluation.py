@@ -123,9 +123,25 @@ def _evaluate_session(
     return SessionScore(session, saved, first, played)
 
 
-def compare(first: str | Path | Trial, second: str | Path | Trial, /, root: str | Path = "runs") -> Verdict:
-    """Two runs by their seeds' scores; a winner is named only where the interval allows it."""
-    return compare_trials(open_trial(first, root).path, open_trial(second, root).path)
+def compare(
+    *runs: str | Path | Trial | Session | Experiment,
+    by: str | None = None,
+    difference: float | None = None,
+    price_per_hour: float | None = None,
+    root: str | Path = "runs",
+) -> Verdict:
+    """Runs by their seeds' scores, every pair of them; a winner is named only where the seeds allow it.
+
+    With `by`, a setting such as `agent.algorithm.name`, runs with the same value of it are one side, and all trials
+    of an experiment count; else of a search its best trial. `difference` is the one that the needed seeds are counted
+    for, by default the one found. `price_per_hour` is of a machine, for runs whose spec has none.
+    """
+    opened = [open(run, root) if isinstance(run, str | Path) else run for run in runs]
+    if by is None:
+        paths = [open_trial(each).path for each in opened]
+    else:
+        paths = [trial.path for each in opened for trial in (each.trials if isinstance(each, Experiment) else [each])]
+    return compare_trials(paths, by, difference, price_per_hour)
 
 
 def _refuse_large_seeds(first: int, count: int) -> None:

@@ -9,6 +9,7 @@ import typer
 from operant import __version__
 from operant.cli import (
     check,
+    compare,
     convert,
     doctor,
     export,
@@ -19,6 +20,7 @@ from operant.cli import (
     models,
     new,
     play,
+    plot,
     search,
     serve,
     show,
@@ -47,8 +49,8 @@ COMMANDS = (
     ("show", show.show, "Show a run, or its episodes turn by turn."),
     ("track", track.track, "Copy a run to W&B, TensorBoard, MLflow or Trackio."),
     ("app", viewer.app, "Look at runs and trajectories in a browser."),
-    ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
-    ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),
+    ("compare", compare.compare, "Say which of several runs is better, if that can be said."),
+    ("plot", plot.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("push", store.push, "Store a run on S3, the Hugging Face hub or in a folder."),
     ("pull", store.pull, "Bring a stored run here, verified."),
     ("sync", store.sync, "Push a run while it trains."),

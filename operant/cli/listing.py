@@ -1,19 +1,16 @@
-"""`operant specs`, `runs`, `compare` and `plot`: looking at what there is. Nothing here changes a run."""
+"""`operant specs` and `runs`: looking at what there is. Nothing here changes a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from operant.cli.completers import complete_run, complete_spec
-from operant.cli.options import DEFAULT_ROOT, AsJson, Root, RunName
+from operant.cli.completers import complete_spec
+from operant.cli.options import DEFAULT_ROOT, AsJson, Root
 from operant.cli.output import document, say
 from operant.errors import EXIT_DONE
-
-if TYPE_CHECKING:
-    from operant.report.plots import Axis
 
 
 def specs(
@@ -60,64 +57,4 @@ def runs(root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
         document({"runs": [row.as_dict() for row in rows], "exit": EXIT_DONE})
     else:
         say(render_experiments(rows))
-    return EXIT_DONE
-
-
-def compare(first: RunName, second: RunName, root: Root = Path(DEFAULT_ROOT), as_json: AsJson = False) -> int:
-    """Compare two runs by their seeds' scores: a winner is named only where the interval allows it.
-
-    \b
-      operant compare ppo_cartpole dqn_cartpole
-    """
-    from operant.api.evaluation import compare
-    from operant.api.runs import open_trial
-    from operant.cli.opening import open_place
-    from operant.report.compare import render
-
-    verdict = compare(*(open_trial(open_place(run, root)).path for run in (first, second)))
-    if as_json:
-        document({**verdict.as_dict(), "exit": EXIT_DONE})
-    else:
-        say(render(verdict))
-    return EXIT_DONE
-
-
-def plot(
-    chosen: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN", help="Runs to draw, one line each.", autocompletion=complete_run, show_default=False
-        ),
-    ],
-    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="Column of metrics.jsonl.")] = "train/return",
-    x: Annotated[str, typer.Option("--x", metavar="AXIS", help="frames, seconds, updates or episodes.")] = "frames",
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the files; the run's report folder by default."),
-    ] = None,
-    root: Root = Path(DEFAULT_ROOT),
-    as_json: AsJson = False,
-) -> int:
-    """Draw learning curves with intervals over seeds, as SVG and PNG, with the numbers as CSV.
-
-    Several runs share one figure, which goes to the folder `plots` unless --out names another.
-
-    \b
-      operant plot ppo_cartpole
-      operant plot ppo_cartpole dqn_cartpole --metric eval/score --x seconds
-    """
-    from operant.cli.opening import open_place
-    from operant.report.plots import plot_trials
-    from operant.report.read import trials_of
-    from operant.run.layout import REPORT_FOLDER, shown
-    from operant.run.run import find_sessions
-
-    places = [open_place(run, root) for run in chosen]
-    home = find_sessions(places[0])[0].path.parent.parent / REPORT_FOLDER if len(places) == 1 else Path("plots")
-    trials = [trial for place in places for trial in trials_of(place)]
-    files = plot_trials(trials, out or home, metric, cast("Axis", x))
-    if as_json:
-        document({"files": [shown(path) for path in files], "exit": EXIT_DONE})
-    else:
-        say(*(shown(path) for path in files))
     return EXIT_DONE

@@ -31,6 +31,34 @@ RunName = Annotated[
         show_default=False,
     ),
 ]
+RunNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN",
+        help="Run directories, spec names (their newest run), NAME/STAMP, or `latest`.",
+        autocompletion=complete_run,
+        show_default=False,
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="SETTING",
+        help="Take runs with the same value of a setting together, such as agent.algorithm.name.",
+        show_default=False,
+    ),
+]
+Price = Annotated[
+    float | None,
+    typer.Option(
+        "--price",
+        metavar="DOLLARS",
+        min=0,
+        help="What an hour of a machine costs, for runs without meta.price_per_hour.",
+        show_default=False,
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(

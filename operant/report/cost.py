@@ -186,6 +186,13 @@ def cost_of(path: Path, price: float | None = None) -> Cost | None:
     return Ledger.of(path, price).cost(Path(path))
 
 
+def added(costs: Sequence[Cost]) -> Cost:
+    """The costs of several experiments together; their clocks add up, as if one had run after the other."""
+    columns = {name: [getattr(cost, name) for cost in costs] for name in asdict(costs[0])}
+    most = {"attempts": max(columns.pop("attempts"))}
+    return Cost(**{name: _total(values) for name, values in columns.items()}, **most)  # type: ignore[arg-type]
+
+
 def search_cost(trial: Path) -> tuple[int, Cost] | None:
     """How many trials the search had that a trial comes from, and what they cost; None where it is of no search."""
     experiment = _experiment(Path(trial))
@@ -215,7 +222,7 @@ def _union(attempts: Sequence[Attempt]) -> float:
 def _total(values: Iterable[float | None]) -> float | None:
     """The sum; None as soon as one of them is not known."""
     every = list(values)
-    return None if any(value is None for value in every) else float(sum(value or 0.0 for value in every))
+    return None if any(value is None for value in every) else sum(value or 0 for value in every)
 
 
 def _gpu(attempt: Attempt, gpu: str) -> str:

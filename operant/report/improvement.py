@@ -51,8 +51,7 @@ class Comparison:
         if low is None or high is None:
             return f"{CANNOT_TELL}: one seed, no interval"
         if self.too_few_seeds:
-            among = f" among {self.comparisons} comparisons" if self.comparisons > 1 else ""
-            return f"{CANNOT_TELL}: {self.seeds[0]} against {self.seeds[1]} seeds are too few for any verdict{among}"
+            return f"{CANNOT_TELL}: {self.seeds[0]} against {self.seeds[1]} seeds are too few for any verdict"
         if self.p > MOST_CHANCE or low <= 0.5 <= high:
             return NO_DIFFERENCE
         return A_BETTER if low > 0.5 else B_BETTER
@@ -71,9 +70,11 @@ class Comparison:
             "verdict": self.verdict,
         }
 
-    def text(self) -> str:
-        """One line: the verdict, then the numbers it rests on."""
-        return f"{self.verdict}; A beats B with probability {self.probability.text(2)}, p = {self.p:.2g}"
+    def chance(self) -> str:
+        """`0.97 [0.88, 1.00]`; where one side wins every pair no resampling can show otherwise, and that is said."""
+        if self.probability.low == self.probability.high and self.probability.point in (0.0, 1.0):
+            return f"{self.probability.point:.2f} (every pair)"
+        return self.probability.text(2)
 
 
 def probability_of_improvement(

@@ -6,6 +6,7 @@ cross are better in different respects. The area under a profile of scores from 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from operant.report.bootstrap import Scores, by_task, resampled
 from operant.report.stats import CONFIDENCE, Floats, tails
 
-POINTS = 101
+POINTS = 401
 PROFILE_RESAMPLES = 2000
 
 
@@ -40,10 +41,11 @@ def performance_profile(
     return Profile(at, share, low, high)
 
 
-def profile_scores(tables: list[Scores]) -> Floats:
-    """Evenly spaced scores from the lowest to the highest of all tables; 0 and 1 are always among their range."""
+def profile_scores(tables: Sequence[Scores], zero_to_one: bool = True) -> Floats:
+    """Evenly spaced scores from the lowest to the highest of all tables, and if so told from 0 to 1 at least."""
     every = np.concatenate([seeds for table in tables for seeds in by_task(table)])
-    return np.linspace(min(0.0, every.min()), max(1.0, every.max()), POINTS)
+    ends = [*every, 0.0, 1.0] if zero_to_one else every
+    return np.linspace(min(ends), max(ends), POINTS)
 
 
 def _above(seeds: Floats, at: Floats) -> Floats:
