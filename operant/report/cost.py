@@ -79,7 +79,8 @@ class Cost:
         parts += [energy(self.joules)] if self.joules is not None else []
         parts += [money(self.dollars)] if self.dollars is not None else []
         again = [f"{self.attempts} attempts"] if self.attempts > 1 else []
-        untold = [f"without {self.untold} sessions that kept no account"] if self.untold else []
+        sessions = "1 session" if self.untold == 1 else f"{self.untold} sessions"
+        untold = [f"without {sessions} that kept no account"] if self.untold else []
         return ", ".join([*parts, *again, *untold])
 
 
@@ -90,8 +91,8 @@ def energy(joules: float) -> str:
 
 
 def money(dollars: float) -> str:
-    """`$12.40`, `$0.0031`: cents, or two digits of what is less than a dollar."""
-    return f"${dollars:,.2f}" if dollars >= 1 or dollars == 0 else f"${float(f'{dollars:.2g}'):g}"
+    """`$12.40`, `$0.05`, `$0.0031`: cents, or two digits of what is less than one."""
+    return f"${dollars:,.2f}" if dollars >= 0.01 or dollars == 0 else f"${float(f'{dollars:.2g}'):g}"
 
 
 @dataclass(frozen=True)

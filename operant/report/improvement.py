@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from statistics import NormalDist
 from typing import Any
@@ -155,6 +156,7 @@ def _interval(wins: Sequence[Floats], fewest: int, confidence: float, resamples:
     return Estimate(point, float(low), float(high), fewest)
 
 
+@lru_cache(maxsize=8)
 def _every_deal(total: int, n: int) -> NDArray[np.int64]:
     """`[deal, n]`: each way to choose `n` of the seeds."""
     return np.array(list(combinations(range(total), n)))

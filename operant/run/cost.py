@@ -22,7 +22,7 @@ from operant.run.layout import COST_FILE, FORMAT, LEFTOVER_PREFIX
 from operant.run.progress import Progress
 from operant.run.usage import cpu_joules, cpu_seconds, gpu_joules, gpu_names, machine
 
-COUNT_SECONDS = 10.0
+COUNT_SECONDS = 5.0
 
 
 class CostAccount:
@@ -48,6 +48,10 @@ class CostAccount:
     def use_gpus(self, count: int) -> None:
         """Say how many GPUs the session computes on, from the first that it may see."""
         self.gpus = gpu_names(count)
+
+    def count(self) -> None:
+        """Bring the account up to date now: with a checkpoint, so that it is never behind what a resume starts from."""
+        _meter.count()
 
     def close(self) -> None:
         """Count once more, write durably, and stop."""
@@ -99,9 +103,8 @@ class _Meter:
 
     def open(self, account: CostAccount) -> None:
         with self._lock:
-            if self._accounts:
-                self._count()
-            else:
+            self._count()
+            if not self._accounts:
                 self._cpu, self._counters = cpu_seconds(), _energy([])
                 self._ended = threading.Event()
                 threading.Thread(target=self._keep_counting, args=[self._ended], name="run-cost", daemon=True).start()
@@ -118,15 +121,19 @@ class _Meter:
                 self._ended.set()
         account.write(closed=True)
 
+    def count(self) -> None:
+        with self._lock:
+            self._count()
+            for account in self._accounts:
+                account.write()
+
     def _keep_counting(self, ended: threading.Event) -> None:
         while not ended.wait(COUNT_SECONDS):
-            with self._lock:
-                if not ended.is_set():
-                    self._count()
-                    for account in self._accounts:
-                        account.write()
+            self.count()
 
     def _count(self) -> None:
+        if not self._accounts:
+            return
         now, cpu = time.time(), cpu_seconds()
         gpus = sorted({gpu for account in self._accounts for gpu in account.gpus or ()})
         counters = _energy(gpus)

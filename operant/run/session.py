@@ -211,6 +211,8 @@ class Session:
         offsets = {log.path.name: log.offset for log in self._logs}
         self.latest = publish(self.run.checkpoints, at, write, score, offsets)
         self._saved_at, self._saved_when, self._save_requested = at.frames, time.perf_counter(), False
+        if self._account is not None:
+            self._account.count()
         with disk_guard(self.run.checkpoints, self.run.path):
             link_newest_and_best(self.run.checkpoints)
             prune(self.run.checkpoints, self._keep)

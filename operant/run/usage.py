@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -102,18 +103,35 @@ def _nvml() -> _Nvml | None:
 
 def _living_descendants() -> dict[int, float]:
     """CPU seconds of each living descendant, with those of its children that have ended; empty without /proc."""
-    parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
-    for entry in PROC.glob("[0-9]*/stat"):
-        with suppress(OSError, ValueError, IndexError):
-            facts = entry.read_text().rpartition(")")[2].split()
-            pid = int(entry.parent.name)
-            parents[pid], spent[pid] = int(facts[1]), sum(map(int, facts[11:15])) / os.sysconf("SC_CLK_TCK")
-    children: dict[int, list[int]] = {}
-    for pid, parent in parents.items():
-        children.setdefault(parent, []).append(pid)
-    found, ahead = [], list(children.get(os.getpid(), ()))
+    listed = (PROC / "self" / "task" / str(threading.get_native_id()) / "children").exists()
+    families = {} if listed else _families()
+    found: dict[int, float] = {}
+    ahead = [os.getpid()]
     while ahead:
-        found.append(ahead.pop())
-        ahead += children.get(found[-1], ())
-    return {pid: spent[pid] for pid in found}
+        # One may end while we look.
+        with suppress(OSError, ValueError, IndexError):
+            pid = ahead.pop()
+            found[pid] = sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+            ahead += _listed_children(pid) if listed else families.get(pid, [])
+    found.pop(os.getpid(), None)
+    return found
+
+
+def _listed_children(pid: int) -> list[int]:
+    """The children of a process, on a kernel that lists them."""
+    threads = [PROC / str(pid) / "task" / str(thread) for thread in os.listdir(PROC / str(pid) / "task")]
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
+def _families() -> dict[int, list[int]]:
+    """The children of every process, found by asking each for its parent."""
+    children: dict[int, list[int]] = {}
+    for folder in PROC.glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            children.setdefault(int(_stat(int(folder.name))[1]), []).append(int(folder.name))
+    return children
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of a process from its state on; its name, which may hold anything, left out."""
+    return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
