@@ -18,6 +18,9 @@ from operant.run.progress import Progress
 
 SPIN = "import time\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\n"
 
+TICKS = 0.05
+"""The kernel counts CPU time of processes in hundredths of a second, so sums are off by a few of them."""
+
 
 def account(folder: Path, attempt: int = 1, start: Progress | None = None, price: float | None = None) -> CostAccount:
     folder.mkdir(exist_ok=True)
@@ -39,7 +42,7 @@ def test_an_attempt_from_beginning_to_end(tmp_path: Path) -> None:
     opened.close()
     [entry] = read_attempts(tmp_path)
     assert entry["closed"]
-    assert 0.3 <= entry["cpu_seconds"] < 1.0
+    assert 0.3 - TICKS <= entry["cpu_seconds"] < 1.0
     assert entry["wall_seconds"] >= 0.3
     assert (entry["frames"], entry["tokens"], entry["seconds"]) == ([10, 40], [3, 9], [1.5, 2.0])
     assert (entry["gpus"], entry["price_per_hour"]) == ([], 0.5)
@@ -72,7 +75,7 @@ def test_sessions_of_one_process_share_what_it_uses(tmp_path: Path) -> None:
         each.close()
     spent = [read_attempts(tmp_path / name)[0]["cpu_seconds"] for name in ("a", "b")]
     assert spent[0] == pytest.approx(spent[1], abs=0.1)
-    assert 0.4 <= sum(spent) <= usage.cpu_seconds() - before + 0.01
+    assert 0.4 - TICKS <= sum(spent) <= usage.cpu_seconds() - before + TICKS
 
 
 def test_children_count_while_they_live_and_after(tmp_path: Path) -> None:
@@ -84,7 +87,7 @@ def test_children_count_while_they_live_and_after(tmp_path: Path) -> None:
             opened.count()
         child.kill()
     opened.close()
-    assert read_attempts(tmp_path)[0]["cpu_seconds"] >= 0.5
+    assert read_attempts(tmp_path)[0]["cpu_seconds"] >= 0.5 - TICKS
 
 
 def test_a_later_attempt_keeps_the_earlier_ones(tmp_path: Path) -> None:
