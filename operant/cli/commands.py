@@ -27,6 +27,7 @@ from operant.cli import (
     tasks,
     track,
     train,
+    verify,
     viewer,
 )
 from operant.cli.output import say
@@ -50,6 +51,7 @@ COMMANDS = (
     ("app", viewer.app, "Look at runs and trajectories in a browser."),
     ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
     ("diff", diff.diff, "Say in what two runs differ, what matters most first."),
+    ("verify", verify.verify, "Run a part of a run again and compare every byte."),
     ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("push", store.push, "Store a run on S3, the Hugging Face hub or in a folder."),
     ("pull", store.pull, "Bring a stored run here, verified."),

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.hpo.jobs import Jobs
 from operant.hpo.storage import database_url
 from operant.hpo.study import open_study

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from operant.contract.records import Records
+from operant.run.records import Records
 from operant.run.layout import METRICS_FILE
 from operant.run.run import Run
 from operant.spec.schema import Spec

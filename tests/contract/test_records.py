@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.contract.records import Records
+from operant.run.records import Records
 from operant.engines import engine_of
 from operant.run.checkpoint import list_checkpoints, verify
 from operant.run.layout import ANCHORS_FILE, EPISODES_FILE, METRICS_FILE

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.run.layout import METRICS_FILE, session_path, trial_path
 from operant.run.lock import holder_of
 from operant.run.run import Run

@@ -11,7 +11,7 @@ import pytest
 
 from operant.api.cards import card
 from operant.api.store import list_stored, pull, push
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.store import backend
 from operant.store.backend import StoreError
 from tests.unit.store.conftest import advance, sessions_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from operant.api.store import list_stored, pull, push
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.run.inventory import faults
 from operant.store import watch
 from operant.store.backend import StoreError
