@@ -94,7 +94,7 @@ def differences(a: Origin, b: Origin) -> list[Difference]:
 
 
 def _settings(a: Origin, b: Origin) -> Iterator[Difference]:
-    for name, one, other in _changed(_leaves(a.spec), _leaves(b.spec)):
+    for name, one, other in _changed(leaves(a.spec), leaves(b.spec)):
         # Seeds are compared as those that were used.
         if name != "meta.seed":
             yield Difference(_rank_of_setting(name), "setting", name, one, other)
@@ -123,7 +123,7 @@ def _packages(a: Origin, b: Origin) -> Iterator[Difference]:
 
 def _arithmetic(a: Origin, b: Origin) -> Iterator[Difference]:
     """Facts that both have recorded: an older run, or another engine, recorded others."""
-    facts = [_leaves(_facts(each, "arithmetic")) for each in (a, b)]
+    facts = [leaves(_facts(each, "arithmetic")) for each in (a, b)]
     common = facts[0].keys() & facts[1].keys()
     for name, one, other in _changed(*({name: each[name] for name in each if name in common} for each in facts)):
         yield Difference(Rank.ARITHMETIC, "arithmetic", name, one, other)
@@ -175,10 +175,10 @@ def _text(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
 
 
-def _leaves(data: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def leaves(data: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Nested settings by dotted path; lists are values."""
     found: dict[str, Any] = {}
     for name, value in data.items():
         path = f"{above}{name}"
-        found |= _leaves(value, f"{path}.") if isinstance(value, Mapping) and value else {path: value}
+        found |= leaves(value, f"{path}.") if isinstance(value, Mapping) and value else {path: value}
     return found
