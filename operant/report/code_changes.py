@@ -36,8 +36,7 @@ class CodeDifference:
 def code_differences(a: Origin, b: Origin) -> list[CodeDifference]:
     """Files of Operant and modules of the user that differ, and the commits."""
     files = [*_operant_files(a, b), *_own_modules(a, b)]
-    known = all((each.provenance.get("source") or {}).get("files") for each in (a, b))
-    return [*files, *_commits(a, b, acts=not known)]
+    return [*files, *_commits(a, b, acts=not (a.source and b.source))]
 
 
 def changed_lines(before: str, after: str) -> tuple[str, ...]:
@@ -53,12 +52,12 @@ def changed_lines(before: str, after: str) -> tuple[str, ...]:
 
 
 def _operant_files(a: Origin, b: Origin) -> Iterator[CodeDifference]:
-    one, other = (dict((each.provenance.get("source") or {}).get("files") or {}) for each in (a, b))
+    one, other = a.source, b.source
     if not one or not other:
         return
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
-            texts = [recorded_text(each.provenance, each.patch, name) for each in (a, b)]
+            texts = [recorded_text(each.source, _shas(each), each.patch, name) for each in (a, b)]
             known = texts[0] is not None and texts[1] is not None
             lines = changed_lines(texts[0] or "", texts[1] or "") if known else ()
             digests = _short(one.get(name)), _short(other.get(name))
@@ -80,6 +79,10 @@ def _commits(a: Origin, b: Origin, acts: bool) -> Iterator[CodeDifference]:
         states = [_state(each.get(name)) for each in (one, other)]
         if states[0] != states[1] or (one.get(name, {}).get("dirty") and _patch(a) != _patch(b)):
             yield CodeDifference(f"commit ({name})", *states, acts=acts)
+
+
+def _shas(origin: Origin) -> list[str]:
+    return [str(each["sha"]) for each in _repositories(origin).values() if each.get("sha")]
 
 
 def _repositories(origin: Origin) -> dict[str, Mapping[str, Any]]:

@@ -23,7 +23,7 @@ from operant.run.arithmetic import describe_arithmetic
 from operant.run.disk import write_json, write_text
 from operant.run.layout import FORMAT, provenance_path, timestamp
 from operant.run.redaction import harmless_environment, redact, redact_command
-from operant.run.source import describe_source
+from operant.run.source import record_source
 
 LOCK_NAME = "uv.lock"
 MAX_DIFF_CHARACTERS = 5_000_000
@@ -48,7 +48,7 @@ def capture(session: Path, attempt: int, command: Sequence[str], seeds: Mapping[
         "seeds": dict(seeds),
         "git": repositories,
         "diff": file.with_suffix(".diff").name if diff else None,
-        "source": describe_source(),
+        "source": record_source(file.parent),
         "python": {"version": platform.python_version(), "implementation": platform.python_implementation()},
         "packages": packages,
         "lock": _describe_lock(packages),

@@ -6,12 +6,14 @@ A commit names code only where Operant lies in a repository; the hashes name it 
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+from operant.run.disk import write_text
 
 PACKAGE = Path(__file__).resolve().parents[1]
 HASH_DIGITS = 16
@@ -19,28 +21,32 @@ GIT_SECONDS = 10
 
 
 @cache
-def describe_source() -> dict[str, Any]:
-    """One hash of all of Operant's Python files, and one for each by its path in the package; read once a process."""
-    files = {file.relative_to(PACKAGE).as_posix(): _digest(file.read_bytes()) for file in _python_files()}
-    lines = "\n".join(f"{name} {digest}" for name, digest in files.items())
-    return {"sha256": hashlib.sha256(lines.encode()).hexdigest(), "files": files}
+def source_files() -> dict[str, str]:
+    """A hash of each of Operant's Python files by its path in the package; read once a process."""
+    return {file.relative_to(PACKAGE).as_posix(): _digest(file.read_bytes()) for file in _python_files()}
 
 
-def recorded_text(provenance: Mapping[str, Any], patch: Path | None, name: str) -> str | None:
+def record_source(folder: Path) -> str:
+    """Write the hashes into a folder, once for all attempts that run the same code; returns the file's name."""
+    text = json.dumps(source_files(), indent=0)
+    file = folder / f"source_{_digest(text.encode())[:8]}.json"
+    if not file.exists():
+        write_text(file, text + "\n")
+    return file.name
+
+
+def recorded_text(files: Mapping[str, str], commits: Iterable[str], patch: Path | None, name: str) -> str | None:
     """The text that a source file of Operant had in an attempt; None where it can no longer be found.
 
     It is looked for in this installation, then in the repositories of this installation and of the working directory,
-    at the recorded commit with the recorded uncommitted changes. Only a text of the recorded hash is given back.
+    at the recorded commits with the recorded uncommitted changes. Only a text of the recorded hash is given back.
     """
-    expected = (provenance.get("source") or {}).get("files", {}).get(name)
-    if expected is None:
-        return None
     here = PACKAGE / name
     texts = [here.read_bytes()] if here.is_file() else []
-    for repository in (each for each in provenance.get("git") or () if each.get("sha")):
+    for sha in commits:
         for folder in (PACKAGE, Path.cwd()):
-            texts += _committed(folder, repository["sha"], name, patch)
-    return next((text.decode("utf-8", "replace") for text in texts if _digest(text) == expected), None)
+            texts += _committed(folder, sha, name, patch)
+    return next((text.decode("utf-8", "replace") for text in texts if _digest(text) == files.get(name)), None)
 
 
 def _python_files() -> list[Path]:
