@@ -50,7 +50,8 @@ def monitor(
     from operant.run.run import resolve
 
     chosen = [resolve(run, root).resolve() for run in runs or ()]
-    names = ["/".join(path.parts[-2:]) if path.parent.name not in ("", "runs") else path.name for path in chosen]
+    below = root.resolve()
+    names = [path.relative_to(below).as_posix() if below in path.parents else shown(path) for path in chosen]
     watching = Monitor(list(zip(chosen, names, strict=True)), root)
     if as_json:
         found = [{**each.as_dict(), "path": shown(each.path)} for each in watching.look()]

@@ -32,6 +32,7 @@ CURVE_POINTS = 400
 CURVE_BYTES = 1 << 20
 RETURN = "train/return"
 RECENT_SECONDS = 3600.0
+SEARCH_SECONDS = 5.0
 MOST_ALERTS = 5
 # Events that tell of the run's own course, which the state shows already.
 COURSE = {"resume", "stop"}
@@ -131,16 +132,17 @@ class Monitor:
     def __init__(self, runs: Sequence[tuple[Path, str]], root: Path) -> None:
         self._root = root
         self._given = bool(runs)
+        self._searched = float("-inf")
         self._monitors = {path: RunMonitor(path, name) for path, name in runs}
 
     def look(self) -> list[RunStatus]:
         """Every run as it stands, those that run first, then newest first."""
-        if not self._given:
-            for path in _recent(self._root):
-                if path not in self._monitors:
-                    self._monitors[path] = RunMonitor(path, "/".join(path.parts[-2:]))
+        if not self._given and time.monotonic() - self._searched > SEARCH_SECONDS:
+            self._searched = time.monotonic()
+            fresh = {path: RunMonitor(path, "/".join(path.parts[-2:])) for path in _recent(self._root)}
+            self._monitors = {path: self._monitors.get(path, made) for path, made in fresh.items()}
         found = [each.look() for each in self._monitors.values()]
-        return found if self._given else sorted(found, key=lambda each: each.state != "running")
+        return found if self._given else sorted(found, key=lambda each: each.state not in ("running", "new"))
 
 
 def monitor_lines(found: Sequence[RunStatus], width: int, unicode: bool = True) -> list[str]:
