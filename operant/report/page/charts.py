@@ -86,18 +86,18 @@ def _line(line: Line, scale: Scale, colour: int) -> str:
         edge = [(line.mean.x[keep], line.high[keep]), (line.mean.x[keep][::-1], line.low[keep][::-1])]
         parts.append(f'<path class="band" d="{"".join(_path(x, y, scale) for x, y in edge).replace("L", "M", 1)}Z"/>')
     several = len(line.seeds) > 1
-    parts += [f'<path class="{"seed" if several else "mean"}" d="{_of(curve, scale)}"/>' for _, curve in line.seeds]
+    parts += [_stroke(curve, scale, "seed" if several else "mean") for _, curve in line.seeds]
     if several and len(line.mean.x):
-        parts.append(f'<path class="mean" d="{_of(line.mean, scale)}"/>')
+        parts.append(_stroke(line.mean, scale, "mean"))
     return f'<g class="c{colour}"><title>{escape(line.label)}</title>{"".join(parts)}</g>'
 
 
-def _of(curve: Curve, scale: Scale) -> str:
+def _stroke(curve: Curve, scale: Scale, kind: str) -> str:
+    """A curve as a line; a lone point as a short stroke, which round ends make a dot."""
+    if len(curve.x) == 1:
+        return f'<path class="dot" d="{_path(curve.x, curve.y, scale).replace("L", "M")}h0.1"/>'
     keep = _thinned(len(curve.x))
-    x, y = curve.x[keep], curve.y[keep]
-    if len(x) == 1:  # a lone point as a short stroke, which round ends make a dot
-        return f"M{scale.x(float(x[0])):.1f} {scale.y(float(y[0])):.1f}h0.1"
-    return _path(x, y, scale).replace("L", "M", 1)
+    return f'<path class="{kind}" d="{_path(curve.x[keep], curve.y[keep], scale).replace("L", "M", 1)}"/>'
 
 
 def _path(x: Floats, y: Floats, scale: Scale) -> str:
