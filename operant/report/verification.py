@@ -75,11 +75,17 @@ class Verification:
     repeatable: bool | None = None
 
     @property
+    def equal(self) -> bool:
+        """Whether every byte that was compared is the same."""
+        return all(each.difference is None for each in self.sessions)
+
+    @property
     def verdict(self) -> Verdict:
-        """One of three words."""
-        if all(each.difference is None for each in self.sessions):
+        """One of three words; a run whose own files were changed is different whatever its numbers are."""
+        if self.equal:
             return "bitwise equal"
-        return "inside the interval" if self.score is not None and self.score.inside else "different"
+        explained = bool(self.causes) or self.repeatable is False
+        return "inside the interval" if explained and self.score is not None and self.score.inside else "different"
 
     @property
     def verified(self) -> bool:
@@ -92,7 +98,7 @@ class Verification:
 
         Where the first numbers are apart by rounding only, arithmetic comes before code and packages.
         """
-        if self.verdict == "bitwise equal":
+        if self.equal:
             return ()
         found = [each for each in self.differences if each.rank in CAUSES]
         rounding = next(each.rounding for each in self.sessions if each.difference)
@@ -156,7 +162,7 @@ def render(found: Verification) -> list[str]:
         lines.append(
             "  weights were not compared: no checkpoint of the run lies in this part; --fraction 1 reaches one"
         )
-    if found.verdict == "bitwise equal":
+    if found.equal:
         return lines
     if found.score is not None:
         lines.append(f"  {_score_line(found.score)}")
