@@ -24,7 +24,7 @@ def monitor(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             help="Runs to watch; those that run now or ended within the last hour by default.",
             autocompletion=complete_run,
             show_default=False,

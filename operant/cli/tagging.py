@@ -16,7 +16,7 @@ def tag(
     run: RunName,
     changes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[+TAG | -TAG]...", help="Tags to add, and to remove.", show_default=False),
+        typer.Argument(metavar="+TAG|-TAG", help="Tags to add, and to remove.", show_default=False),
     ] = None,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
