@@ -76,9 +76,9 @@ def _own_modules(a: Origin, b: Origin) -> Iterator[CodeDifference]:
 def _commits(a: Origin, b: Origin, acts: bool) -> Iterator[CodeDifference]:
     one, other = _repositories(a), _repositories(b)
     for name in dict.fromkeys([*one, *other]):
-        states = [_state(each.get(name)) for each in (one, other)]
-        if states[0] != states[1] or (one.get(name, {}).get("dirty") and _patch(a) != _patch(b)):
-            yield CodeDifference(f"commit ({name})", *states, acts=acts)
+        before, after = _state(one.get(name)), _state(other.get(name))
+        if before != after or (one.get(name, {}).get("dirty") and _patch(a) != _patch(b)):
+            yield CodeDifference(f"commit ({name})", before, after, acts=acts)
 
 
 def _shas(origin: Origin) -> list[str]:

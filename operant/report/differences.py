@@ -112,7 +112,7 @@ def _rank_of_setting(name: str) -> Rank:
 
 def _seeds(a: Origin, b: Origin) -> Iterator[Difference]:
     if a.seeds != b.seeds:
-        yield Difference(Rank.SEED, "seed", "seed", *(", ".join(map(str, each.seeds)) for each in (a, b)))
+        yield Difference(Rank.SEED, "seed", "seed", ", ".join(map(str, a.seeds)), ", ".join(map(str, b.seeds)))
 
 
 def _packages(a: Origin, b: Origin) -> Iterator[Difference]:
