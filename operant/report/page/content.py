@@ -112,11 +112,12 @@ def gather(experiment: Path, trial: Path, media: Media, settings: dict[str, str]
 
 
 def _metrics(record: TrialRecord) -> list[str]:
-    """What is drawn: the return and the score first, then losses and whatever else varies."""
+    """What is drawn: the return and the score first, then losses and whatever else is not 0 throughout."""
     names = dict.fromkeys(name for session in record.sessions for name in session.metrics())
     others = [name for name in names if "/" in name and name not in FIRST and not name.startswith(LEFT_OUT)]
-    drawn = [name for name in (*FIRST, *sorted(others)) if any(len(curve.x) for curve in record.curves(name))]
-    return drawn[:MOST_CHARTS]
+    known = [name for name in FIRST if any(len(curve.x) for curve in record.curves(name))]
+    telling = [name for name in sorted(others) if any(curve.y.any() for curve in record.curves(name))]
+    return [*known, *telling][:MOST_CHARTS]
 
 
 def _trials(experiment: Path, settings: dict[str, str]) -> tuple[TrialLine, ...]:
