@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.run.run import find_sessions
 
 SPEC = "ppo_cartpole_jax_search"

@@ -16,17 +16,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from operant.api.cards import card
+    from operant.api.diff import diff
     from operant.api.evaluation import compare, evaluate
     from operant.api.events import observe
     from operant.api.export import export
     from operant.api.handle import Handle
     from operant.api.launching import launch
+    from operant.api.page import write_report
     from operant.api.runs import Experiment, Session, Trial, list_runs, open
     from operant.api.search import SearchResult, search
     from operant.api.specs import load_spec
     from operant.api.store import pull, push, sync
+    from operant.api.tagging import archive, tag
     from operant.api.tracking import track
     from operant.api.training import resume, start, train
+    from operant.api.verify import verify
     from operant.errors import OperantError
     from operant.spec.schema import Spec
 
@@ -38,7 +43,10 @@ _PUBLIC = {
     "Session": "operant.api.runs",
     "Spec": "operant.spec.schema",
     "Trial": "operant.api.runs",
+    "archive": "operant.api.tagging",
+    "card": "operant.api.cards",
     "compare": "operant.api.evaluation",
+    "diff": "operant.api.diff",
     "evaluate": "operant.api.evaluation",
     "export": "operant.api.export",
     "launch": "operant.api.launching",
@@ -52,8 +60,11 @@ _PUBLIC = {
     "search": "operant.api.search",
     "start": "operant.api.training",
     "sync": "operant.api.store",
+    "tag": "operant.api.tagging",
     "track": "operant.api.tracking",
     "train": "operant.api.training",
+    "verify": "operant.api.verify",
+    "write_report": "operant.api.page",
 }
 
 __all__ = [
@@ -65,7 +76,10 @@ __all__ = [
     "Spec",
     "Trial",
     "__version__",
+    "archive",
+    "card",
     "compare",
+    "diff",
     "evaluate",
     "export",
     "launch",
@@ -79,8 +93,11 @@ __all__ = [
     "search",
     "start",
     "sync",
+    "tag",
     "track",
     "train",
+    "verify",
+    "write_report",
 ]
 
 

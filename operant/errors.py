@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 EXIT_DONE = 0
+EXIT_DIFFERS = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 EXIT_STOPPED = 4

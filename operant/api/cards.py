@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from operant.api.runs import AnyRun, find_experiment
 from operant.report.formatting import compact
 from operant.report.summary import TrialSummary, summarise
-from operant.run.layout import SPEC_STEM, trial_paths
+from operant.run.layout import SPEC_STEM, shown, trial_paths
 from operant.store.backend import Store
 from operant.store.listing import find_experiments
+from operant.store.transfer import read_transfer
 
 INDEX = "/README.md"
 MARK = "<!-- written by operant push -->"
@@ -17,15 +19,30 @@ MARK = "<!-- written by operant push -->"
 
 def pages(store: Store, key: str, experiment: Path) -> dict[str, bytes]:
     """The card of a run, and the repository's own card: the list of its runs, unless a person has written one."""
-    made = {f"{key}/README.md": card(experiment, store.place(key)).encode()}
+    made = {f"{key}/README.md": card_text(experiment, store.place(key)).encode()}
     present = store.read(INDEX)
     if present is None or MARK.encode() in present:
         made[INDEX] = index(sorted({*find_experiments(store), key}), store.url).encode()
     return made
 
 
-def card(experiment: Path, address: str) -> str:
-    """The model card of a run: every trial's score with its interval, how to load its policy, its spec."""
+def card(run: AnyRun, /, root: str | Path = "runs") -> str:
+    """The model card that `push` writes to the hub, as Markdown; it names the store that the run was last sent to."""
+    experiment = find_experiment(run, root)
+    return card_text(experiment, _stored_at(experiment))
+
+
+def _stored_at(experiment: Path) -> str | None:
+    """The URL of the run in the store that it was last sent to or came from; None where there is none."""
+    url, key = read_transfer(experiment).get("url"), "/".join(experiment.resolve().parts[-2:])
+    return url if url is None or url.rstrip("/").endswith(key) else f"{url.rstrip('/')}/{key}"
+
+
+def card_text(experiment: Path, address: str | None = None) -> str:
+    """The model card of a run: every trial's score with its interval, how to load its policy, its spec.
+
+    `address` is where it is stored; without one the policy is loaded from the run's own folder.
+    """
     summaries = [summarise(path) for path in trial_paths(experiment)]
     first = summaries[0]
     metadata = {
@@ -46,12 +63,11 @@ def card(experiment: Path, address: str) -> str:
             "```python",
             "import operant",
             "",
-            f'(pulled,) = operant.pull("{address}")',
-            "policy = operant.open(pulled.path).policy()",
+            *_opening(experiment, address),
             "action = policy.act(obs)  # a batch of observations, as numpy",
             "```",
             "",
-            f"On the command line: `operant pull {address}`, then `operant show`, `operant watch` or `operant resume`.",
+            f"On the command line: {_commands(experiment, address)}.",
             "",
             "## Spec",
             "",
@@ -59,6 +75,18 @@ def card(experiment: Path, address: str) -> str:
             "",
         ]
     )
+
+
+def _opening(experiment: Path, address: str | None) -> list[str]:
+    if address is None:
+        return [f'policy = operant.open("{shown(experiment)}").policy()']
+    return [f'(pulled,) = operant.pull("{address}")', "policy = operant.open(pulled.path).policy()"]
+
+
+def _commands(experiment: Path, address: str | None) -> str:
+    if address is None:
+        return ", ".join(f"`operant {verb} {shown(experiment)}`" for verb in ("show", "watch", "resume"))
+    return f"`operant pull {address}`, then `operant show`, `operant watch` or `operant resume`"
 
 
 def index(keys: list[str], url: str) -> str:

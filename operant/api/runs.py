@@ -22,6 +22,7 @@ from operant.run.layout import shown
 from operant.run.run import Run, find_sessions, list_experiments, resolve
 from operant.spec.schema import Spec
 from operant.spec.stored import stored
+from operant.store.snapshot import experiment_of
 
 LATEST, BEST = "latest", "best"
 
@@ -188,6 +189,14 @@ def open_trial(run: str | Path | Session | Trial | Experiment, root: str | Path 
             remedy=f"name one, for example {shown(trials[0].path)}",
         )
     return opened
+
+
+AnyRun = str | Path | Trial | Session | Experiment
+
+
+def find_experiment(run: AnyRun, root: str | Path = "runs") -> Path:
+    """The folder of the experiment that a run is, or is a part of."""
+    return experiment_of(resolve(str(run), Path(root)) if isinstance(run, str | Path) else run.path)
 
 
 def list_runs(root: str | Path = "runs") -> list[Trial | Experiment]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.api.cards import pages
-from operant.api.runs import Experiment, Session, Trial
+from operant.api.runs import AnyRun
 from operant.errors import UsageError
 from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
@@ -31,8 +31,6 @@ from operant.store.listing import (
 from operant.store.location import is_stored, open_store
 from operant.store.snapshot import experiment_of, unit_paths
 from operant.store.upload import Sent, Uploader
-
-AnyRun = str | Path | Trial | Session | Experiment
 
 
 def push(

@@ -8,9 +8,11 @@ import typer
 
 from operant import __version__
 from operant.cli import (
+    card,
     check,
     compare,
     convert,
+    diff,
     doctor,
     export,
     hackmatrix,
@@ -18,16 +20,20 @@ from operant.cli import (
     jobs,
     listing,
     models,
+    monitor,
     new,
     play,
     plot,
+    report_page,
     search,
     serve,
     show,
     store,
+    tagging,
     tasks,
     track,
     train,
+    verify,
     viewer,
 )
 from operant.cli.output import say
@@ -46,11 +52,18 @@ COMMANDS = (
     ("play", hackmatrix.play, "Play a game yourself, in this terminal."),
     ("specs", listing.specs, "List the built-in specs, or print one."),
     ("runs", listing.runs, "List the runs with state and score."),
+    ("monitor", monitor.monitor, "Watch any number of runs in the terminal."),
+    ("tag", tagging.tag, "Put tags on a run, or take them off."),
+    ("archive", tagging.archive, "Leave a run out of the list, without deleting it."),
     ("show", show.show, "Show a run, or its episodes turn by turn."),
     ("track", track.track, "Copy a run to W&B, TensorBoard, MLflow or Trackio."),
     ("app", viewer.app, "Look at runs and trajectories in a browser."),
     ("compare", compare.compare, "Say which of several runs is better, if that can be said."),
+    ("diff", diff.diff, "Say in what two runs differ, what matters most first."),
+    ("verify", verify.verify, "Run a part of a run again and compare every byte."),
     ("plot", plot.plot, "Draw learning curves to SVG, PNG and CSV."),
+    ("report", report_page.report, "Write a run as one HTML file that opens offline."),
+    ("card", card.card, "Print a run's model card, as for the Hugging Face hub."),
     ("push", store.push, "Store a run on S3, the Hugging Face hub or in a folder."),
     ("pull", store.pull, "Bring a stored run here, verified."),
     ("sync", store.sync, "Push a run while it trains."),
@@ -60,6 +73,9 @@ COMMANDS = (
     ("schema", help_command.schema, "Print the JSON Schema of spec files."),
     ("doctor", doctor.doctor, "Report versions, devices, disk, extras, speed."),
 )
+
+# What follows a dash here may be a tag to remove, so there are no short options.
+SETTINGS = {"tag": {"ignore_unknown_options": True, "help_option_names": ["--help"]}}
 
 GROUPS = (
     ("hackmatrix", hackmatrix.app, "Serve the grid hacking game to a program, show its replays."),
@@ -99,7 +115,7 @@ def _operant(
 
 
 for _name, _command, _short in COMMANDS:
-    app.command(_name, short_help=_short)(_command)
+    app.command(_name, short_help=_short, context_settings=SETTINGS.get(_name))(_command)
 for _name, _group, _short in GROUPS:
     app.add_typer(_group, name=_name, short_help=_short)
 app.command("session", hidden=True)(train.session)

@@ -89,7 +89,7 @@ def _show_run(run: str, root: Path, as_json: bool) -> int:
         document({"trials": summaries, "sessions": facts, "faults": missing, "sync": upload, "exit": EXIT_DONE})
         return EXIT_DONE
     for trial in trials:
-        say(*result(trial), "")
+        say(*result(trial, metrics=True), "")
     upload = status_line(sessions[0].path.parent.parent)
     say(*_origin_lines(sessions), *([upload] if upload else []), *_next_lines(place, sessions))
     return EXIT_DONE

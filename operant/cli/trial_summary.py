@@ -44,8 +44,8 @@ def ending_document(outcomes: Sequence[Outcome], code: int, figures: Mapping[Pat
     }
 
 
-def result(trial: Path) -> list[str]:
-    """The curve and the summary of a trial."""
+def result(trial: Path, metrics: bool = False) -> list[str]:
+    """The curve and the summary of a trial, with SLM-Lab's `metrics` where they are wanted."""
     from operant.report.curve import draw_curve
     from operant.report.read import read_trial
     from operant.report.summary import render, summarise_record
@@ -53,7 +53,7 @@ def result(trial: Path) -> list[str]:
 
     record = read_trial(trial)
     summary = summarise_record(record, resume_kind(find_sessions(trial)[0]))
-    return [draw_curve(record.curves(CURVE_METRIC), title=CURVE_METRIC), "", render(summary)]
+    return [draw_curve(record.curves(CURVE_METRIC), title=CURVE_METRIC), "", render(summary, metrics)]
 
 
 def summary_document(trial: Path) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.contract.processes import finish, kill
-from operant.contract.records import Records, Rows, checkpoint_difference, difference, rows_difference
 from operant.engines import engine_of
 from operant.run.checkpoint import list_checkpoints
 from operant.run.layout import EPISODES_FILE, EVENTS_FILE, METRICS_FILE
 from operant.run.metrics import read_rows
+from operant.run.records import Records, Rows, checkpoint_difference, difference, rows_difference
 from operant.run.run import Run
 from operant.spec.stored import stored
 

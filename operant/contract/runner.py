@@ -9,8 +9,8 @@ from typing import Any
 
 from operant.contract.checks import CHECKS, Broken, MakeRun, Subject
 from operant.contract.processes import finish
-from operant.contract.records import Records
 from operant.errors import OperantError
+from operant.run.records import Records
 from operant.run.run import Run
 from operant.spec.schema import Spec
 

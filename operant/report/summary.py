@@ -20,6 +20,11 @@ FINAL, LAST = "final evaluation", "last evaluation"
 # Of several sessions in different states, the one that says most about the whole.
 STATE_ORDER = ("running", "failed", "stopped", "new", "done")
 
+METRICS_EXPLAINED = (
+    "  (SLM-Lab's measures of returns in training: strength is above random play, the others say how early and how"
+    " steadily it came; docs/explain/statistics.md)"
+)
+
 
 @dataclass(frozen=True)
 class SessionRow:
@@ -126,8 +131,8 @@ def overall_state(states: Sequence[str]) -> str:
     return next((state for state in STATE_ORDER if state in states), "new")
 
 
-def render(summary: TrialSummary) -> str:
-    """The summary as plain text for a terminal or a log."""
+def render(summary: TrialSummary, metrics: bool = False) -> str:
+    """The summary as plain text for a terminal or a log; with SLM-Lab's `metrics` where they are wanted."""
     lines = [_title(summary), _score_line(summary)]
     if summary.parts:
         lines.append(f"parts {parts_line(summary.parts)}")
@@ -136,8 +141,9 @@ def render(summary: TrialSummary) -> str:
     if summary.start_score is not None:
         lines.append(f"before training {score(summary.start_score)}")
     lines += [f"note: {note}" for note in summary.notes]
-    lines += ["", *_session_lines(summary.sessions), "", summary.metrics.line(), _origin_line(summary)]
+    lines += ["", *_session_lines(summary.sessions), "", _origin_line(summary)]
     lines += [] if summary.cost is None else [f"cost {summary.cost.text()}"]
+    lines += [summary.metrics.line(), METRICS_EXPLAINED] if metrics else []
     return "\n".join(lines)
 
 

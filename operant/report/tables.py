@@ -10,8 +10,10 @@ from typing import Any
 
 from operant.errors import OperantError
 from operant.report.cost import cost_of
+from operant.report.differences import leaves
 from operant.report.formatting import columns, compact, duration
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
+from operant.report.run_filters import RunFilter, ordered
 from operant.report.search_table import inherited_frames, read_search
 from operant.report.stats import Estimate, mean_interval
 from operant.report.summary import overall_state
@@ -19,6 +21,7 @@ from operant.report.tail import last_rows
 from operant.run.inventory import faults
 from operant.run.layout import METRICS_FILE, shown
 from operant.run.run import Experiment, Run, list_experiments
+from operant.run.tags import read_tags
 
 UNREADABLE = "unreadable"
 
@@ -26,6 +29,8 @@ UNREADABLE = "unreadable"
 @dataclass(frozen=True)
 class ExperimentRow:
     """One experiment. `score` is over the seeds of its best trial; `score_is_final` says whether training was over.
+
+    `seconds` are those that its sessions trained, added up.
 
     An experiment whose files cannot be read has state "unreadable" and the reason in `error`.
     """
@@ -42,6 +47,11 @@ class ExperimentRow:
     score_is_final: bool
     age: float | None
     error: str | None = None
+    env: str | None = None
+    algorithm: str | None = None
+    seconds: float = 0.0
+    tags: tuple[str, ...] = ()
+    archived: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The row for `--json`, age in seconds; with the cost, which is read now, from a file of each session."""
@@ -60,26 +70,49 @@ class _Standing:
 
     state: str
     frames: int
+    seconds: float
     final: float | None
     last: float | None
 
 
-def experiment_rows(root: Path, now: datetime | None = None) -> list[ExperimentRow]:
-    """Every experiment under a folder, newest first; only the ends of files are read."""
-    now = now or datetime.now(UTC)
-    return [_row(experiment, now) for experiment in reversed(list_experiments(Path(root)))]
+def experiment_rows(
+    root: Path, now: datetime | None = None, wanted: RunFilter | None = None, order: str = "date"
+) -> list[ExperimentRow]:
+    """The wanted experiments under a folder (all of them by default), newest first or as ordered.
+
+    Only the ends of files are read, and those only of runs whose settings and tags fit.
+    """
+    now, wanted = now or datetime.now(UTC), wanted or RunFilter(archived=True)
+    experiments = list_experiments(Path(root))[::-1]
+    settings = [_settings(experiment) for experiment in experiments]
+    wanted.refuse_unknown(settings)
+    rows = (
+        _row(experiment, now)
+        for experiment, chosen in zip(experiments, settings, strict=True)
+        if wanted.fits_spec("/".join(experiment.path.parts[-2:]), chosen, read_tags(experiment.path))
+    )
+    return ordered(filter(wanted.fits_row, rows), order)
 
 
 def render_experiments(rows: Sequence[ExperimentRow]) -> str:
     """The list as aligned plain text, or a sentence when it is empty."""
     if not rows:
         return "no runs here yet; start one: `operant train ppo_cartpole`"
-    head = ["experiment", "state", "sessions", "frames", "score", "age"]
-    lines = columns([head, *(_cells(row) for row in rows)], right={2, 3})
+    head = ["experiment", "state", "sessions", "frames", "score", "age", "tags"]
+    width = len(head) if any(row.tags or row.archived for row in rows) else len(head) - 1
+    lines = columns([each[:width] for each in (head, *(_cells(row) for row in rows))], right={2, 3})
     notes = [f"{shown(row.path)}: {row.error}" for row in rows if row.error]
     if any(row.score is not None and not row.score_is_final for row in rows):
         notes.append("~ score of the last evaluation; training was not over")
     return "\n".join([*lines, *notes])
+
+
+def _settings(experiment: Experiment) -> dict[str, Any]:
+    """Every setting by its path; none of a spec that cannot be read, of which the row says so."""
+    try:
+        return leaves(experiment.spec)
+    except OperantError:
+        return {}
 
 
 def _row(experiment: Experiment, now: datetime) -> ExperimentRow:
@@ -91,7 +124,7 @@ def _row(experiment: Experiment, now: datetime) -> ExperimentRow:
 
 
 def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
-    document, spec = experiment.document, experiment.spec
+    document, spec, tags = experiment.document, experiment.spec, read_tags(experiment.path)
     trials = [[_standing(run) for run in trial.sessions()] for trial in experiment.trials()]
     sessions = [standing for trial in trials for standing in trial]
     score, is_final = _best_score(trials)
@@ -108,6 +141,11 @@ def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
         score_is_final=is_final,
         age=_age(document.get("created"), now),
         error="; ".join(str(fault) for fault in faults(experiment.path) if fault.harms_resume) or None,
+        env=spec.get("env", {}).get("name"),
+        algorithm=spec.get("agent", {}).get("algorithm", {}).get("name"),
+        seconds=sum(standing.seconds for standing in sessions),
+        tags=tags.tags,
+        archived=tags.archived,
     )
 
 
@@ -123,7 +161,8 @@ def _standing(run: Run) -> _Standing:
     for row in last_rows(run.path / METRICS_FILE):
         newest.update({key: value for key, value in row.items() if value is not None})
     frames = max(0, int(newest.get("frames", 0)) - inherited_frames(run))
-    return _Standing(run.state, frames, newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
+    seconds = float(newest.get("seconds", 0.0))
+    return _Standing(run.state, frames, seconds, newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
 
 
 def _best_score(trials: Sequence[Sequence[_Standing]]) -> tuple[Estimate | None, bool]:
@@ -155,4 +194,5 @@ def _cells(row: ExperimentRow) -> list[str]:
         compact(row.frames),
         "-" if row.score is None else f"{mark}{row.score.text()}{best}",
         "-" if row.age is None else duration(row.age),
+        " ".join([*row.tags, *(["(archived)"] if row.archived else [])]),
     ]

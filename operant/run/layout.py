@@ -1,7 +1,7 @@
 """Every file and folder name of a run, in one place.
 
 runs/<spec>/<stamp>/            experiment
-  spec.yaml  resolved.json  experiment.json  store.json  sync.json  sync.log
+  spec.yaml  resolved.json  experiment.json  tags.json  store.json  sync.json  sync.log
   search.json  search.db        of a search; its trials have a resolved.json each
   trial_000/session_0/          one seed
     run.json  lock  anchors.json  cost.json  phase.json
@@ -24,6 +24,7 @@ EXPERIMENT_FILE = "experiment.json"
 RESOLVED_FILE = "resolved.json"
 SEARCH_FILE = "search.json"
 SPEC_STEM = "spec"
+TAGS_FILE = "tags.json"
 REPORT_FOLDER = "report"
 TRANSFER_FILE = "store.json"
 SYNC_FILE = "sync.json"

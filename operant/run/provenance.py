@@ -19,9 +19,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from operant.run.arithmetic import describe_arithmetic
 from operant.run.disk import write_json, write_text
 from operant.run.layout import FORMAT, provenance_path, timestamp
 from operant.run.redaction import harmless_environment, redact, redact_command
+from operant.run.source import record_source
 
 LOCK_NAME = "uv.lock"
 MAX_DIFF_CHARACTERS = 5_000_000
@@ -46,10 +48,12 @@ def capture(session: Path, attempt: int, command: Sequence[str], seeds: Mapping[
         "seeds": dict(seeds),
         "git": repositories,
         "diff": file.with_suffix(".diff").name if diff else None,
+        "source": record_source(file.parent),
         "python": {"version": platform.python_version(), "implementation": platform.python_implementation()},
         "packages": packages,
         "lock": _describe_lock(packages),
         "hardware": describe_hardware(),
+        "arithmetic": describe_arithmetic(),
         "environment": harmless_environment(os.environ),
     }
     write_json(file, document)
@@ -67,10 +71,15 @@ def add_fact(session: Path, attempt: int, name: str, value: str) -> str | None:
 
 @cache
 def installed_packages() -> dict[str, str]:
-    """Every installed distribution and its version; read once, for all sessions of a process."""
-    read = (each.metadata for each in metadata.distributions())
-    found = ((each["Name"], each["Version"]) for each in read)
-    return dict(sorted((name, version) for name, version in found if name))
+    """Every installed distribution and its version; read once, for all sessions of a process.
+
+    Of two with one name the first on the search path counts, as it does for imports.
+    """
+    found: dict[str, str] = {}
+    for each in metadata.distributions():
+        if each.metadata["Name"]:
+            found.setdefault(each.metadata["Name"], each.version)
+    return dict(sorted(found.items()))
 
 
 def describe_hardware() -> dict[str, Any]:

@@ -10,7 +10,11 @@ REDACTED = "<redacted>"
 
 # Values are written only for these; a harmless prefix does not excuse a name that sounds secret.
 HARMLESS_PREFIXES = (
+    "ATEN_",
+    "CUBLAS_",
     "CUDA_",
+    "DNNL_",
+    "GLIBC_TUNABLES",
     "JAX_",
     "KMP_",
     "LANG",
@@ -18,9 +22,11 @@ HARMLESS_PREFIXES = (
     "MKL_",
     "MUJOCO_GL",
     "NCCL_",
+    "NPY_",
     "NUMEXPR_",
     "NVIDIA_VISIBLE_DEVICES",
     "OMP_",
+    "ONEDNN_",
     "OPENBLAS_",
     "OPERANT_",
     "PYOPENGL_PLATFORM",

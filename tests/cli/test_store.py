@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.run.run import find_sessions
 from tests.processes import marked, wait_until
 

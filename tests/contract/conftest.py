@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.warm import WarmProcess

@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-from operant.contract.records import Records, difference
 from operant.hpo.jobs import Jobs
 from operant.hpo.storage import database_url
 from operant.hpo.study import open_study
@@ -17,6 +16,7 @@ from operant.report.search_table import search_rows
 from operant.run.layout import METRICS_FILE, checkpoint_paths
 from operant.run.lock import is_held
 from operant.run.metrics import read_last_row
+from operant.run.records import Records, difference
 from operant.run.run import Run, find_sessions
 
 SPEC = """

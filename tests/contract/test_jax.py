@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from operant.contract.records import Records
 from operant.run.layout import METRICS_FILE
+from operant.run.records import Records
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import META, SMALL_NET, differing

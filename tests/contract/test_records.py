@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from operant.contract.records import Records
 from operant.engines import engine_of
 from operant.run.checkpoint import list_checkpoints, verify
 from operant.run.layout import ANCHORS_FILE, EPISODES_FILE, METRICS_FILE
+from operant.run.records import Records
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, differing, finish

@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
-from operant.contract.records import Records, difference
 from operant.run.layout import METRICS_FILE
 from operant.run.metrics import read_last_row
+from operant.run.records import Records, difference
 from tests.contract.searches import (
     assert_same_curves,
     decisions,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from operant.api.store import list_stored
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.run.run import find_sessions
 from tests.contract.searches import assert_same_curves, finish, kill, outcome, start, wait_for_orphans, write_spec
 from tests.processes import marked, wait_until

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from operant.contract.records import Records, difference
 from operant.run.layout import METRICS_FILE
+from operant.run.records import Records, difference
 from operant.run.run import Run
 from tests.e2e import slurm_cluster
 from tests.processes import wait_until

@@ -13,9 +13,9 @@ import pytest
 
 from operant.contract.checks import CHECKS, Broken, Subject, episodes, evaluation, kill_and_resume, rows, same_seed
 from operant.contract.processes import finish
-from operant.contract.records import Records
 from operant.contract.runner import run_contract, session_maker
 from operant.contract.targets import contract_spec
+from operant.run.records import Records
 from tests.warm import run_warm
 
 PARTS = "tests.unit.contract.parts"

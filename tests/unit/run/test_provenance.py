@@ -91,7 +91,7 @@ def test_a_secret_of_the_environment_appears_nowhere(repository: Path, tmp_path:
     (repository / "agent.py").write_text(f"token = '{TOKEN}'\n")
     document = captured(tmp_path / "s", ["operant", "push", TOKEN, f"--header=Bearer {TOKEN}"])
     written = [file.read_text() for file in (tmp_path / "s").rglob("*") if file.is_file()]
-    assert len(written) == 2
+    assert len(written) == 3
     assert not any(TOKEN in text for text in written)
     assert document["environment"]["HF_TOKEN"] == "<redacted>"
     assert document["environment"]["OMP_NUM_THREADS"] == "3"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operant.api.cards import card
+from operant.api.cards import card_text
 from operant.api.store import list_stored, pull, push
-from operant.contract.records import Records, difference
+from operant.run.records import Records, difference
 from operant.store import backend
 from operant.store.backend import StoreError
 from tests.unit.store.conftest import advance, sessions_of
@@ -91,7 +91,7 @@ def test_a_wrong_token_is_one_clear_line(make_run: Made, hub: Hub, monkeypatch: 
 
 
 def test_the_card_says_what_was_trained(make_run: Made) -> None:
-    text = card(make_run(100), "hf://me/dev/toy/1")
+    text = card_text(make_run(100), "hf://me/dev/toy/1")
     assert text.startswith("---\nlibrary_name: operant\n")
     assert "ppo on Toy-v0" in text
     assert "| trial_000 | done | 2 | 100 | 100.5 [100.0, 101.0] | last evaluation |" in text

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operant.api.store import list_stored, pull, push
-from operant.contract.records import Records, difference
 from operant.errors import OperantError, RunError, UsageError
 from operant.run.inventory import faults
+from operant.run.records import Records, difference
 from operant.run.run import Run
 from operant.store import backend
 from operant.store.backend import Store, StoreError

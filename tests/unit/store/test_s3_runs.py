@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from operant.api.store import list_stored, pull, push
-from operant.contract.records import Records, difference
 from operant.run.inventory import faults
+from operant.run.records import Records, difference
 from operant.store import watch
 from operant.store.backend import StoreError
 from operant.store.location import open_store

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from operant.cli.app import run
-from operant.contract.records import Records, difference
 from operant.launch.jobs.ray_jobs import run_task
+from operant.run.records import Records, difference
 from operant.run.run import find_sessions
 from tests.processes import wait_until
 

@@ -14,8 +14,8 @@ import pytest
 
 from operant.api.store import list_stored, pull
 from operant.cli.app import run
-from operant.contract.records import Records, difference
 from operant.launch.jobs.record import jobs
+from operant.run.records import Records, difference
 from operant.run.run import find_sessions
 from tests.fake_sagemaker import FakeSageMaker, fake_sagemaker
 from tests.processes import wait_until

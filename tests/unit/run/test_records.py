@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from operant.contract.records import Records, difference
 from operant.run.checkpoint import publish
 from operant.run.progress import Progress
+from operant.run.records import Records, difference
 
 STATE = {"net": {"step": 3}}
 
