@@ -68,7 +68,7 @@ def test_nothing_evaluated_yet(make_trial: Make) -> None:
     empty = {"returns": (), "evals": {}, "final": None, "state": "new", "anchors": None}
     summary = summarise(make_trial(empty))
     assert (summary.score, summary.score_from) == (None, None)
-    text = render(summary)
+    text = render(summary, metrics=True)
     assert "score: none yet" in text
     assert "note: 1 of 2 sessions exist so far" in text
     assert "frame:n/a" in text
