@@ -104,10 +104,16 @@ class Api:
         return {"sparks": {run: spark(self.index, run) for run in _names(body)}}
 
     def search(self, query: Mapping[str, str]) -> Answer:
-        """GET /api/search?run=NAME: trials, importance of settings, and axes for parallel coordinates."""
+        """GET /api/search?run=NAME: the trials of a search, and the axes of its parallel coordinates."""
         from operant.app.trials import search_details
 
         return search_details(self.index.path_of(_need(query, "run")))
+
+    def importance(self, query: Mapping[str, str]) -> Answer:
+        """GET /api/importance?run=NAME: how much each searched setting mattered; may take seconds."""
+        from operant.app.trials import importance_details
+
+        return importance_details(self.index.path_of(_need(query, "run")))
 
     def episodes(self, query: Mapping[str, str]) -> Answer:
         """GET /api/episodes?run=NAME&task=&item=&split=&ended=&score=A..B&version=A..B&text=&faulty=&failed=&order=."""
@@ -152,7 +158,7 @@ class Api:
         return self.catalogues.open(self.index.path_of(_need(query, "run")))
 
 
-GET = ("runs", "run", "search", "episodes", "episode", "compare", "tree", "history", "completions")
+GET = ("runs", "run", "search", "importance", "episodes", "episode", "compare", "tree", "history", "completions")
 POST = ("chosen", "series", "sparks")
 
 

@@ -1,4 +1,4 @@
-"""A hyperparameter search for the page: its trials, how much each setting mattered, and the axes of its picture."""
+"""A hyperparameter search for the page: its trials, how much each setting mattered, the axes of its picture."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from operant.report.search_table import TrialRow, ranked, read_search, search_ro
 
 
 def search_details(path: Path) -> dict[str, Any]:
-    """The trials, best first; importance of the settings; what each axis of the parallel coordinates is.
-
-    Where the folder holds no search, `trials` is empty.
-    """
+    """The trials, best first, and what each axis of the parallel coordinates is; no trials where there is no search."""
     document = read_search(path)
     if document is None:
-        return {"trials": [], "settings": [], "importance": {}, "method": "", "rungs": [], "log_scaled": []}
+        return {"trials": [], "settings": [], "rungs": [], "log_scaled": []}
     rows = search_rows(path)
-    weights, method = importance(rows)
     names = short_names(list(rows[0].settings)) if rows else {}
     order = [*ranked(rows), *(row for row in rows if row.score is None)]
     return {
         "trials": [_trial(row) for row in order],
         "settings": [{"path": path, "name": name} for path, name in names.items()],
-        "importance": weights,
-        "method": method,
         "rungs": document.get("rungs", []),
         "log_scaled": document.get("log_scaled", []),
         "state": document.get("state"),
     }
+
+
+def importance_details(path: Path) -> dict[str, Any]:
+    """How much each setting mattered, and by which method; a forest may take seconds, so the page asks for it last."""
+    weights, method = importance(search_rows(path))
+    return {"importance": weights, "method": method}
 
 
 def _trial(row: TrialRow) -> dict[str, Any]:
