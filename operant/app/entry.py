@@ -26,7 +26,7 @@ KEYS = ("frames", "seconds", "tokens", FINAL_SCORE, EVAL_SCORE)
 class Entry:
     """A run in the list. `scores` are those of the best trial's seeds; `score` their mean with its interval.
 
-    `rows` says whether there is anything to draw, `state` is "record" for episodes that no training left.
+    `rows` says whether there is anything to draw, `episodes` how many bytes of them there are; `state` is "record" for episodes that no training left.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Entry:
     scores: list[float] = field(default_factory=list)
     score_is_final: bool = False
     rows: bool = False
-    episodes: bool = False
+    episodes: int = 0
     search: bool = False
     tags: list[str] = field(default_factory=list)
     archived: bool = False
@@ -64,9 +64,10 @@ def signature(path: Path) -> tuple[object, ...]:
     found: list[object] = []
     for name in (layout.EXPERIMENT_FILE, layout.SEARCH_FILE, TAGS_FILE):
         found.append(_stat(path / name))
+    found.append(_size(path if path.is_file() else path / layout.EPISODES_FILE))
     for session in _sessions(path):
         found += [session.name, *(_stat(session / name) for name in (layout.RUN_FILE, layout.METRICS_FILE))]
-        found.append(_size(session / layout.EPISODES_FILE) > 0)
+        found.append(_size(session / layout.EPISODES_FILE))
     return tuple(found)
 
 
@@ -82,7 +83,7 @@ def read_entry(path: Path, name: str) -> Entry:
 def _read(path: Path, name: str) -> Entry:
     sessions = _sessions(path)
     if not sessions and not (path / layout.EXPERIMENT_FILE).is_file():
-        return Entry(name, path.name, "", RECORD, created=_modified(path), episodes=True)
+        return Entry(name, path.name, "", RECORD, created=_modified(path), episodes=_size(path if path.is_file() else path / layout.EPISODES_FILE))
     document = _document(path / layout.EXPERIMENT_FILE)
     runs = [(session, read_document(session, layout.RUN_FILE)) for session in sessions]
     spec = _document(path / layout.RESOLVED_FILE) or (runs[0][1]["spec"] if runs else {})
@@ -112,7 +113,7 @@ def _read(path: Path, name: str) -> Entry:
         scores=scores,
         score_is_final=is_final,
         rows=any(newest),
-        episodes=any(_size(session / layout.EPISODES_FILE) for session in sessions),
+        episodes=sum(_size(session / layout.EPISODES_FILE) for session in sessions),
         search=bool(search),
         tags=[str(tag) for tag in tags.get("tags") or []],
         archived=bool(tags.get("archived")),

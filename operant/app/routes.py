@@ -150,9 +150,9 @@ class Api:
 
     def completions(self, query: Mapping[str, str]) -> Answer:
         """GET /api/completions?run=NAME: what the policy wrote last, with rewards and their parts."""
-        from operant.app.trajectories import completions
+        from operant.app.completions import completions
 
-        return completions(self._catalogue(query))
+        return completions(self.index.path_of(_need(query, "run")))
 
     def _catalogue(self, query: Mapping[str, str]) -> Any:
         return self.catalogues.open(self.index.path_of(_need(query, "run")))

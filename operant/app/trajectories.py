@@ -1,4 +1,4 @@
-"""Episodes for the page: lists with filters, one as a timeline, two side by side, trees, histories, completions."""
+"""Episodes for the page: lists with filters, one as a timeline, two side by side, trees, histories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from operant.run.episode import Episode, Turn
 
 MOST_ROWS = 500
 MOST_CHOICES = 1000  # a longer list would be slow to send, and nobody reads it
-MOST_SAMPLES = 20
 MOST_CATALOGUES = 16
 
 
@@ -65,7 +64,7 @@ def timeline(catalogue: Catalogue, name: str | None) -> dict[str, Any]:
     entries = catalogue.entries
     if not entries:
         raise UsageError("no episode was written here yet")
-    entry = catalogue.find(name) if name else entries[-1]
+    entry = _found(catalogue, name) if name else entries[-1]
     number = next(number for number, each in enumerate(entries) if each is entry)
     beside = [entries[at] if 0 <= at < len(entries) else None for at in (number - 1, number + 1)]
     others = [each for each in newest_first(entries) if each.env == entry.env and each is not entry]
@@ -76,6 +75,17 @@ def timeline(catalogue: Catalogue, name: str | None) -> dict[str, Any]:
         "in_tree": tree_with(entries, entry) is not None,
         "alike": [catalogue.name_of(each) for each in others[:MOST_CHOICES]],
     }
+
+
+def _found(catalogue: Catalogue, name: str) -> Entry:
+    """The episode of a name, or at a line of a file (`trial_000/session_0/episodes.jsonl@12`)."""
+    place, _, line = name.rpartition("@")
+    for file in catalogue.files.values():
+        if line.isdecimal() and file.path == catalogue.path / place:
+            found = [entry for entry in file.entries if entry.line == int(line)]
+            if found:
+                return found[0]
+    return catalogue.find(name)
 
 
 def comparison(catalogue: Catalogue, first: str, second: str) -> dict[str, Any]:
@@ -132,18 +142,6 @@ def history(catalogue: Catalogue, axis: str) -> dict[str, Any]:
     if axis not in AXES:
         raise UsageError(f"there is no axis {axis!r}", remedy=", ".join(AXES))
     return {"axes": list(AXES), "histories": [each.as_dict() for each in histories(catalogue.entries, cast(Axis, axis))]}
-
-
-def completions(catalogue: Catalogue, most: int = MOST_SAMPLES) -> dict[str, Any]:
-    """The newest episodes that have words: what was asked, what the policy wrote, and what it was worth."""
-    spoken = [entry for entry in newest_first(catalogue.entries) if entry.turns]
-    return {
-        "count": len(spoken),
-        "samples": [
-            {**_row(catalogue, entry), "turns": [_turn(turn) for turn in catalogue.read(entry).turns]}
-            for entry in spoken[:most]
-        ],
-    }
 
 
 def _filter(query: Mapping[str, str]) -> Filter:

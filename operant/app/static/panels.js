@@ -81,7 +81,7 @@ export function completionsPanel(id, most = 3) {
     if (frames === panel.seen) return;
     panel.seen = frames;
     const found = await ask("completions", { run: id });
-    const all = button(`All ${plural(found.count, "completion")}`, () => move({ view: "completions", focus: id }), { class: "link" });
+    const all = button(`The newest of ${plural(found.count, "episode")}`, () => move({ view: "completions", focus: id }), { class: "link" });
     show(element, h("h2", {}, dot(id), "Latest completions", h("span", { class: "stamp" }, rows.get(id)?.name)), found.samples.slice(0, most).map((sample) => completion(id, sample)), all);
   }
   refresh().catch((problem) => show(element, h("p", { class: "note" }, problem.message)));
@@ -91,7 +91,7 @@ export function completionsPanel(id, most = 3) {
 export function completion(id, sample) {
   const parts = Object.entries(sample.parts).map(([name, value]) => h("span", { class: "fact" }, name, h("b", {}, number(value))));
   const worth = sample.score > 0 ? "earned" : sample.score < 0 ? "lost" : "";
-  const open = (event) => { event.preventDefault(); move({ view: "timeline", focus: id, episode: sample.name }); };
+  const open = (event) => { event.preventDefault(); move({ view: "timeline", focus: id, episode: sample.place }); };
   return h("article", { class: `completion ${worth}` },
     h("header", {}, h("span", { class: "fact strong" }, sample.score === null ? "error" : "reward", h("b", {}, sample.score === null ? "" : number(sample.score))), parts,
       h("span", { class: "quiet" }, [sample.split, `update ${compact(sample.updates)}`, plural(sample.tokens, "token"), sample.item].filter(Boolean).join(" · ")),

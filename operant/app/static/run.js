@@ -80,7 +80,7 @@ export function mountCompletions(main, focused) {
     Object.assign(view, { seen: id, frames });
     if (!id) return show(main, empty("No run is chosen", h("p", {}, "Choose one in the list.")));
     const found = await ask("completions", { run: id });
-    const head = h("header", { class: "head" }, h("h1", {}, dot(id), "Completions"), h("p", { class: "lede" }, `${rows.get(id).name}: the newest ${found.samples.length} of ${plural(found.count, "completion")}, as they are written`));
+    const head = h("header", { class: "head" }, h("h1", {}, dot(id), "Completions"), h("p", { class: "lede" }, `${rows.get(id).name}: the newest ${found.samples.length} with words of ${plural(found.count, "episode")}`));
     show(main, head, found.samples.length ? found.samples.map((sample) => completion(id, sample)) : empty("No words were written here", h("p", {}, "Completions appear when a language policy has been evaluated or has trained.")));
   };
   show(main);
