@@ -56,7 +56,8 @@ class MetricFile:
                 file.seek(self._offset)
                 data = file.read()
         except (FileNotFoundError, NotADirectoryError):
-            return self._forget()
+            self._forget()
+            return
         self._take(data[: data.rfind(b"\n") + 1])
 
     def _take(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What a policy wrote last: read from the ends of the files of episodes, so that a long run costs no more than a short."""
+"""What a policy wrote last, read from the ends of the files of episodes: a long run costs no more than a short one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ KEYS = ("frames", "seconds", "tokens", FINAL_SCORE, EVAL_SCORE)
 class Entry:
     """A run in the list. `scores` are those of the best trial's seeds; `score` their mean with its interval.
 
-    `rows` says whether there is anything to draw, `episodes` how many bytes of them there are; `state` is "record" for episodes that no training left.
+    `rows` says whether there is anything to draw, `episodes` how many bytes of them there are. The state of episodes
+    that no training left is "record".
     """
 
     id: str
@@ -83,7 +84,14 @@ def read_entry(path: Path, name: str) -> Entry:
 def _read(path: Path, name: str) -> Entry:
     sessions = _sessions(path)
     if not sessions and not (path / layout.EXPERIMENT_FILE).is_file():
-        return Entry(name, path.name, "", RECORD, created=_modified(path), episodes=_size(path if path.is_file() else path / layout.EPISODES_FILE))
+        return Entry(
+            name,
+            path.name,
+            "",
+            RECORD,
+            created=_modified(path),
+            episodes=_size(path if path.is_file() else path / layout.EPISODES_FILE),
+        )
     document = _document(path / layout.EXPERIMENT_FILE)
     runs = [(session, read_document(session, layout.RUN_FILE)) for session in sessions]
     spec = _document(path / layout.RESOLVED_FILE) or (runs[0][1]["spec"] if runs else {})

@@ -50,9 +50,7 @@ def differing_settings(index: Index, runs: Sequence[str]) -> dict[str, dict[str,
     paths = list(dict.fromkeys(path for spec in specs.values() for path in spec))
     found = {path: {run: spec.get(path, ABSENT) for run, spec in specs.items()} for path in paths}
     return {
-        path: values
-        for path, values in found.items()
-        if len(set(values.values())) > 1 and not path.startswith(UNTOLD)
+        path: values for path, values in found.items() if len(set(values.values())) > 1 and not path.startswith(UNTOLD)
     }
 
 

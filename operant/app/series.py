@@ -73,8 +73,7 @@ class Charts:
             "rows": sum(file.rows for _, files in opened for file in files),
             "pending": len(lines) - len(opened),
             "lines": [
-                _as_dict(line, each, kept.get(line.key), seeds)
-                for (line, _), each in zip(opened, drawn, strict=True)
+                _as_dict(line, each, kept.get(line.key), seeds) for (line, _), each in zip(opened, drawn, strict=True)
             ],
         }
 

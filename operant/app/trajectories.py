@@ -141,7 +141,10 @@ def history(catalogue: Catalogue, axis: str) -> dict[str, Any]:
     """The score of each task over training, with intervals."""
     if axis not in AXES:
         raise UsageError(f"there is no axis {axis!r}", remedy=", ".join(AXES))
-    return {"axes": list(AXES), "histories": [each.as_dict() for each in histories(catalogue.entries, cast(Axis, axis))]}
+    return {
+        "axes": list(AXES),
+        "histories": [each.as_dict() for each in histories(catalogue.entries, cast(Axis, axis))],
+    }
 
 
 def _filter(query: Mapping[str, str]) -> Filter:

@@ -88,7 +88,7 @@ export class Chart {
     this.plot = new uPlot({
       ...this.size(),
       series, bands,
-      scales: { x: { time: false, range: (_, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: { distr: log ? 3 : 1 } },
+      scales: { x: { time: false, range: (_, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: log ? { distr: 3 } : { range: yRange } },
       axes: [
         { ...quiet, grid: { show: false }, size: 26, gap: 4, space: 64, values, ...(this.options.whole ? { incrs: WHOLE } : {}) },
         { ...quiet, size: (u, ticks) => 14 + 6.6 * Math.max(1, ...(ticks || []).map((tick) => String(tick).length)), gap: 6, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : tickText(tick))) },
@@ -126,8 +126,15 @@ export class Chart {
     const focus = (on) => this.plot?.setSeries(on ? place : null, { focus: true });
     const interval = line.seeds > 1 ? `${line.seeds} seeds` : "";
     return h("span", { class: "reading", title: [line.label, interval].filter(Boolean).join(", "), onmouseenter: () => focus(true), onmouseleave: () => focus(false) },
-      h("i", { style: { background: typeof line.marks === "string" ? token(line.marks) : colourOf(line.slot) } }), h("span", { class: "reading-name" }, line.label), h("b", {}, number(value)));
+      h("i", { style: { background: typeof line.marks === "string" ? token(line.marks) : colourOf(line.slot) } }), h("span", { class: "reading-name" }, line.label), typeof line.marks === "string" ? null : h("b", {}, number(value)));
   }
+}
+
+// A line that never changes stands in the middle, at its own scale.
+function yRange(_, low, high) {
+  if (low === null || high === null) return [0, 1];
+  const margin = Math.abs(high) / 10 || 1;
+  return low === high ? [low - margin, high + margin] : uPlot.rangeNum(low, high, 0.08, true);
 }
 
 function tickText(tick) {

@@ -34,13 +34,14 @@ const FIRST = [
   /^reward\//, /^parts\//, /^rollout\/truncated$/, /^loss\/(policy|value|q|actor|critic)$/,
 ];
 const MOST_FIRST = 9;
+const ONCE = /^final\/(low|high|episodes)$/; // said once, at the end
 
 export function metricName(key) {
   return NAMES[key] || key.slice(key.indexOf("/") + 1).replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 }
 
 export function sections(metrics) {
-  const left = new Set(metrics);
+  const left = new Set(metrics.filter((key) => !ONCE.test(key)));
   return SECTIONS.map(([title, pattern]) => {
     const some = [...left].filter((key) => pattern.test(key));
     some.forEach((key) => left.delete(key));
