@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import zlib
 from array import array
 from collections import OrderedDict
@@ -102,23 +101,23 @@ class MetricFile:
 
 
 class MetricFiles:
-    """The files that were looked at last, within `most` bytes of memory."""
+    """The files that were looked at last, within `most` bytes of memory. One thread at a time may use it."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self.most = most
         self._files: OrderedDict[Path, MetricFile] = OrderedDict()
-        self._turn = threading.Lock()
+        self._held = 0
 
     def open(self, path: Path) -> MetricFile:
         """The file, up to date."""
-        with self._turn:
-            file = self._files.setdefault(path, MetricFile(path))
-            self._files.move_to_end(path)
-            file.refresh()
-            held = sum(each.size for each in self._files.values())
-            while held > self.most and len(self._files) > 1:
-                held -= self._files.popitem(last=False)[1].size
-            return file
+        file = self._files.setdefault(path, MetricFile(path))
+        self._files.move_to_end(path)
+        self._held -= file.size
+        file.refresh()
+        self._held += file.size
+        while self._held > self.most and len(self._files) > 1:
+            self._held -= self._files.popitem(last=False)[1].size
+        return file
 
 
 def _parsed(data: bytes) -> list[dict[str, Any]]:

@@ -132,7 +132,7 @@ def setting_names(paths: Sequence[str]) -> dict[str, str]:
 
 def metric_names(files: Sequence[Path]) -> list[str]:
     """The metrics that the first and the last rows of some files have; whole files are not read for it."""
-    found: dict[str, None] = dict.fromkeys(())
+    found: dict[str, None] = {}
     for file in files:
         for line in _ends(file):
             try:

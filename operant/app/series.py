@@ -57,17 +57,12 @@ class Charts:
 
         `pending` counts lines whose files were not read in time: ask again for them.
         """
-        opened: list[tuple[Line, list[MetricFile]]] = []
-        deadline = time.monotonic() + BUDGET_SECONDS
-        for line in lines:
-            if opened and time.monotonic() > deadline:
-                break
-            opened.append((line, [self.files.open(file) for file in line.files]))
-        curves = [[file.curve(metric, x) for file in files] for _, files in opened]
-        bucket = bucket_width([curve for some in curves for curve in some])
-        kept = have if width == bucket else {}
-        with self._turn:
+        with self._turn:  # while one thread reads a file on, no other may look at its columns
+            opened = self._open(lines)
+            curves = [file.curve(metric, x) for _, files in opened for file in files]
+            bucket = bucket_width(curves)
             drawn = [self._line(files, metric, x, bucket) for _, files in opened]
+        kept = have if width == bucket else {}
         return {
             "width": bucket,
             "rows": sum(file.rows for _, files in opened for file in files),
@@ -76,6 +71,16 @@ class Charts:
                 _as_dict(line, each, kept.get(line.key), seeds) for (line, _), each in zip(opened, drawn, strict=True)
             ],
         }
+
+    def _open(self, lines: Sequence[Line]) -> list[tuple[Line, list[MetricFile]]]:
+        """The first lines with their files up to date: at least one, and as many as can be read in time."""
+        opened: list[tuple[Line, list[MetricFile]]] = []
+        deadline = time.monotonic() + BUDGET_SECONDS
+        for line in lines:
+            if opened and time.monotonic() > deadline:
+                break
+            opened.append((line, [self.files.open(file) for file in line.files]))
+        return opened
 
     def _line(self, files: Sequence[MetricFile], metric: str, x: str, width: float) -> Drawn:
         key = (*((file.path, file.version) for file in files), metric, x, width)

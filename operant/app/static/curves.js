@@ -196,7 +196,8 @@ class Card {
       const found = await post("series", { runs, metric: this.metric, x, group, seeds: seeds === "1" || runs.length === 1, have, width: this.width });
       if (kind === this.kind) {
         this.take(found);
-        if (found.pending) this.isStale = true;
+        if (found.pending && found.pending !== this.pending) this.isStale = true; // more lines can be read
+        this.pending = found.pending;
       } else this.isStale = true;
     } catch (problem) {
       show(this.chart.readings, h("span", { class: "at" }, problem.message));
