@@ -62,26 +62,20 @@ class MetricFile:
     def _take(self, data: bytes) -> None:
         if not data:
             return
-        for row in _parsed(data):
-            self._add(row)
+        self._add(_parsed(data))
         start = data.rfind(b"\n", 0, -1) + 1
         self._last = (self._offset + start, len(data) - start, zlib.crc32(data[start:]))
         self._offset += len(data)
         self._curves.clear()
 
-    def _add(self, row: dict[str, Any]) -> None:
-        columns = self.columns
-        for key, value in row.items():
-            if not isinstance(value, int | float):
-                continue
-            column = columns.get(key)
-            if column is None:
-                column = columns[key] = array("d", [NAN]) * self.rows
-            column.append(value)
-        self.rows += 1
-        for column in columns.values():
-            if len(column) < self.rows:
-                column.append(NAN)
+    def _add(self, rows: list[dict[str, Any]]) -> None:
+        """Rows column by column, which is much quicker than one by one."""
+        names = dict.fromkeys(key for row in rows for key in row)
+        for name in [*self.columns, *(name for name in names if name not in self.columns)]:
+            values = [value if isinstance(value := row.get(name), int | float) else NAN for row in rows]
+            if name in self.columns or any(value == value for value in values):
+                self.columns.setdefault(name, array("d", [NAN]) * self.rows).extend(values)
+        self.rows += len(rows)
 
     def curve(self, metric: str, x: str) -> Curve:
         """A metric over an axis, where both are known."""

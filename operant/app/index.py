@@ -50,7 +50,8 @@ class Index:
     def path_of(self, name: str) -> Path:
         """Where a run is; `UsageError` for a name that is not in the list, whatever path it may spell."""
         with self._turn:
-            self._discover(at_once=name not in self._runs)
+            if name not in self._runs:
+                self._discover(at_once=True)
             known = self._runs.get(name)
         if known is None:
             raise UsageError(f"there is no run {name!r} under {shown(self.root)}", remedy="operant runs")
