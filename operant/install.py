@@ -39,7 +39,6 @@ EXTRA_OF = {
     **dict.fromkeys(("alembic", "cmaes", "optuna", "psycopg2", "sqlalchemy"), "search"),
     **{name: name for name in ("tensorboard", "wandb", "mlflow", "trackio")},
     **dict.fromkeys(("boto3", "botocore"), "cloud"),
-    **dict.fromkeys(("plotly", "streamlit"), "app"),
 }
 # Modules that come with Operant itself.
 CORE = (

@@ -34,20 +34,18 @@ def app(
       operant app runs/grpo_blotto/20260101-120000 --port 0 --no-browser
     """
     from operant.app import server
-    from operant.web.access import Access
 
     server.check_packages()
     if not runs.exists():
         raise UsageError(
             "there is no such folder or file", place=str(runs), remedy="operant app RUNS, or train a run first"
         )
-    Access.at(server.HOST, allow_host or ())
-    chosen = server.check_port(port)
-    url = f"http://{server.HOST}:{chosen}"
+    allowed = server.access(allow_host or ())
+    listening = server.listen(port)
     if as_json:
-        document({"url": url, "runs": str(runs), "exit": EXIT_DONE})
+        document({"url": listening.url, "runs": str(runs), "exit": EXIT_DONE})
         sys.stdout.flush()
     else:
-        say(f"{runs} at {url}; Ctrl-C ends it")
-    server.attend(server.command(runs, chosen, allow_host or ()), url, browser)
+        say(f"{runs} at {listening.url}; Ctrl-C ends it")
+    server.serve(listening, runs, allowed, browser)
     return EXIT_DONE

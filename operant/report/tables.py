@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from operant.errors import OperantError
 from operant.report.cost import cost_of
 from operant.report.differences import leaves
 from operant.report.formatting import columns, compact, duration
+from operant.report.intervals import mean_intervals
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
 from operant.report.run_filters import RunFilter, ordered
 from operant.report.search_table import inherited_frames, read_search
-from operant.report.stats import Estimate, mean_interval
+from operant.report.stats import Estimate
 from operant.report.summary import overall_state
-from operant.report.tail import last_rows
+from operant.report.tail import newest_values
 from operant.run.inventory import faults
 from operant.run.layout import METRICS_FILE, shown
 from operant.run.run import Experiment, Run, list_experiments
@@ -86,11 +88,14 @@ def experiment_rows(
     experiments = list_experiments(Path(root))[::-1]
     settings = [_settings(experiment) for experiment in experiments]
     wanted.refuse_unknown(settings)
-    rows = (
+    found = [
         _row(experiment, now)
         for experiment, chosen in zip(experiments, settings, strict=True)
         if wanted.fits_spec("/".join(experiment.path.parts[-2:]), chosen, read_tags(experiment.path))
-    )
+    ]
+    scored = [number for number, (_, scores) in enumerate(found) if scores]
+    estimates = dict(zip(scored, mean_intervals([found[number][1] for number in scored]), strict=True))
+    rows = [replace(row, score=estimates.get(number)) for number, (row, _) in enumerate(found)]
     return ordered(filter(wanted.fits_row, rows), order)
 
 
@@ -115,20 +120,21 @@ def _settings(experiment: Experiment) -> dict[str, Any]:
         return {}
 
 
-def _row(experiment: Experiment, now: datetime) -> ExperimentRow:
+def _row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow, list[float]]:
+    """The row without its score, and the scores of the seeds that it is over."""
     try:
         return _readable_row(experiment, now)
     except OperantError as error:
         path, cause = experiment.path, error.cause if error.place is None else f"{error.place}: {error.cause}"
-        return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, cause)
+        return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, cause), []
 
 
-def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
+def _readable_row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow, list[float]]:
     document, spec, tags = experiment.document, experiment.spec, read_tags(experiment.path)
     trials = [[_standing(run) for run in trial.sessions()] for trial in experiment.trials()]
     sessions = [standing for trial in trials for standing in trial]
-    score, is_final = _best_score(trials)
-    return ExperimentRow(
+    scores, is_final = _best_scores(trials)
+    row = ExperimentRow(
         name=str(document.get("spec", experiment.path.parent.name)),
         stamp=experiment.path.name,
         path=experiment.path,
@@ -137,7 +143,7 @@ def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
         sessions_done=sum(standing.state == "done" for standing in sessions),
         sessions=max(len(sessions), len(trials) * int(spec.get("meta", {}).get("max_session", 1))),
         frames=sum(standing.frames for standing in sessions),
-        score=score,
+        score=None,
         score_is_final=is_final,
         age=_age(document.get("created"), now),
         error="; ".join(str(fault) for fault in faults(experiment.path) if fault.harms_resume) or None,
@@ -147,6 +153,7 @@ def _readable_row(experiment: Experiment, now: datetime) -> ExperimentRow:
         tags=tags.tags,
         archived=tags.archived,
     )
+    return row, scores
 
 
 def _state(experiment: Experiment, sessions: Sequence[_Standing]) -> str:
@@ -157,23 +164,21 @@ def _state(experiment: Experiment, sessions: Sequence[_Standing]) -> str:
 
 
 def _standing(run: Run) -> _Standing:
-    newest: dict[str, Any] = {}
-    for row in last_rows(run.path / METRICS_FILE):
-        newest.update({key: value for key, value in row.items() if value is not None})
+    newest = newest_values(run.path / METRICS_FILE, ("frames", "seconds", FINAL_SCORE, EVAL_SCORE))
     frames = max(0, int(newest.get("frames", 0)) - inherited_frames(run))
     seconds = float(newest.get("seconds", 0.0))
     return _Standing(run.state, frames, seconds, newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
 
 
-def _best_score(trials: Sequence[Sequence[_Standing]]) -> tuple[Estimate | None, bool]:
-    """The highest final score of a trial, or of a last evaluation when no trial has a final one."""
+def _best_scores(trials: Sequence[Sequence[_Standing]]) -> tuple[list[float], bool]:
+    """The final scores of the best trial's seeds, or the last evaluations when no trial has a final one."""
     for is_final in (True, False):
         scores = [[s.final if is_final else s.last for s in trial] for trial in trials]
         known = [[score for score in trial if score is not None] for trial in scores]
-        estimates = [mean_interval(trial) for trial in known if trial]
-        if estimates:
-            return max(estimates, key=lambda estimate: estimate.point), is_final
-    return None, False
+        scored = [trial for trial in known if trial]
+        if scored:
+            return max(scored, key=fmean), is_final
+    return [], False
 
 
 def _age(created: object, now: datetime) -> float | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from operant.run.metrics import unreadable
 
 FIRST_LOOK = 65_536
+BLOCK = 4096
 
 
 class Tail:
@@ -49,6 +52,52 @@ class Tail:
 def last_rows(path: Path) -> list[dict[str, Any]]:
     """The rows in the last `FIRST_LOOK` bytes of a file; enough for what a run says of itself at its end."""
     return Tail(path).read()
+
+
+def newest_values(path: Path | str, keys: Iterable[str], most: int = FIRST_LOOK) -> dict[str, Any]:
+    """The last known value of each key in the final `most` bytes of a file; read backwards, no further than needed.
+
+    Only lines that name a key which is still looked for are parsed, so that a list of thousands of runs stays quick.
+    `RunError` if it is no file.
+    """
+    wanted = {key: json.dumps(key).encode() for key in keys}
+    found: dict[str, Any] = {}
+    try:
+        with open(path, "rb") as file:
+            for line in _lines_backwards(file, most):
+                if any(name in line for name in wanted.values()):
+                    row = _row(line) or {}
+                    known = {key: row[key] for key in wanted if row.get(key) is not None}
+                    found |= known
+                    wanted = {key: name for key, name in wanted.items() if key not in known}
+                if not wanted:
+                    break
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise unreadable(Path(path), error) from None
+    return found
+
+
+def _lines_backwards(file: BinaryIO, most: int) -> Iterator[bytes]:
+    """The whole lines among the last `most` bytes, the last first; what is left of a torn one is passed over."""
+    end = file.seek(0, os.SEEK_END)
+    floor = max(0, end - most)
+    pending = b""
+    is_torn = True
+    while end > floor:
+        start = max(floor, end - BLOCK)
+        file.seek(start)
+        pending = file.read(end - start) + pending
+        end = start
+        first, *lines = pending.split(b"\n")
+        for line in reversed(lines):
+            if not is_torn and line:
+                yield line
+            is_torn = False
+        pending = first + b"\n" if lines else first
+    if floor == 0 and pending.strip() and not is_torn:
+        yield pending
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

@@ -122,7 +122,7 @@ def test_the_app_says_what_it_needs(operant: Operant, runs: Path, monkeypatch: p
     shown = operant("app", "runs")
     assert shown.code == 2
     assert shown.err == (
-        "the app needs streamlit and plotly, which are not installed\n  try: " + install_extra("app") + "\n"
+        "the app needs starlette and uvicorn, which are not installed\n  try: " + install_extra("app") + "\n"
     )
 
 
@@ -136,17 +136,19 @@ def test_the_app_refuses_a_folder_that_is_not_there_and_a_port_that_is_taken(
         other.listen()
         taken = operant("app", "runs", "--port", str(other.getsockname()[1]))
     assert taken.code == 2
-    assert "cannot be used: Address already in use" in taken.err
+    assert "of 127.0.0.1 is in use" in taken.err
+    assert "--port 0" in taken.err
 
 
 def test_the_app_is_started_on_this_machine_only_and_tells_nobody(
     operant: Operant, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[list[str]] = []
-    monkeypatch.setattr(server, "find_spec", lambda name: name)
-    monkeypatch.setattr(server, "attend", lambda words, url, browser: started.append([*words, url, str(browser)]))
+    started: list[tuple[object, ...]] = []
+    monkeypatch.setattr(server, "serve", lambda *given: started.append(given))
     told = operant("app", "runs", "--port", "0", "--no-browser", "--json").document
-    (words,) = started
+    ((listening, folder, allowed, browser),) = started
+    assert told["url"] == listening.url
+    listening.socket.close()
     assert told["url"].startswith("http://127.0.0.1:")
-    assert words[-2:] == [told["url"], "False"]
-    assert {"--server.address=127.0.0.1", "--browser.gatherUsageStats=false", "--server.headless=true"} <= set(words)
+    assert (folder, browser) == (Path("runs"), False)
+    assert allowed.hosts == {"localhost", "127.0.0.1", "::1"}

@@ -1,221 +1,282 @@
-"""The app in a real browser: from the runs to a list, a timeline, a comparison and a tree, and a run that grows.
+"""The app in a real browser: curves of several runs, every view of episodes, a run that grows, hostile words.
 
-Screenshots of every view, light and dark, are left in pytest's temporary folder.
+Screenshots of every view, wide and narrow, light and dark, are left in pytest's temporary folder.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from operant.app import server
-from tests.unit.report.trajectories import TITANIC, training, write_rows, write_runs
+from benchmarks.many_runs import Size, write_tree
+from operant.run.metrics import JsonLines
+from tests.e2e.dashboard import NARROW, WIDE, Visitor, chromium, served
+from tests.unit.report.trajectories import TITANIC, play, training, write_experiment, write_rows, write_runs
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-TRIES, EFFECT_MILLISECONDS = 5, 8000
-HEADER_PIXELS, ROW_PIXELS, TICK_PIXELS = 35, 35, 15
-SIZE = {"width": 1440, "height": 1000}
-SEARCH = "search_blotto/20261115-183000"
-LIVE = "grpo_titanic/20261115-190000"
-
-for package in ("streamlit", "plotly", "playwright"):
-    pytest.importorskip(package, reason=f"{package} is not installed")
-if BROWSER is None:
-    pytest.skip("there is no Chromium on this machine: apt-get install chromium", allow_module_level=True)
+SEARCH, RESEARCH, LIVE = (
+    "search_blotto/20261115-183000", "grpo_research/20261115-180000", "grpo_titanic/20261115-190000",
+)  # fmt: skip
+PPO, DQN, LANGUAGE = "ppo_cartpole/20261001-000000", "dqn_cartpole/20261001-000100", "grpo_gsm8k/20261001-000900"
+TRIALS, EMPTY = "ppo_cartpole_search/20261001-001200", "dqn_cartpole/20261001-001300"
+EVIL = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
+VIEWS = ("curves", "run", "completions", "episodes", "timeline", "compare", "tree", "history", "trials")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("viewer") / "runs")
+    root = write_runs(tmp_path_factory.mktemp("viewer") / "runs")
+    write_tree(root, 14, Size(3, 60))
+    hostile = [each.as_dict() for each in training(3, [TITANIC])][:3]
+    for row in hostile:
+        row["turns"][-1]["text"] = EVIL
+        row["env"] = row["id"] = EVIL
+    place = write_experiment(root, "evil", "20200101-000000", [play(1)])
+    write_rows(place / "trial_000/session_0/episodes.jsonl", hostile)
+    (place / "tags.json").write_text(json.dumps({"tags": [EVIL], "archived": False}))
+    return root
 
 
 @pytest.fixture(scope="module")
 def url(runs: Path) -> Iterator[str]:
-    """The app, started as a person starts it."""
-    words = [sys.executable, "-m", "operant", "app", str(runs), "--port", "0", "--no-browser", "--json"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    try:
-        said = b""
-        while not said.endswith(b"}\n"):
-            said += process.stdout.readline()
-        address = json.loads(said)["url"]
-        assert server.wait_until_ready(address, process)
+    with served(runs) as address:
         yield address
-    finally:
-        process.terminate()
-        assert process.wait(timeout=30) == 0
-        process.stdout.close()
-
-
-@dataclass
-class Visitor:
-    """A browser page that notes what must not happen: errors, and words to other machines."""
-
-    page: Any
-    url: str
-    shots: Path
-    strangers: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.set_default_timeout(60_000)
-        self.page.on("request", self._note_request)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-
-    def _note_request(self, request: Any) -> None:
-        if not request.url.startswith((self.url, self.url.replace("http", "ws"), "data:", "blob:")):
-            self.strangers.append(request.url)
-
-    def go(self, query: str = "") -> None:
-        self.page.goto(f"{self.url}/{query}")
-
-    def sees(self, title: str) -> None:
-        """Wait for a page with that title, fully drawn."""
-        self.page.get_by_role("heading", name=title, exact=True).first.wait_for()
-        self.page.locator('[data-testid="stStatusWidget"]').wait_for(state="detached")
-        assert self.page.locator('[data-testid="stException"]').count() == 0
-
-    def tick(self, row: int, seen: Any) -> None:
-        """Tick a row of the table, which is drawn on a canvas, until its effect is seen."""
-        table = self.page.locator('[data-testid="stDataFrame"]').first
-        table.locator("canvas").first.wait_for()
-        spot = {"x": TICK_PIXELS, "y": HEADER_PIXELS + ROW_PIXELS * row + ROW_PIXELS // 2}
-        self.until(lambda: table.click(position=spot), seen)
-
-    def until(self, act: Callable[[], object], seen: Any) -> None:
-        """Act again where a click fell between two drawings of the page, as it may on a busy machine."""
-        from playwright.sync_api import TimeoutError as TooLate
-
-        for _ in range(TRIES):
-            try:
-                act()
-                return seen.wait_for(timeout=EFFECT_MILLISECONDS)
-            except TooLate:
-                continue
-        return seen.wait_for()
-
-    def press(self, label: str) -> None:
-        self.page.get_by_role("button", name=label, exact=True).first.click()
-
-    def view(self, label: str) -> None:
-        self.page.locator('[data-testid="stRadio"]').get_by_text(label, exact=True).click()
-
-    def shoot(self, name: str) -> None:
-        self.page.screenshot(path=self.shots / f"{name}.png", animations="disabled")
-
-    def wait_for_address(self, part: str) -> None:
-        self.page.wait_for_url(re.compile(re.escape(part)))
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+    with chromium() as found:
+        yield found
 
 
-@pytest.fixture(params=["light"])
+@pytest.fixture(params=["wide light"])
 def visitor(request: pytest.FixtureRequest, browser: Any, url: str, tmp_path: Path) -> Iterator[Visitor]:
-    context = browser.new_context(viewport=SIZE, color_scheme=request.param)
+    width, _, scheme = request.param.partition(" ")
+    context = browser.new_context(viewport=WIDE if width == "wide" else NARROW, color_scheme=scheme)
     visitor = Visitor(context.new_page(), url, tmp_path)
     yield visitor
+    visitor.shoot("last")
     context.close()
-    assert visitor.errors == []
-    assert visitor.strangers == [], "the app must send nothing anywhere"
+    visitor.finish()
 
 
-def test_from_the_runs_to_a_list_a_timeline_a_comparison_and_a_tree(visitor: Visitor) -> None:
+def test_the_first_thing_is_a_run_with_something_to_show_and_the_counts_add_up(visitor: Visitor) -> None:
+    visitor.go()
+    visitor.charts(2)
+    assert "run=grpo_titanic" in visitor.place()
+    page = visitor.page
+    page.locator(".chip.all", has_text="18").wait_for()
+    counts = [int(text) for text in page.locator(".chip b").all_inner_texts()]
+    assert counts[0] == 18 == sum(counts[1:])
+
+
+@pytest.mark.parametrize("visitor", ["wide light", "narrow dark"], indirect=True)
+def test_curves_of_several_runs_lie_over_each_other(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#run={PPO}&run={DQN}")
+    visitor.charts(3)
+    card = page.locator('[data-metric="train/return"]')
+    assert set(card.locator(".reading-name").all_inner_texts()) == {"ppo_cartpole", "dqn_cartpole"}
+    page.get_by_text("95% bootstrap interval").wait_for()
+    page.get_by_role("button", name="seconds").click()
+    page.get_by_label("Group by").select_option("env")
+    card.locator(".reading-name", has_text="CartPole-v1").wait_for()
+    assert "x=seconds" in visitor.place()
+    assert "group=env" in visitor.place()
+    page.get_by_role("button", name="Metrics").click()
+    page.get_by_role("checkbox", name="Gradient norm").check()
+    page.locator('[data-metric="optim/grad_norm"]').scroll_into_view_if_needed()
+    page.locator('[data-metric="optim/grad_norm"] .u-over').wait_for()
+    assert visitor.is_within_its_width()
+    visitor.shoot("curves")
+
+
+def test_chosen_runs_stay_chosen_on_every_view_and_after_a_reload(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#run={PPO}")
+    visitor.charts(1)
+    visitor.tick(RESEARCH)
+    for view in ("Run", "Episodes", "Score history", "Trials", "Curves"):
+        visitor.tab(view)
+        assert page.locator(".pill").count() == 2
+        assert f"run={PPO}" in visitor.place()
+        assert f"run={RESEARCH}" in visitor.place()
+    visitor.tab("Episodes")
+    page.locator(".pill-name", has_text="grpo_research").click()
+    page.get_by_text("765", exact=True).wait_for()
+    page.reload()
+    page.get_by_text("765", exact=True).wait_for()
+    page.go_back()
+    page.locator(".pill").nth(1).wait_for()
+
+
+def test_the_list_is_filtered_and_sorted(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go()
-    visitor.sees("Runs")
-    visitor.tick(1, page.get_by_role("heading", name=SEARCH))
-    visitor.shoot("runs")
+    page.locator(".run").nth(17).wait_for()
+    page.get_by_label("Filter runs by text").fill("cartpole")
+    page.get_by_label("algorithm", exact=True).select_option("ppo")
+    assert set(page.locator(".run-name").all_inner_texts()) == {"ppo_cartpole", "ppo_cartpole_search"}
+    page.get_by_label("algorithm", exact=True).select_option("")
+    page.get_by_label("Filter runs by text").fill("")
+    page.locator(".chip.failed").click()
+    assert page.locator(".run").count() == 1
+    page.locator(".chip.all").click()
+    page.get_by_label("tag", exact=True).select_option("baseline")
+    assert page.locator(".run").count() == 2
+    page.get_by_label("tag", exact=True).select_option("")
+    page.get_by_label("Sort").select_option("score")
+    assert page.locator(".run .score").first.inner_text() == max(
+        page.locator(".run .score:not(.none)").all_inner_texts(),
+        key=lambda text: float(text.lstrip("~").replace(",", "")),
+    )
 
-    visitor.press("Episodes")
-    visitor.sees("Episodes")
-    visitor.tick(2, page.get_by_role("paragraph").filter(has_text="n12"))
-    visitor.shoot("list")
 
-    visitor.press("Open timeline")
+def test_keys_alone_choose_a_run(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#run={PPO}")
+    visitor.charts(1)
+    page.keyboard.press("/")
+    page.keyboard.type("gsm8k")
+    page.locator(".run").nth(1).wait_for(state="detached")
+    page.locator(".runs input").first.focus()
+    page.keyboard.press("Space")
+    page.locator(".pill", has_text="grpo_gsm8k").wait_for()
+
+
+@pytest.mark.parametrize("visitor", ["wide light", "narrow light"], indirect=True)
+def test_a_language_run_shows_what_it_writes(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#run={LANGUAGE}")
+    for metric in ("policy/reference_kl", "policy/entropy", "train/length", "parts/correct"):
+        page.locator(f'[data-metric="{metric}"]').scroll_into_view_if_needed()
+        page.locator(f'[data-metric="{metric}"] .u-over').wait_for()
+    page.get_by_role("button", name="tokens").wait_for()
+    page.locator(".completion").first.wait_for()
+    visitor.tab("Completions")
+    page.locator(".completion").nth(2).get_by_text("Ada sells").wait_for()
+    page.locator(".completion").first.get_by_role("link", name="open").click()
+    visitor.sees("gsm8k · ")
+    assert visitor.is_within_its_width()
+
+
+def test_a_search_shows_its_trials(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#view=trials&run={TRIALS}")
+    page.locator(".parallel .trial").nth(23).wait_for()
+    page.get_by_text("Share of the score that each setting explains").wait_for(timeout=90_000)  # a forest
+    assert page.get_by_role("region", name="Trials").locator("tbody tr").count() == 24
+    visitor.shoot("trials")
+    page.get_by_role("link", name="Curves of all trials").click()
+    page.get_by_text("and 16 more").first.wait_for()
+
+
+def test_from_episodes_to_a_timeline_a_comparison_and_a_tree(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#view=episodes&run={SEARCH}")
+    page.get_by_label("Tick n12", exact=True).check()
+    visitor.shoot("episodes")
+    page.get_by_role("button", name="Open timeline").click()
     visitor.sees("blotto · n12")
-    visitor.wait_for_address("episode=n12")
     page.get_by_text("Turn 6").wait_for()
-    page.locator(".js-plotly-plot").nth(1).wait_for()
+    visitor.charts(2)
     visitor.shoot("timeline")
-
-    page.get_by_placeholder("Compare with another episode of this task").click()
-    page.get_by_role("option", name="n1", exact=True).click()
-    visitor.sees("Compare")
-    visitor.wait_for_address("other=n1")
-    page.get_by_text(re.compile("They diverge at turn")).wait_for()
+    page.get_by_label("Compare with").select_option("n1")
+    page.get_by_text("They diverge at turn").wait_for()
+    assert "other=n1" in visitor.place()
+    assert page.get_by_text("You are a careful researcher").count() == 1
     visitor.shoot("comparison")
-
-    visitor.view("Search tree")
-    visitor.sees("Search tree")
-    page.get_by_role("heading", name="blotto · n12").wait_for()
-    visitor.until(lambda: _click_node(page, 4), page.get_by_role("heading", name="blotto · n2", exact=True))
-    visitor.wait_for_address("episode=n2")
+    visitor.tab("Search tree")
+    visitor.sees("blotto · n12")
+    page.get_by_role("button", name=re.compile("^n2 score")).click()
+    visitor.sees("blotto · n2")
     visitor.shoot("tree")
 
 
-def _click_node(page: Any, place: int) -> None:
-    """The `place`-th node of the tree, in its own order: n0, n1, n4, n5, n2, ...
-
-    The chart hears a click only on a node that it has seen the mouse over, so that its label must show first.
-    """
-    point = page.locator(".js-plotly-plot .scatterlayer .trace").nth(2).locator(".points path").nth(place)
-    point.wait_for(timeout=EFFECT_MILLISECONDS)
-    box = point.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(0, 0)
-    page.mouse.move(x, y, steps=3)
-    page.locator(".hoverlayer .hovertext").first.wait_for(timeout=EFFECT_MILLISECONDS)
-    page.mouse.click(x, y)
-
-
-def test_two_ticked_rows_are_compared(visitor: Visitor) -> None:
-    visitor.go(f"?run={SEARCH}")
-    visitor.sees("Episodes")
-    visitor.tick(0, visitor.page.get_by_role("paragraph").filter(has_text="n14"))
-    visitor.tick(1, visitor.page.get_by_text("n14 and n13"))
-    visitor.press("Compare two")
-    visitor.sees("Compare")
-    visitor.wait_for_address("episode=n14&other=n13")
+def test_two_ticked_episodes_are_compared_and_filters_narrow(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#view=episodes&run={RESEARCH}")
+    page.get_by_label("Task").select_option("blotto")
+    page.get_by_label("Faults").check()
+    page.get_by_label("Score from").fill("0.9")
+    page.locator(".tile dd").first.filter(has_not_text="765").wait_for()
+    page.get_by_label("Text in any turn").fill("no such words anywhere")
+    page.get_by_text("No episodes match.").wait_for()
+    visitor.go(f"#view=episodes&run={SEARCH}")
+    page.get_by_label("Tick n14", exact=True).check()
+    page.get_by_label("Tick n13", exact=True).check()
+    page.get_by_role("button", name="Compare two").click()
+    page.get_by_text("They diverge at turn").wait_for()
 
 
-@pytest.mark.parametrize("visitor", ["dark"], indirect=True)
-def test_a_link_opens_its_view_in_the_dark_too(visitor: Visitor) -> None:
+@pytest.mark.parametrize("visitor", ["wide dark", "narrow light"], indirect=True)
+def test_an_old_link_opens_its_view(visitor: Visitor) -> None:
     visitor.go(f"?run={SEARCH}&episode=n9")
     visitor.sees("blotto · n9")
     visitor.page.get_by_text("fault: the command failed (exit 1)").wait_for()
-    visitor.shoot("timeline_dark")
-    background = visitor.page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
-    assert sum(int(part) for part in re.findall(r"\d+", background)[:3]) < 200
-    visitor.go(f"?view=history&run={SEARCH}")
-    visitor.sees("Score history")
-    visitor.shoot("history_dark")
+    visitor.page.get_by_text("continues n6").wait_for()
+    assert visitor.is_within_its_width()
+    visitor.go(f"?view=history&run={RESEARCH}")
+    visitor.page.get_by_text("95% intervals over seeds").wait_for()
+    visitor.charts(3)
+    visitor.shoot("history")
+
+
+@pytest.mark.parametrize("name", [LIVE, EMPTY, "evil/20200101-000000"])
+def test_every_view_of_every_kind_of_run_at_any_width(visitor: Visitor, name: str) -> None:
+    for view in VIEWS:
+        visitor.go(f"#view={view}&run={name}")
+        visitor.page.locator("#main > *").first.wait_for()
+        visitor.page.get_by_text("Reading …").wait_for(state="hidden")
+        assert visitor.page.title().endswith("Operant"), "a word of a run has become a script"
+    assert visitor.page.locator("#main img").count() == 0
+
+
+def test_hostile_words_are_shown_as_words(visitor: Visitor) -> None:
+    visitor.go("#view=timeline&run=evil/20200101-000000")
+    visitor.page.locator(".words pre", has_text="onerror").first.wait_for()
+    visitor.page.get_by_label("tag", exact=True).select_option(EVIL)
+    assert visitor.page.locator(".run").count() == 1
+    assert visitor.page.title() == "Episode · Operant"
+
+
+def test_what_is_not_there_is_told(visitor: Visitor) -> None:
+    visitor.go("#run=gone")
+    visitor.page.get_by_text('There is no run "gone"').wait_for()
+    visitor.go(f"#run={SEARCH}&episode=n99")
+    visitor.page.get_by_text("did you mean n9?").wait_for()
 
 
 def test_a_run_that_is_being_written_is_followed(visitor: Visitor, runs: Path) -> None:
-    file = runs / LIVE / "trial_000/session_0/episodes.jsonl"
-    before = len(file.read_text().splitlines())
-    visitor.go(f"?run={LIVE}")
-    visitor.sees("Episodes")
-    count = visitor.page.locator(".op-tile").first.locator("b")
-    assert count.inner_text() == str(before)
-    visitor.page.get_by_text("Follow a live run").click()
-    write_rows(file, [each.as_dict() for each in list(training(9, [TITANIC]))[-3:]])
-    visitor.page.locator(".op-tile").first.get_by_text(str(before + 3), exact=True).wait_for()
+    """New rows come by themselves, and only they travel."""
+    page, session = visitor.page, runs / LIVE / "trial_000/session_0"
+    visitor.go(f"#run={LIVE}")
+    visitor.charts(1)
+    last = json.loads((session / "metrics.jsonl").read_text().splitlines()[-1])
+    with page.expect_response(lambda reply: "/api/series" in reply.url) as reply:
+        log = JsonLines(session / "metrics.jsonl")
+        log.append({**last, "frames": last["frames"] + 64, "train/return": 0.123456})
+        log.flush()
+        log.close()
+    (line,) = reply.value.json()["lines"]
+    assert len(line["x"]) <= 2
+    page.locator('[data-metric="train/return"] .reading b', has_text="0.1235").wait_for()
+    before = len((session / "episodes.jsonl").read_text().splitlines())
+    visitor.tab("Episodes")
+    page.locator(".tile dd").first.get_by_text(str(before), exact=True).wait_for()
+    write_rows(session / "episodes.jsonl", [each.as_dict() for each in list(training(9, [TITANIC]))[-3:]])
+    page.locator(".tile dd").first.get_by_text(str(before + 3), exact=True).wait_for()
+
+
+def test_nothing_at_all_says_how_to_begin(browser: Any, tmp_path: Path) -> None:
+    with served(tmp_path) as url:
+        visitor = Visitor(browser.new_page(), url, tmp_path)
+        visitor.go()
+        visitor.page.get_by_text("operant train ppo_cartpole").wait_for()
+        write_experiment(tmp_path, "first", "20260101-000000", [list(training(1, [TITANIC]))])
+        visitor.charts(1)
+        visitor.finish()

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from operant.errors import RunError
-from operant.report.tail import FIRST_LOOK, Tail, last_rows
+from operant.report.tail import FIRST_LOOK, Tail, last_rows, newest_values
 
 
 @pytest.fixture
@@ -71,3 +72,24 @@ def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
     (folder := tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(RunError, match=r"metrics\.jsonl: the file cannot be read: Is a directory"):
         Tail(folder).read()
+
+
+@pytest.mark.parametrize("count", [1, 3, 1000])
+@pytest.mark.parametrize("torn", ["", '{"frames": 99, "la'])
+def test_newest_values_are_found_from_the_end(tmp_path: Path, count: int, torn: str) -> None:
+    path = tmp_path / "metrics.jsonl"
+    lines = [json.dumps({"frames": number, "pad": "x" * 90, "score": None}) for number in range(count)]
+    lines[0] = json.dumps({"frames": 0, "score": 7.0})
+    path.write_text("\n".join(lines) + "\n" + torn)
+    assert newest_values(path, ("frames", "score", "absent"), most=1 << 20) == {"frames": count - 1, "score": 7.0}
+    near = newest_values(path, ("frames", "score"), most=500)
+    assert near["frames"] == count - 1
+    assert ("score" in near) == (count <= 3)
+
+
+def test_newest_values_of_nothing_are_none(tmp_path: Path) -> None:
+    assert newest_values(tmp_path / "absent", ("frames",)) == {}
+    (tmp_path / "empty").write_text("")
+    assert newest_values(tmp_path / "empty", ("frames",)) == {}
+    (tmp_path / "torn").write_text('{"frames": 1')
+    assert newest_values(tmp_path / "torn", ("frames",)) == {}
