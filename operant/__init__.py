@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from operant.api.store import pull, push, sync
     from operant.api.tracking import track
     from operant.api.training import resume, start, train
+    from operant.benchmark.bench import bench
     from operant.errors import OperantError
     from operant.spec.schema import Spec
 
@@ -38,6 +39,7 @@ _PUBLIC = {
     "Session": "operant.api.runs",
     "Spec": "operant.spec.schema",
     "Trial": "operant.api.runs",
+    "bench": "operant.benchmark.bench",
     "compare": "operant.api.evaluation",
     "evaluate": "operant.api.evaluation",
     "export": "operant.api.export",
@@ -65,6 +67,7 @@ __all__ = [
     "Spec",
     "Trial",
     "__version__",
+    "bench",
     "compare",
     "evaluate",
     "export",

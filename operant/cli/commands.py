@@ -8,6 +8,7 @@ import typer
 
 from operant import __version__
 from operant.cli import (
+    bench,
     check,
     convert,
     doctor,
@@ -48,6 +49,7 @@ COMMANDS = (
     ("track", track.track, "Copy a run to W&B, TensorBoard, MLflow or Trackio."),
     ("app", viewer.app, "Look at runs and trajectories in a browser."),
     ("compare", listing.compare, "Say which of two runs is better, if that can be said."),
+    ("bench", bench.bench, "Train a suite, write its table, fail if a cell is worse."),
     ("plot", listing.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("push", store.push, "Store a run on S3, the Hugging Face hub or in a folder."),
     ("pull", store.pull, "Bring a stored run here, verified."),
