@@ -2,7 +2,7 @@
 
     python -m benchmarks.variants tries.json --out DIR --seconds 560
 
-`tries.json` maps a name of one's own to arguments of `benchmarks.suite`:
+`tries.json` maps a name of one's own to arguments of `operant bench`:
 
     {"slow": ["box2d", "--cells", "dqn_lunar", "-s", "agent.net.optimizer.lr=1e-4"],
      "shipped": ["box2d", "--cells", "dqn_lunar"]}
@@ -32,10 +32,10 @@ GRACE_SECONDS = 20
 def start(name: str, arguments: list[str], runs: Path, out: Path) -> subprocess.Popen[bytes]:
     """One try as a process of its own, which writes to `DIR/NAME.log`."""
     out.mkdir(parents=True, exist_ok=True)
-    places = ["--runs", str(runs / name), "--results", str(out / name)]
+    places = ["--root", str(runs / name), "--out", str(out / name)]
     with (out / f"{name}.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.suite", *arguments, *places],
+            [sys.executable, "-m", "operant", "bench", *arguments, *places],
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -60,7 +60,7 @@ def wait(tries: dict[str, subprocess.Popen[bytes]], seconds: float) -> None:
 def curves(runs: Path) -> list[str]:
     """Per seed of every cell: frames and score of each evaluation so far."""
     lines = []
-    for place in sorted(path for path in runs.glob("*") if path.is_dir()):
+    for place in sorted(path for path in runs.glob("bench-*/*") if path.is_dir()):
         for session in read_trial(find_sessions(place)[0].path.parent).sessions:
             curve = session.curve(EVAL_SCORE)
             points = "  ".join(f"{x / 1000:.0f}k {y:.0f}" for x, y in zip(curve.x, curve.y, strict=True))
