@@ -38,7 +38,7 @@ class CellComparison:
     note: str = ""
     before: str = ""
     now: str = ""
-    frames_per_second: tuple[float, float] | None = None
+    frames_per_second: tuple[float | None, float | None] = (None, None)
 
     def as_dict(self) -> dict[str, Any]:
         """The same facts for `--json`."""
@@ -51,9 +51,9 @@ class CellComparison:
 
     def speed_text(self) -> str:
         """One line about frames per second."""
-        if self.frames_per_second is None:
-            return f"{self.cell:24}  not known"
         before, now = self.frames_per_second
+        if before is None or now is None:
+            return f"{self.cell:24}  not known"
         return f"{self.cell:24}  {compact(before)} -> {compact(now)} frames/s a seed ({now / before:.2f} x)"
 
 
@@ -172,5 +172,7 @@ def _comparison(before: Outcome | None, now: Outcome, verdict: Verdict | None, r
     return CellComparison(now["cell"], verdict, note, *scores, (_speed(before), _speed(now)))
 
 
-def _speed(outcome: Outcome) -> float:
-    return outcome["frames"] / (sum(outcome["seconds"]) / len(outcome["seconds"]))
+def _speed(outcome: Outcome) -> float | None:
+    """Frames per second of a seed, on average; None for a run too short for the clock."""
+    seconds = sum(outcome["seconds"])
+    return outcome["frames"] * len(outcome["seconds"]) / seconds if seconds else None

@@ -52,7 +52,7 @@ class CellTraining:
         self._groups = [(each, *self._results.runs(each, self._report)) for each in self._todo]
         runs = [run for _, _, group in self._groups for run in unfinished(group)]
         if runs:
-            counts = f"{len(self._groups)} cells to train, {len(runs)} sessions"
+            counts = f"{len(runs)} sessions to train, of {', '.join(each.cell.name for each, _, _ in self._groups)}"
             self._report(f"{self._suite}: {counts}; Ctrl-C stops, the same command goes on")
         progress = _Progress([run for _, _, group in self._groups for run in group], self._report)
         self._store_finished()
@@ -105,7 +105,9 @@ class CellTraining:
         again = "the same command goes on where it was"
         if self._failures:
             place, cause = next(iter(self._failures.items()))
-            raise RunError(f"{len(self._failures)} sessions failed; the first: {cause}", place=place, remedy=again)
+            raise RunError(
+                f"sessions that failed: {len(self._failures)}; the first: {cause}", place=place, remedy=again
+            )
         left = [each.cell.name for each in self._todo if each.cell.name not in self.outcomes]
         if left:
             raise StoppedError(f"stopped with {len(left)} cells unfinished: {', '.join(left)}", remedy=again)
@@ -145,9 +147,10 @@ class _Progress:
             return
         self._told = now
         self._read()
-        trained = sum(self._frames.values())
+        # The last update of a session may end beyond its budget.
+        trained = min(sum(self._frames.values()), self._total)
         rate = (trained - self._first) / (now - self._begun)
-        left = f", about {duration((self._total - trained) / rate)} left" if rate else ""
+        left = f", about {duration((self._total - trained) / rate)} left" if 0 < rate and trained < self._total else ""
         self._report(f"  {100 * trained / self._total:.0f} % of {self._total:,} frames{left}")
 
     def _read(self) -> None:
