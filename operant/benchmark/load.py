@@ -140,7 +140,7 @@ def _diagnostic(detail: ErrorDetails, document: Document) -> Diagnostic:
     path = written_path(detail["loc"], document.data)
     owner = CellSpec if path[:1] == ("cells",) and len(path) > 2 else SuiteSpec
     words = ".".join(map(str, path))
-    key = str(path[-1])
+    key = words.rpartition(".")[2]
     if detail["type"] == "extra_forbidden":
         near = nearest(key, owner.model_fields)
         hint = f"did you mean {near}?" if near else f"it has {', '.join(owner.model_fields)}"

@@ -150,7 +150,7 @@ class _Progress:
         # The last update of a session may end beyond its budget.
         trained = min(sum(self._frames.values()), self._total)
         rate = (trained - self._first) / (now - self._begun)
-        left = f", about {duration((self._total - trained) / rate)} left" if 0 < rate and trained < self._total else ""
+        left = f", about {duration((self._total - trained) / rate)} left" if rate > 0 and trained < self._total else ""
         self._report(f"  {100 * trained / self._total:.0f} % of {self._total:,} frames{left}")
 
     def _read(self) -> None:

@@ -101,7 +101,7 @@ def test_a_suite_finds_specs_beside_it_and_is_named_after_its_file(tmp_path: Pat
     assert [(each.cell.name, each.budget) for each in planned] == [("large", 900), ("small", 700)]
     reduced = plan_cells(suite, ["small"], seeds=2, frames=600, overrides=["meta.seed=7"], settings={"gamma": 0.5})[0]
     assert (reduced.budget, reduced.loaded.spec.env.max_frame, reduced.loaded.spec.meta.seed) == (700, 600, 7)
-    assert reduced.loaded.spec.agent.algorithm.gamma == 0.5
+    assert reduced.loaded.spec.agent.algorithm.model_dump()["gamma"] == 0.5
     assert reduced.digest != planned[1].digest
 
 
