@@ -70,12 +70,12 @@ def plan_cells(
         if frames is not None:
             added.append(f"env.max_frame={frames}")
         try:
-            base = load(cell.spec, None, [*own, *budget])
+            own_budget = cell.frames or load(cell.spec, None, own).spec.env.max_frame
             loaded = loaded_spec(load(cell.spec, None, [*own, *budget, *added]), None, settings)
         except OperantError as error:
             raise in_cell(cell, error) from None
         told = [*overrides, *(f"{path}={json.dumps(value, default=str)}" for path, value in settings.items())]
-        planned.append(PlannedCell(cell, loaded, base.spec.env.max_frame, tuple(told)))
+        planned.append(PlannedCell(cell, loaded, own_budget, tuple(told)))
     return planned
 
 
@@ -113,7 +113,7 @@ class ResultsFolder:
             if len(sessions) == spec.meta.max_session:
                 runs_to_resume(Trial(sessions[0].path.parent), None, accept_loss=False, report=report)
                 return run, sessions
-        run = self._free_name(planned.cell.name)
+        run = self._free_name(spec.name)
         self._remember(planned, run)
         runs = create_trial(
             spec.model_dump(mode="json"),
@@ -125,8 +125,9 @@ class ResultsFolder:
         )
         return run, runs
 
-    def _free_name(self, cell: str) -> str:
-        first = f"bench-{self._suite}/{cell}-{stamp(datetime.now())}"
+    def _free_name(self, spec: str) -> str:
+        """The place of a new run among those of its spec, marked as a suite's."""
+        first = f"{spec}/bench-{self._suite}-{stamp(datetime.now())}"
         number = 1
         while (self._root / (run := first if number == 1 else f"{first}-{number}")).exists():
             number += 1

@@ -97,15 +97,15 @@ def test_a_bench_that_was_killed_goes_on_in_the_same_runs(operant: Operant, suit
     words = ["bench", "mine.yaml", "--cells", "toy", "--seeds", "2"]
     process = subprocess.Popen([sys.executable, "-m", "operant", *words], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while not list(Path("runs").glob("bench-mine/*/trial_000/session_*/checkpoints/0*")):
+    while not list(Path("runs").glob("toy/bench-mine-*/trial_000/session_*/checkpoints/0*")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     on = operant(*words)
     assert on.code == 0, on.err
-    [run] = Path("runs/bench-mine").iterdir()
-    assert stored(Path("bench/mine"), "toy")["run"] == f"bench-mine/{run.name}"
+    [run] = Path("runs/toy").iterdir()
+    assert stored(Path("bench/mine"), "toy")["run"] == f"toy/{run.name}"
     rows = [row["frames"] for row in read_trial(run).sessions[0].rows if "train/return" in row]
     assert rows == list(range(10, 101, 10))
 
@@ -115,8 +115,7 @@ def test_a_failed_session_is_told_after_the_others_have_ended(operant: Operant, 
     failed = operant("bench", "mine.yaml", "--seeds", "1")
     assert failed.code == EXIT_FAILED
     assert (
-        "sessions that failed: 1; the first: RuntimeError: the toy broke; its log is runs/bench-mine/longer-"
-        in failed.err
+        "sessions that failed: 1; the first: RuntimeError: the toy broke; its log is runs/toy/bench-mine-" in failed.err
     )
     assert "| `toy` | 100 |" in Path("bench/mine/RESULTS.md").read_text()
 
