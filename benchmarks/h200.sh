@@ -44,13 +44,13 @@ write_folder(load_policy('$MODEL.gguf/model.gguf', dtype='bfloat16'), Path('$MOD
 }
 
 cells() {
-    local tries finished
+    local tries finished=runs/cells
     tries=$(mktemp)
     cat > "$tries" <<'JSON'
-{"box2d": ["box2d", "--cells", "*dqn*", "a2c*", "ppo*", "--jobs", "7"],
- "classic": ["classic", "--cells", "reinforce*", "sarsa*", "*dqn*", "a2c*", "ppo*", "--jobs", "9"]}
+{"box2d": ["box2d", "--cells", "*dqn*,a2c*,ppo*", "--jobs", "7"],
+ "classic": ["classic", "--cells", "reinforce*,sarsa*,*dqn*,a2c*,ppo*", "--jobs", "9"]}
 JSON
-    finished=$(mktemp -d)
+    mkdir -p "$finished"
     python3 -m benchmarks.variants "$tries" --out "$finished" --seconds "$1"
     tar czf "$2/cells.tgz" -C "$finished" .
 }

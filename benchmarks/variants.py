@@ -2,14 +2,14 @@
 
     python -m benchmarks.variants tries.json --out DIR --seconds 560
 
-`tries.json` maps a name of one's own to arguments of `benchmarks.suite`:
+`tries.json` maps a name of one's own to arguments of `operant bench`:
 
     {"slow": ["box2d", "--cells", "dqn_lunar", "-s", "agent.net.optimizer.lr=1e-4"],
      "shipped": ["box2d", "--cells", "dqn_lunar"]}
 
 Each try has runs and results of its own (`DIR/NAME`), and after `--seconds` all are stopped as by
-Ctrl-C: a run keeps its last checkpoint, and the same command goes on from there. The last line of
-each try is its result, or where its seeds are.
+Ctrl-C: a run keeps its last checkpoint, and the same command goes on from there. The last lines
+of each try are told, and where its seeds are.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ GRACE_SECONDS = 20
 def start(name: str, arguments: list[str], runs: Path, out: Path) -> subprocess.Popen[bytes]:
     """One try as a process of its own, which writes to `DIR/NAME.log`."""
     out.mkdir(parents=True, exist_ok=True)
-    places = ["--runs", str(runs / name), "--results", str(out / name)]
+    places = ["--root", str(runs / name), "--out", str(out / name)]
     with (out / f"{name}.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.suite", *arguments, *places],
+            [sys.executable, "-m", "operant", "bench", *arguments, *places],
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -60,11 +60,11 @@ def wait(tries: dict[str, subprocess.Popen[bytes]], seconds: float) -> None:
 def curves(runs: Path) -> list[str]:
     """Per seed of every cell: frames and score of each evaluation so far."""
     lines = []
-    for place in sorted(path for path in runs.glob("*") if path.is_dir()):
+    for place in sorted(path for path in runs.glob("*/bench-*") if path.is_dir()):
         for session in read_trial(find_sessions(place)[0].path.parent).sessions:
             curve = session.curve(EVAL_SCORE)
             points = "  ".join(f"{x / 1000:.0f}k {y:.0f}" for x, y in zip(curve.x, curve.y, strict=True))
-            lines.append(f"    {place.name} seed {session.seed}: {points} {session.error or ''}".rstrip())
+            lines.append(f"    {place.parent.name} seed {session.seed}: {points} {session.error or ''}".rstrip())
     return lines
 
 
@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     tries = {name: start(name, given, chosen.runs, chosen.out) for name, given in wanted.items()}
     wait(tries, chosen.seconds)
     for name in tries:
-        tail = (chosen.out / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+        tail = (chosen.out / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-2:]
         print("\n".join([name, *(f"    {line}" for line in tail), *curves(chosen.runs / name)]), flush=True)
     return 0
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from operant.api.tracking import track
     from operant.api.training import resume, start, train
     from operant.api.verify import verify
+    from operant.benchmark.bench import bench
     from operant.errors import OperantError
     from operant.spec.schema import Spec
 
@@ -45,6 +46,7 @@ _PUBLIC = {
     "Trial": "operant.api.runs",
     "archive": "operant.api.tagging",
     "card": "operant.api.cards",
+    "bench": "operant.benchmark.bench",
     "compare": "operant.api.evaluation",
     "diff": "operant.api.diff",
     "evaluate": "operant.api.evaluation",
@@ -77,6 +79,7 @@ __all__ = [
     "Trial",
     "__version__",
     "archive",
+    "bench",
     "card",
     "compare",
     "diff",

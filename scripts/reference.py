@@ -65,7 +65,11 @@ def commands_page() -> str:
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     names = [words for name, command in group.commands.items() if not command.hidden for words in spoken(name, command)]
-    lines = ["# Commands", "", "Exit codes: 0 done, 2 usage or spec, 3 failed, 4 stopped."]
+    lines = [
+        "# Commands",
+        "",
+        "Exit codes: 0 done, 1 a cell of `bench` is worse than stored, 2 usage or spec, 3 failed, 4 stopped.",
+    ]
     for name in names:
         shown = CliRunner(env=TERMINAL).invoke(app, [*name.split(), "--help"], prog_name="operant").output.strip()
         lines += ["", f"## {name}", "", "```text", shown, "```"]

@@ -8,6 +8,7 @@ import typer
 
 from operant import __version__
 from operant.cli import (
+    bench,
     card,
     check,
     compare,
@@ -64,6 +65,7 @@ COMMANDS = (
     ("plot", plot.plot, "Draw learning curves to SVG, PNG and CSV."),
     ("report", report_page.report, "Write a run as one HTML file that opens offline."),
     ("card", card.card, "Print a run's model card, as for the Hugging Face hub."),
+    ("bench", bench.bench, "Train a suite, write its table, fail if a cell is worse."),
     ("push", store.push, "Store a run on S3, the Hugging Face hub or in a folder."),
     ("pull", store.pull, "Bring a stored run here, verified."),
     ("sync", store.sync, "Push a run while it trains."),

@@ -24,6 +24,19 @@ def complete_spec(args: list[str], incomplete: str) -> list[Offer]:
     return [offer for offer in [*built_in, *files] if offer[0].startswith(incomplete)]
 
 
+def complete_suite(args: list[str], incomplete: str) -> list[Offer]:
+    """Names of built-in benchmark suites, and files nearby."""
+    folder = Path(__file__).resolve().parents[1] / "benchmark" / "suites"
+    built_in = [(path.stem, _description(path)) for path in sorted(folder.glob("*.yaml"))]
+    files = [(str(path), "") for suffix in SPEC_FILES for path in Path().glob(f"*.{suffix}")]
+    return [offer for offer in [*built_in, *files] if offer[0].startswith(incomplete)]
+
+
+def _description(suite: Path) -> str:
+    found = re.search(r"^description:\s*(.*)$", suite.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""
+
+
 def complete_run(args: list[str], incomplete: str) -> list[Offer]:
     """`latest`, spec names and name/stamp pairs under the default root."""
     root = Path(DEFAULT_ROOT)

@@ -107,7 +107,7 @@ def load_policy(run: Run, checkpoint: Checkpoint, device: str = "cpu") -> Traine
 
 def estimate(spec: Spec) -> Estimate:
     """What a session would cost, measured by a second of real training in memory."""
-    from operant.engines.torch.estimate import measure
+    from operant.engines.torch.cost import measure
 
     return measure(spec)
 

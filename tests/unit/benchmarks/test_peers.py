@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks import peers, tables
 from benchmarks.matched import CELLS
+from operant.benchmark.table import BEGIN, END, replaced
+from operant.errors import UsageError
 
 
 def rates(steps: float) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def test_every_cell_of_stored_returns_is_shown_with_its_verdict():
 
 
 def test_only_what_stands_between_the_marks_is_replaced():
-    begin, end = tables.BEGIN.format("rates"), tables.END.format("rates")
-    assert tables.replaced(f"a\n{begin}\nold\n{end}\nz", "rates", "new") == f"a\n{begin}\n\nnew\n{end}\nz"
-    with pytest.raises(SystemExit, match="has no part between"):
-        tables.replaced("a text without marks", "rates", "new")
+    begin, end = BEGIN.format("rates", tables.COMMAND), END.format("rates")
+    assert replaced(f"a\n{begin}\nold\n{end}\nz", begin, end, "new") == f"a\n{begin}\n\nnew\n{end}\nz"
+    with pytest.raises(UsageError, match="has no part between"):
+        replaced("a text without marks", begin, end, "new")
