@@ -1,0 +1,57 @@
+"""What the pages suppose, by page, and what cannot be run where the tests run."""
+
+from __future__ import annotations
+
+NOT_HERE = {
+    r"pytest -n auto": "the whole test suite, which .ci/run runs",
+    r"_gpu\b|--device cuda|generator_gpus|planner|hackmatrix_im": "a GPU",
+    r"vllm": "vLLM is no package of the tests",
+    r"sb3_contrib": "sb3-contrib is no package of the tests",
+    r"hackmatrix_ceiling|ceiling/": "1,000 games of each player: a benchmark of minutes",
+    r"pip install|uv tool install|-m venv|toolkit/": "packages come from the network",
+    r"image\.sh": "Docker and a registry of images",
+    r"mlgym:": "a checkout of MLGym",
+    r"lm_eval --model": "lm-evaluation-harness fetches its tasks from the hub",
+    r"HACKMATRIX_BINARY|HackMatrixBridge": "a build of the game",
+    r'on="slurm"': "a Slurm cluster; tests/e2e/test_slurm.py has one",
+    r"OPERANT_STORAGE|/shared/search": "a PostgreSQL server; tests/contract/test_search_postgres.py has one",
+}
+"""Lines and blocks in which this is found are not run; why."""
+
+RUNS = {
+    "README.md": "dqn_cartpole",
+    "docs/algorithms/random.md": "ppo_cartpole",
+    "docs/howto/evaluate.md": "ppo_cartpole",
+    "docs/howto/export.md": "ppo_cartpole",
+    "docs/howto/resume.md": "ppo_cartpole",
+    "docs/howto/run-directory.md": "ppo_cartpole",
+    "docs/howto/serve-and-eval.md": "grpo_tiny",
+    "docs/howto/store.md": "ppo_cartpole",
+    "docs/howto/trackers.md": "ppo_cartpole",
+}
+"""The spec of which a page supposes a run."""
+
+WORDS = {
+    "RUN": "latest",
+    "MODEL": "tiny",
+    "SPEC": "grpo_tiny",
+    "DIR": "data",
+    "smollm2-135m-instruct": "tiny",
+    "127.0.0.1:8000": "127.0.0.1:$DOCS_PORT",
+    "20261115-101500": "STAMP",
+    "/safe/place": "$PWD",
+}
+"""Words that stand for something of the reader's, and what they are here. STAMP is that of the run of the spec before it."""
+
+FILES = {
+    "docs/howto/language-labs.md": {
+        "rl.toml": "tests/unit/spec/dialects/files/prime_rl_gsm8k.toml",
+        "gsm8k.yaml": "tests/unit/spec/dialects/files/rlvr_gsm8k.yaml",
+    },
+    "docs/howto/slm-lab.md": {
+        "ppo_cartpole.json": "tests/unit/spec/dialects/slm/files/ppo_cartpole.json",
+        "ppo_mujoco.yaml": "tests/unit/spec/dialects/slm/files/ppo_continuous.yaml",
+    },
+    "docs/howto/verifiers.md": {"half_alphabet.py": "tests/e2e/outsider/half_alphabet.py"},
+}
+"""Files of the repository that a page supposes in the reader's folder."""
