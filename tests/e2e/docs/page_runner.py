@@ -12,8 +12,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from tests.e2e.docs.tables import NOT_HERE, WORDS
-from tests.pages import SHELL, Place, blocks, shell_lines
+from tests.e2e.docs.tables import BEFORE, NOT_HERE, WORDS
+from tests.pages import ROOT, SHELL, Place, blocks, shell_lines
 
 HERE = Path(__file__).parent
 SECONDS = 420
@@ -44,6 +44,8 @@ class PageRunner:
         """Run all blocks in order; what was left out, and why. Raises PageError at the first line that fails."""
         left_out = []
         try:
+            for line in BEFORE.get(str(self.page.relative_to(ROOT)), []):
+                self._shell(Place(self.page, 0, line))
             for block in blocks(self.page):
                 for place in shell_lines(block) if block.kind in SHELL else [block]:
                     reason = next((why for mark, why in NOT_HERE.items() if re.search(mark, place.text)), None)

@@ -1,4 +1,4 @@
-"""Runs the Python blocks of one page in one namespace, as a notebook would: a file's name a line in, a word a line out."""
+"""Runs the Python blocks of a page in one namespace: a file's name a line in, a word a line out."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ NOT_HERE = {
     r"pip install|uv tool install|-m venv|toolkit/": "packages come from the network",
     r"image\.sh": "Docker and a registry of images",
     r"mlgym:": "a checkout of MLGym",
+    r"mbpp|validate all|hf://datasets": "data sets that are not in the repository",
     r"lm_eval --model": "lm-evaluation-harness fetches its tasks from the hub",
     r"HACKMATRIX_BINARY|HackMatrixBridge": "a build of the game",
     r'on="slurm"': "a Slurm cluster; tests/e2e/test_slurm.py has one",
@@ -40,8 +41,18 @@ WORDS = {
     "127.0.0.1:8000": "127.0.0.1:$DOCS_PORT",
     "20261115-101500": "STAMP",
     "/safe/place": "$PWD",
+    "000001638400": "latest",
 }
-"""Words that stand for something of the reader's, and what they are here. STAMP is that of the run of the spec before it."""
+"""Words that stand for something of the reader's, and what they are here. STAMP: the newest run of its spec."""
+
+BEFORE = {
+    "docs/howto/launch.md": ["operant launch ppo_cartpole", "operant launch ppo_cartpole"],
+    "docs/howto/own-algorithm.md": [
+        "operant specs ppo_cartpole | sed 's/name: ppo$/name: my_algorithm:MyPpo/' > my_spec.yaml",
+    ],
+    "docs/howto/research.md": ["operant specs grpo_prisoners_dilemma > spec.yaml"],
+}
+"""Commands that a page supposes its reader to have typed before."""
 
 FILES = {
     "docs/howto/language-labs.md": {

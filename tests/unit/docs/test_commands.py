@@ -69,19 +69,26 @@ def test_the_pages_are_found() -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
 def test_a_command_can_be_typed(command: Place) -> None:
     name, arguments = parsed(shlex.split(command.text)[1:])
-    target, overrides = arguments.get("target") or arguments.get("run"), arguments.get("overrides") or []
-    if name in SPEC_COMMANDS and target in BUILTIN:
-        if overrides:
-            load(target, overrides=overrides)
-    elif name in SPEC_COMMANDS and target not in (None, "best"):
+    check_target(name, arguments)
+
+
+def check_target(name: str, arguments: dict[str, Any]) -> None:
+    """The spec that a command names is a built-in one with these settings, or the reader's own file."""
+    target, overrides = arguments.get("target"), arguments.get("overrides") or []
+    if name not in SPEC_COMMANDS or target in (None, "best"):
+        return
+    if target not in BUILTIN:
         assert re.search("[./:]|[A-Z]+$", target), f"there is no spec {target}"
+    elif overrides:
+        load(target, overrides=overrides)
 
 
 @pytest.mark.parametrize("mention", MENTIONS, ids=str)
 def test_a_command_in_a_sentence_can_be_typed(mention: Place) -> None:
     words = ["1" if word == "N" else word for word in shlex.split(mention.text)[1:] if word != "..."]
     try:
-        parsed(words)
+        name, arguments = parsed(words)
+        check_target(name, arguments)
     except TyperException as problem:
         # A sentence may name a command or an option without what comes behind it.
         if not re.search("Missing argument|requires an argument", problem.format_message()):
