@@ -20,6 +20,8 @@ ELSEWHERE = ("slurm", "ray", "dstack", "sagemaker")
 def shortened(words: list[str]) -> list[str]:
     """The words of the command line with what makes them short."""
     command = words[0] if words else ""
+    if command == "check" and "--contract" not in words:
+        words = words + _as_words(_model(_spec(words)))
     if command == "train" or (command in ("launch", "search") and "--print-iam" not in words and words[1] != "best"):
         words = words + _settings(words)
     if command == "search" and words[1] != "best" and "--trials" not in words and "/" not in words[1]:
@@ -27,6 +29,8 @@ def shortened(words: list[str]) -> list[str]:
     if command == "launch":
         away = any(place in words for place in ELSEWHERE) and "--local" not in words
         words = [*words, "--dry-run" if away else "--yes"] if "--dry-run" not in words else words
+    if command == "resume" and "-s" in words:
+        words = [*words, "--until", "4096"]
     if command == "eval" and not {"--episodes", "--limit"} & set(words):
         words = [*words, "--limit" if "--tasks" in words else "--episodes", "2"]
     if command == "serve" and "--port" not in words:
@@ -38,18 +42,33 @@ def shortened(words: list[str]) -> list[str]:
 
 
 def _settings(words: list[str]) -> list[str]:
-    said = [words[at + 1] for at, word in enumerate(words) if word == "-s"]
-    try:
-        name = words[2] if len(words) > 2 and not words[2].startswith("-") else None
-        spec = load(words[1], name, said).spec
-    except OperantError:
-        return []  # the command itself says what is wrong
+    spec = _spec(words)
+    if spec is None:
+        return []
     few = {"env.max_frame": _frames(spec), "meta.final_episodes": 2, "meta.eval_episodes": 1}
     if "--sessions" not in words:
         few["meta.max_session"] = 1
-    if spec.agent.model and spec.agent.model.source != "tiny":
-        few |= {"agent.model.source": "tiny", "agent.model.device": "cpu"}
-    return [word for key, value in few.items() for word in ("-s", f"{key}={value}")]
+    return _as_words(few | _model(spec))
+
+
+def _spec(words: list[str]) -> Any:
+    """The spec that the words name, or None: then the command itself says what is wrong."""
+    said = [words[at + 1] for at, word in enumerate(words) if word == "-s"]
+    try:
+        return load(words[1], words[2] if len(words) > 2 and not words[2].startswith("-") else None, said).spec
+    except OperantError:
+        return None
+
+
+def _model(spec: Any) -> dict[str, Any]:
+    """A model that is here, in place of a pretrained one."""
+    if spec is None or not spec.agent.model or spec.agent.model.source == "tiny":
+        return {}
+    return {"agent.model.source": "tiny", "meta.device": "cpu", "env.text.max_tokens": 16}
+
+
+def _as_words(settings: dict[str, Any]) -> list[str]:
+    return [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
 
 
 def _frames(spec: Any) -> int:

@@ -50,6 +50,7 @@ BEFORE = {
     "docs/howto/own-algorithm.md": [
         "operant specs ppo_cartpole | sed 's/name: ppo$/name: my_algorithm:MyPpo/' > my_spec.yaml",
     ],
+    "docs/howto/slm-lab.md": ["sed -i 's/^ppo_continuous:/ppo_mujoco:/' ppo_mujoco.yaml"],
     "docs/howto/research.md": ["operant specs grpo_prisoners_dilemma > spec.yaml"],
 }
 """Commands that a page supposes its reader to have typed before."""
