@@ -14,6 +14,7 @@ from operant.cli.app import main
 from operant.errors import OperantError
 from operant.spec.load import load
 
+LARGE = 10_000
 ELSEWHERE = ("slurm", "ray", "dstack", "sagemaker")
 
 
@@ -72,11 +73,12 @@ def _as_words(settings: dict[str, Any]) -> list[str]:
 
 
 def _frames(spec: Any) -> int:
-    """Enough for two updates, or for some after the first random frames."""
+    """Enough for two updates, or one large one, or for some after the first random frames."""
     algorithm = spec.agent.algorithm
     horizon = getattr(algorithm, "time_horizon", None)
     if horizon:
-        return 2 * horizon * spec.env.num_envs
+        update = horizon * spec.env.num_envs
+        return 2 * update if update < LARGE else update
     if spec.agent.model:
         return 2 * algorithm.batch_size
     return getattr(algorithm, "training_start", 1000) + 500

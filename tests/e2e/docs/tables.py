@@ -48,7 +48,8 @@ WORDS = {
 BEFORE = {
     "docs/howto/launch.md": ["operant launch ppo_cartpole", "operant launch ppo_cartpole"],
     "docs/howto/own-algorithm.md": [
-        "operant specs ppo_cartpole | sed 's/name: ppo$/name: my_algorithm:MyPpo/' > my_spec.yaml",
+        "echo 'env: {name: CartPole-v1, max_frame: 1024}' > my_spec.yaml",
+        """echo 'agent: {algorithm: {name: "my_algorithm:MyPpo"}}' >> my_spec.yaml""",
     ],
     "docs/howto/slm-lab.md": ["sed -i 's/^ppo_continuous:/ppo_mujoco:/' ppo_mujoco.yaml"],
     "docs/howto/research.md": ["operant specs grpo_prisoners_dilemma > spec.yaml"],
