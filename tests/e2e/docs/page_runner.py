@@ -128,11 +128,10 @@ class PageRunner:
     def _filled(self, line: str) -> str:
         for word, meant in WORDS.items():
             line = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", meant, line)
-        return re.sub(r"(runs/\w+)/STAMP", lambda found: str(self._newest(found[1])), line)
+        return re.sub(r"(runs/\w+)/STAMP", lambda found: str(self._first(found[1])), line)
 
-    def _newest(self, spec: str) -> Path:
-        folders = sorted(each for each in (self.folder / spec).iterdir() if each.name[0].isdigit())
-        return folders[-1].relative_to(self.folder)
+    def _first(self, spec: str) -> Path:
+        return min((self.folder / spec).glob("[0-9]*")).relative_to(self.folder)
 
     def _tell(self, place: Place, seconds: float, output: str) -> None:
         with self.log.open("a") as file:

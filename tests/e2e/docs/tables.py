@@ -42,8 +42,9 @@ WORDS = {
     "20261115-101500": "STAMP",
     "/safe/place": "$PWD",
     "000001638400": "latest",
+    "--trials 64": "--trials 3",
 }
-"""Words that stand for something of the reader's, and what they are here. STAMP: the newest run of its spec."""
+"""Words that stand for something of the reader's, and what they are here. STAMP: the first run of its spec."""
 
 BEFORE = {
     "docs/howto/launch.md": ["operant launch ppo_cartpole", "operant launch ppo_cartpole"],
@@ -52,7 +53,7 @@ BEFORE = {
         """echo 'agent: {algorithm: {name: "my_algorithm:MyPpo"}}' >> my_spec.yaml""",
     ],
     "docs/howto/slm-lab.md": ["sed -i 's/^ppo_continuous:/ppo_mujoco:/' ppo_mujoco.yaml"],
-    "docs/howto/research.md": ["operant specs grpo_prisoners_dilemma > spec.yaml"],
+    "docs/howto/research.md": ["operant specs grpo_prisoners_dilemma | sed '/^grpo_battle_of_sexes:/,$d' > spec.yaml"],
 }
 """Commands that a page supposes its reader to have typed before."""
 
