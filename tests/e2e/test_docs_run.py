@@ -65,7 +65,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     with s3_server(tmp_path_factory.mktemp("s3")) as server:
         for bucket in ("bucket", "our-bucket"):
             server.client.create_bucket(Bucket=bucket)
-        server.client.put_object(Bucket="our-bucket", Key="mine.jsonl", Body=rows("mine").encode())
+        server.client.put_object(Bucket="our-bucket", Key="mine.jsonl", Body=rows("stored").encode())
         yield server.environment()
 
 
@@ -95,9 +95,10 @@ def trained(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactor
 
 
 def rows(name: str, count: int = 4) -> str:
-    """Problems of a data file: those of gsm8k, or of one's own."""
+    """Problems of a data file: those of gsm8k, or of one's own with the default name of a field or another."""
     answer = "It is <<{0}+0={0}>>{0}.\n#### {0}" if name == "gsm8k" else "{0}"
-    return "".join(json.dumps({"question": f"{i} + 0?", "answer": answer.format(i)}) + "\n" for i in range(count))
+    asked = "prompt" if name == "stored" else "question"
+    return "".join(json.dumps({asked: f"{i} + 0?", "answer": answer.format(i)}) + "\n" for i in range(count))
 
 
 def furnish(page: str, folder: Path, trained: Callable[[str], Path]) -> None:

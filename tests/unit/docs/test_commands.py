@@ -88,7 +88,7 @@ def test_a_command_in_a_sentence_can_be_typed(mention: Place) -> None:
     words = ["1" if word == "N" else word for word in shlex.split(mention.text)[1:] if word != "..."]
     try:
         name, arguments = parsed(words)
-        check_target(name, arguments)
+        check_target(name, {"target": arguments.get("target")})  # a shown mistake may be meant
     except TyperException as problem:
         # A sentence may name a command or an option without what comes behind it.
         if not re.search("Missing argument|requires an argument", problem.format_message()):
