@@ -53,6 +53,7 @@ def environment(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
         "NO_COLOR": "1",
         "COLUMNS": "120",
         "WANDB_MODE": "offline",
+        "RAY_raylet_start_wait_time_s": "180",  # a machine that does other things too
         "DOCS_PORT": port,
     }
 

@@ -30,6 +30,8 @@ def shortened(words: list[str]) -> list[str]:
     if command == "launch":
         away = any(place in words for place in ELSEWHERE) and "--local" not in words
         words = [*words, "--dry-run" if away else "--yes"] if "--dry-run" not in words else words
+    if words[:2] == ["jobs", "resume"]:
+        words = [*words, "--yes"]
     if command == "resume" and "-s" in words:
         words = [*words, "--until", "4096"]
     if command == "eval" and not {"--episodes", "--limit"} & set(words):

@@ -53,7 +53,10 @@ BEFORE = {
         """echo 'agent: {algorithm: {name: "my_algorithm:MyPpo"}}' >> my_spec.yaml""",
     ],
     "docs/howto/slm-lab.md": ["sed -i 's/^ppo_continuous:/ppo_mujoco:/' ppo_mujoco.yaml"],
-    "docs/howto/research.md": ["operant specs grpo_prisoners_dilemma | sed '/^grpo_battle_of_sexes:/,$d' > spec.yaml"],
+    "docs/howto/research.md": [
+        "operant specs grpo_prisoners_dilemma | sed '/^grpo_battle_of_sexes:/,$d' > spec.yaml",
+        "umask 077 && echo a secret of more than thirty-two characters > grading",
+    ],
 }
 """Commands that a page supposes its reader to have typed before."""
 
