@@ -36,6 +36,8 @@ def shortened(words: list[str]) -> list[str]:
         words = [*words, "--until", "4096"]
     if command == "eval" and not {"--episodes", "--limit"} & set(words):
         words = [*words, "--limit" if "--tasks" in words else "--episodes", "2"]
+    if command == "eval" and "gsm8k" in words:
+        words = [*words, "-a", "gsm8k.max_tokens=16"]
     if command == "serve" and "--port" not in words:
         words = [*words, "--port", os.environ["DOCS_PORT"]]
     if command == "app":
