@@ -51,7 +51,8 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     """
     if not words or words[0] in AT_ONCE:
         return "operant", {}
-    name, command, context = "operant", TREE, None
+    name, context = "operant", None
+    command: Any = TREE
     while True:
         context = command.make_context(name, list(words), parent=context)
         words = [*context._protected_args, *context.args]
