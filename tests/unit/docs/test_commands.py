@@ -51,8 +51,9 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     """
     if not words or words[0] in AT_ONCE:
         return "operant", {}
-    name, context = "operant", None
+    name: Any = "operant"
     command: Any = TREE
+    context = None
     while True:
         context = command.make_context(name, list(words), parent=context)
         words = [*context._protected_args, *context.args]
