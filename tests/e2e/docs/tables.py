@@ -51,7 +51,11 @@ WORDS = {
 """Words that stand for something of the reader's, and what they are here. STAMP: the first run of its spec."""
 
 BEFORE = {
-    "docs/howto/launch.md": ["operant launch ppo_cartpole", "operant launch ppo_cartpole"],
+    "docs/howto/launch.md": [
+        "operant train ppo_cartpole -s meta.sync=s3://bucket/runs",
+        "operant launch ppo_cartpole",
+        "operant launch ppo_cartpole",
+    ],
     "docs/howto/own-algorithm.md": [
         "echo 'env: {name: CartPole-v1, max_frame: 1024}' > my_spec.yaml",
         """echo 'agent: {algorithm: {name: "my_algorithm:MyPpo"}}' >> my_spec.yaml""",
