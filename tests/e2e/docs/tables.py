@@ -11,6 +11,7 @@ NOT_HERE = {
     r"sb3_contrib": "sb3-contrib is no package of the tests",
     r"hackmatrix_ceiling|ceiling/": "1,000 games of each player: a benchmark of minutes",
     r"pip install|uv tool install|-m venv|toolkit/": "packages come from the network",
+    r"sagemaker --local": "AWS's container toolkit is no package of the tests",
     r"image\.sh": "Docker and a registry of images",
     r"mlgym:": "a checkout of MLGym",
     r"mbpp|validate all|hf://datasets": "data sets that are not in the repository",
