@@ -82,6 +82,7 @@ def _turns(context: TrainingContext) -> list[str]:
 
 def _frames_per_second(context: TrainingContext) -> float:
     """The rate of whole rounds in which every group is learnt from, once everything is warm."""
+    context.learner.snapshot_reference()  # what a KL term costs belongs to a round
     context = replace(context, learner=_eager(context.learner))
     _one_round(context)
     first, start = context.tracker.frames, time.perf_counter()

@@ -71,3 +71,7 @@ def test_the_estimate_is_measured():
     assert estimate.frames_per_second > 10
     assert estimate.parameters > 1000
     assert estimate.disk_bytes > estimate.parameters * 4
+
+
+def test_the_estimate_of_a_spec_with_a_kl_term_is_measured():
+    assert language.estimate(spec_of({"kl": "k3", "kl_coef": 0.01})).frames_per_second > 10
