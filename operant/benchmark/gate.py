@@ -20,7 +20,8 @@ import numpy as np
 from operant.benchmark.outcome import Outcome, read_outcome
 from operant.benchmark.table import interval
 from operant.report.formatting import compact
-from operant.report.stats import CONFIDENCE, NO_DIFFERENCE, Floats
+from operant.report.improvement import NO_DIFFERENCE
+from operant.report.stats import CONFIDENCE, Floats
 
 EXIT_WORSE = 1
 LEVEL = (1 - CONFIDENCE) / 2  # one half for better, one half for worse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -143,7 +143,7 @@ def test_the_app_refuses_a_folder_that_is_not_there_and_a_port_that_is_taken(
 def test_the_app_is_started_on_this_machine_only_and_tells_nobody(
     operant: Operant, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[tuple[object, ...]] = []
+    started: list[tuple[Any, ...]] = []
     monkeypatch.setattr(server, "serve", lambda *given: started.append(given))
     told = operant("app", "runs", "--port", "0", "--no-browser", "--json").document
     ((listening, folder, allowed, browser),) = started

@@ -20,7 +20,7 @@ RESAMPLES = 50_000
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Points and 95 % intervals of every statistic."""
     import numpy as np
-    from rliable import library, metrics
+    from rliable import library, metrics  # pyright: ignore[reportMissingImports]
 
     a, b, at = (np.array(question[key]) for key in ("a", "b", "at"))
     functions = {

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
+from operant.benchmark.suite import SuiteSpec
 from operant.cli.commands import app
 from operant.envs.research.schema import TaskFile
 from operant.errors import OperantError
@@ -117,6 +118,8 @@ def test_yaml_is_a_spec_or_a_part_of_one(block: Place) -> None:
         piece = YAML(typ="safe", pure=True).load(text)
         if piece and "prompt" in piece:
             TaskFile.model_validate(piece)
+        elif piece and "cells" in piece:
+            SuiteSpec.model_validate({"name": "shown", **piece})
         elif piece:
             check_piece(piece)
 

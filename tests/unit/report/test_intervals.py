@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from operant.report.intervals import AT_ONCE, mean_intervals
 from operant.report.stats import mean_interval
@@ -15,7 +16,7 @@ def test_many_groups_at_once_have_the_numbers_of_each_by_itself() -> None:
         assert np.allclose([found.point], [alone.point])
         assert (found.low is None) == (alone.low is None)
         if alone.low is not None:
-            assert np.allclose([found.low, found.high], [alone.low, alone.high])
+            assert (found.low, found.high) == pytest.approx((alone.low, alone.high))
 
 
 def test_no_groups_have_no_intervals() -> None:

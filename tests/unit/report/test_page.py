@@ -40,13 +40,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def line(*seeds: list[float], label: str = "a") -> Line:
     curves = [Curve(np.arange(len(y), dtype=float), np.array(y)) for y in seeds]
     mean = Curve(curves[0].x, np.mean([curve.y for curve in curves], axis=0))
-    several = len(curves) > 1
-    return Line(
-        label,
-        tuple((f"s{k}", curve) for k, curve in enumerate(curves)),
-        mean,
-        *([mean.y - 1, mean.y + 1] if several else (None, None)),
-    )
+    low, high = (mean.y - 1, mean.y + 1) if len(curves) > 1 else (None, None)
+    return Line(label, tuple((f"s{k}", curve) for k, curve in enumerate(curves)), mean, low, high)
 
 
 def test_a_chart_has_a_band_over_seeds_and_a_dot_for_a_lone_point() -> None:
