@@ -1,4 +1,5 @@
-"""Writes stored results into `benchmarks/RESULTS.md`: the suites beside published figures, Operant beside its peers.
+"""Writes stored results into `benchmarks/RESULTS.md`: the suites beside published figures, Operant beside its peers;
+and those of each algorithm into its page of the docs.
 
 python -m benchmarks.tables
 
@@ -11,12 +12,24 @@ from pathlib import Path
 
 from benchmarks import peers
 from operant.benchmark.load import load_suite
-from operant.benchmark.table import BEGIN, END, replaced, section
+from operant.benchmark.outcome import read_outcome
+from operant.benchmark.table import BEGIN, END, replaced, section, table
 
 DOCUMENT = Path(__file__).parent / "RESULTS.md"
 RESULTS = Path(__file__).parent / "results" / "suites"
 COMMAND = "python -m benchmarks.tables"
 SUITES = ("classic", "box2d", "mujoco", "atari")
+PAGES = Path(__file__).parents[1] / "docs" / "algorithms"
+ALGORITHMS = {
+    "a2c": ("A2C",),
+    "crossq": ("CrossQ",),
+    "dqn": ("DQN", "DDQN+PER"),
+    "ppo": ("PPO",),
+    "reinforce": ("REINFORCE",),
+    "sac": ("SAC",),
+    "sarsa": ("SARSA",),
+}
+"""Page by page, the columns of the published table."""
 
 
 def suites(folder: Path = RESULTS) -> str:
@@ -24,8 +37,18 @@ def suites(folder: Path = RESULTS) -> str:
     return "\n".join(section(load_suite(name), folder) for name in SUITES)
 
 
+def of_algorithm(page: str, folder: Path = RESULTS) -> str:
+    """What was measured of the algorithm of a page."""
+    cells = [cell for name in SUITES for cell in load_suite(name).cells if cell.column in ALGORITHMS[page]]
+    return table([cell for cell in cells if read_outcome(folder, cell.name) is not None], folder)
+
+
 def main() -> None:
-    """Replace what stands between the marks in the document."""
+    """Replace what stands between the marks in the documents."""
+    for page in ALGORITHMS:
+        file = PAGES / f"{page}.md"
+        begin, end = BEGIN.format("results", COMMAND), END.format("results")
+        file.write_text(replaced(file.read_text(encoding="utf-8"), begin, end, of_algorithm(page)), encoding="utf-8")
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, part in (("suites", suites()), ("returns", peers.returns()), ("rates", peers.rates())):
         text = replaced(text, BEGIN.format(name, COMMAND), END.format(name), part)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 NOT_HERE = {
     r"pytest -n auto": "the whole test suite, which .ci/run runs",
     r"_gpu\b|--device cuda|generator_gpus|planner|hackmatrix_im": "a GPU",
@@ -21,8 +19,6 @@ NOT_HERE = {
     r"OPERANT_STORAGE|/shared/search": "a PostgreSQL server; tests/contract/test_search_postgres.py has one",
 }
 """Lines and blocks in which this is found are not run; why."""
-if find_spec("streamlit") is None:
-    NOT_HERE["operant app"] = "the extra app is not installed"
 
 RUNS = {
     "README.md": "dqn_cartpole",

@@ -81,6 +81,13 @@ def test_the_repositorys_table_is_the_one_that_its_results_give():
     assert tables.suites() in document
 
 
+def test_each_algorithm_has_its_results_in_its_page():
+    for page in tables.ALGORITHMS:
+        assert tables.of_algorithm(page) in (tables.PAGES / f"{page}.md").read_text(), (
+            f"{tables.COMMAND} writes {page}.md"
+        )
+
+
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path):
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.json").write_text("nonsense")
