@@ -38,6 +38,7 @@ def stored(folder: Path, cell: str) -> dict:
     return json.loads((folder / f"{cell}.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_suite_is_trained_told_kept_and_compared(operant: Operant, suite: Toy) -> None:
     first = operant("bench", "mine.yaml", "--cells", "t*")
     assert first.code == 0, first.err
@@ -68,6 +69,7 @@ def test_a_suite_is_trained_told_kept_and_compared(operant: Operant, suite: Toy)
     assert bad.document["comparisons"][0]["note"] == "with agent.algorithm.gamma=0.5"
 
 
+@pytest.mark.slow
 def test_a_reduced_budget_is_told_and_not_compared(operant: Operant, suite: Toy) -> None:
     assert operant("bench", "mine.yaml", "--cells", "toy", "--seeds", "1").code == 0
     short = operant(

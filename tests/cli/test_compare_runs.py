@@ -57,6 +57,7 @@ def test_diff_orders_by_what_matters_and_knows_the_same_run(operant: Operant, tr
     assert "there is no run 'nonsense'" in operant("diff", "a", "nonsense").err
 
 
+@pytest.mark.slow  # tests/e2e/test_verify.py has every cause
 def test_verify_compares_rows_and_weights_and_leaves_the_run_alone(operant: Operant, trained: Toy) -> None:
     before = contents(trained.folder / "a")
     told = operant("verify", "a", "--fraction", "0.5", "--json")

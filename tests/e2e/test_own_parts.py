@@ -80,7 +80,7 @@ def test_the_pages_show_these_files():
     for file in EXAMPLES.glob("*.py"):
         assert f'--8<-- "{file.name}"' in "".join(pages)
         assert len(file.read_text(encoding="utf-8").splitlines()) <= 150
-    assert "base_path: [docs/examples]" in (ROOT / "mkdocs.yml").read_text()
+    assert "base_path: [docs/examples, benchmarks]" in (ROOT / "mkdocs.yml").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +146,7 @@ def test_a_resume_tells_of_a_file_that_changed(tmp_path: Path):
     assert [part["module"] for part in parts] == ["my_algorithm", "my_network"]
 
 
+@pytest.mark.slow
 def test_a_fork_may_change_what_is_free_and_nothing_else(folder: Path, whole: Path):
     refused = warm("resume", "whole", "-s", "agent.net.blocks=3", cwd=folder)
     assert refused.returncode == 2
@@ -156,6 +157,7 @@ def test_a_fork_may_change_what_is_free_and_nothing_else(folder: Path, whole: Pa
     assert fork.returncode == 0, fork.stderr
 
 
+@pytest.mark.slow
 def test_it_is_listed_shown_and_evaluated(folder: Path, whole: Path):
     assert "whole" in warm("runs", "--root", ".", cwd=folder).stdout
     assert warm("show", "whole", cwd=folder).returncode == 0
@@ -207,6 +209,7 @@ def test_mistakes_are_told_with_a_caret(
     assert "^" in told
 
 
+@pytest.mark.slow
 def test_an_entry_point_gives_it_a_name(folder: Path, tmp_path: Path):
     metadata = tmp_path / "my_parts-1.0.dist-info"
     metadata.mkdir()
@@ -222,6 +225,7 @@ def test_an_entry_point_gives_it_a_name(folder: Path, tmp_path: Path):
     assert "did you mean clip_higher?" in slip.stderr
 
 
+@pytest.mark.slow
 def test_an_own_environment_and_every_head_on_an_own_network(folder: Path):
     """A Q-network, a policy beside critics, and a policy and value on shared layers."""
     corridor = ("-s", "env.name=my_environment:Corridor", "-s", "env.max_t=60", "-s", "env.max_frame=512")
@@ -234,6 +238,7 @@ def test_an_own_environment_and_every_head_on_an_own_network(folder: Path):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_compiled_algorithm_by_subclass(folder: Path):
     pytest.importorskip("jax")
     agent = 'algorithm: {name: "my_jax_algorithm:MyJaxPpo", time_horizon: 32, minibatch_size: 32, clip_high: 0.4}'

@@ -76,9 +76,9 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("width", [1400, 390])
-@pytest.mark.parametrize("name", ["words", "hostile", "replay"])
+@pytest.mark.parametrize("name", ["words", "hostile", pytest.param("replay", marks=pytest.mark.slow)])
 def test_a_report_fits_the_screen_and_sends_nothing(
     browser: Any, pages: Path, tmp_path: Path, name: str, width: int, scheme: str
 ) -> None:

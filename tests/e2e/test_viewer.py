@@ -114,6 +114,7 @@ def test_chosen_runs_stay_chosen_on_every_view_and_after_a_reload(visitor: Visit
     page.locator(".pill").nth(1).wait_for()
 
 
+@pytest.mark.slow
 def test_the_list_is_filtered_and_sorted(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go()
@@ -136,6 +137,7 @@ def test_the_list_is_filtered_and_sorted(visitor: Visitor) -> None:
     )
 
 
+@pytest.mark.slow
 def test_keys_alone_choose_a_run(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go(f"#run={PPO}")
@@ -164,6 +166,7 @@ def test_a_language_run_shows_what_it_writes(visitor: Visitor) -> None:
     assert visitor.is_within_its_width()
 
 
+@pytest.mark.slow
 def test_a_search_shows_its_trials(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go(f"#view=trials&run={TRIALS}")
@@ -197,6 +200,7 @@ def test_from_episodes_to_a_timeline_a_comparison_and_a_tree(visitor: Visitor) -
     visitor.shoot("tree")
 
 
+@pytest.mark.slow
 def test_two_ticked_episodes_are_compared_and_filters_narrow(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go(f"#view=episodes&run={RESEARCH}")
@@ -213,6 +217,7 @@ def test_two_ticked_episodes_are_compared_and_filters_narrow(visitor: Visitor) -
     page.get_by_text("They diverge at turn").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visitor", ["wide dark", "narrow light"], indirect=True)
 def test_an_old_link_opens_its_view(visitor: Visitor) -> None:
     visitor.go(f"?run={SEARCH}&episode=n9")
@@ -226,6 +231,7 @@ def test_an_old_link_opens_its_view(visitor: Visitor) -> None:
     visitor.shoot("history")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [LIVE, EMPTY, "evil/20200101-000000"])
 def test_every_view_of_every_kind_of_run_at_any_width(visitor: Visitor, name: str) -> None:
     for view in VIEWS:
@@ -251,6 +257,7 @@ def test_what_is_not_there_is_told(visitor: Visitor) -> None:
     visitor.page.get_by_text("did you mean n9?").wait_for()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_being_written_is_followed(visitor: Visitor, runs: Path) -> None:
     """New rows come by themselves, and only they travel."""
     page, session = visitor.page, runs / LIVE / "trial_000/session_0"

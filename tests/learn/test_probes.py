@@ -145,9 +145,7 @@ LEARNERS = {
 # With every change: all problems for one learner of each kind, and the hardest, which needs what the others need
 # one by one, for every algorithm and each part that a learner may have instead of the plain one.
 PLAIN = ("ppo", "dqn")
-OFTEN = ("ppo-continuous", "a2c", "reinforce", "sarsa", "sac", "sac-continuous", "td3-continuous", "crossq", "sil")
-OFTEN += ("dqn-duelling-prioritised", "dqn-n-step-combined", "dqn-quantiles", "dqn-boltzmann", "ppo-return-scale")
-OFTEN += ("ppo-pixels", "dqn-duelling-pixels", "sac-normed-continuous")
+OFTEN = ("ppo-continuous", "a2c", "reinforce", "sarsa", "sac-continuous", "td3-continuous", "crossq")
 
 
 def train(learner: str, probe: str, seed: int) -> Learner:

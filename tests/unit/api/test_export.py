@@ -48,6 +48,8 @@ np.save(sys.argv[3], np.stack([loaded.act(obs) for obs in np.load(sys.argv[2])])
 assert not {"torch", "jax", "operant"} & set(sys.modules)
 """
 
+OTHERS = ("sac", "dqn", "ppo-gru", "ppo-lstm", "jax-ppo")
+
 
 @pytest.fixture(params=exporting.FORMATS)
 def to(request: pytest.FixtureRequest) -> str:
@@ -67,7 +69,7 @@ def test_every_policy_in_every_format_is_equal_to_a_hundred_thousandth(
     assert sorted(tmp_path.iterdir()) == sorted(made.files)
 
 
-@pytest.mark.parametrize("kind", ["ppo", "sac", "dqn", "ppo-gru", "ppo-lstm", "jax-ppo"])
+@pytest.mark.parametrize("kind", ["ppo", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_onnx_runs_where_torch_is_not_imported(trained: Trained, tmp_path: Path, kind: str):
     pytest.importorskip("onnxruntime")
     session = trained(kind)

@@ -50,6 +50,7 @@ def test_a_sound_part_keeps_every_promise(tmp_path: Path):
     assert "exact; killed at row" in str(findings[2])
 
 
+@pytest.mark.slow
 def test_an_environment_that_draws_from_the_process_is_not_the_same_again(tmp_path: Path):
     with pytest.raises(Broken, match=r"metrics\.jsonl line 1: .*train/return: .* and "):
         same_seed(subject(tmp_path, "Unseeded"))
@@ -60,6 +61,7 @@ def test_an_environment_with_a_memory_of_its_own_does_not_resume_exactly(tmp_pat
         kill_and_resume(subject(tmp_path, "Remembering"))
 
 
+@pytest.mark.slow
 def test_an_environment_that_shares_state_is_disturbed_by_evaluation(tmp_path: Path):
     with pytest.raises(Broken, match="the same checkpoint and seeds scored"):
         evaluation(subject(tmp_path, "Shared"))

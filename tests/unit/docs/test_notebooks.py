@@ -42,6 +42,7 @@ def run_notebook(tmp_path: Path) -> Any:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_training_shows_the_table_and_the_curve_in_its_cell(run_notebook: Any) -> None:
     cells = code_cells(run_notebook("train_and_look"))

@@ -147,6 +147,7 @@ def walk() -> list[ParameterSet]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "slip"), walk())
 def test_every_field_misspelt_gets_the_right_suggestion_at_its_place(
     words: tuple[str, ...], slip: Callable[[str], str]

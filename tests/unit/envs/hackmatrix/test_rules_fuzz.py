@@ -165,6 +165,7 @@ def test_the_forms_agree_for_a_million_steps(seed: int) -> None:
     assert EXPECTED - RARE - set(fuzz.reached) == set()
 
 
+@pytest.mark.slow
 def test_ordinary_play_never_meets_the_capacities() -> None:
     states = jax.tree.map(np.array, resetter()(keys_of(range(SIDE_BY_SIDE)))[0])
     most, masks = 0, view(states)[1]

@@ -114,6 +114,7 @@ def test_an_expert_reaches_the_ceiling_and_a_lazy_one_the_baseline(task: str) ->
     check_ends(task, range(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", DATA_TASKS)
 @pytest.mark.usefixtures("sandboxes", "unharmed", "data")
 def test_an_expert_reaches_the_ceiling_of_real_data(task: str) -> None:
