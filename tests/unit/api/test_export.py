@@ -19,7 +19,11 @@ from operant.policy.array_policy import ArrayPolicy
 from operant.policy.network import Network
 from tests.unit.api.conftest import Trained
 
-POLICIES = ("ppo", "ppo-continuous", "sac", "dqn", "ppo-gru", "ppo-lstm", "jax-ppo", "jax-sac", "jax-dqn")
+SLOW = pytest.mark.slow
+POLICIES = ("ppo", "sac", "ppo-gru", "jax-ppo")
+POLICIES += tuple(
+    pytest.param(name, marks=SLOW) for name in ("ppo-continuous", "dqn", "ppo-lstm", "jax-sac", "jax-dqn")
+)
 ONNX = """
 import json, sys
 import numpy as np, onnxruntime
@@ -69,7 +73,7 @@ def test_every_policy_in_every_format_is_equal_to_a_hundred_thousandth(
     assert sorted(tmp_path.iterdir()) == sorted(made.files)
 
 
-@pytest.mark.parametrize("kind", ["ppo", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+@pytest.mark.parametrize("kind", ["ppo", *(pytest.param(name, marks=SLOW) for name in OTHERS)])
 def test_onnx_runs_where_torch_is_not_imported(trained: Trained, tmp_path: Path, kind: str):
     pytest.importorskip("onnxruntime")
     session = trained(kind)

@@ -74,7 +74,12 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "HalfCheetah-v5", "BipedalWalker-v3", "masked"])
+OTHERS = ("Pendulum-v1", "HalfCheetah-v5", "BipedalWalker-v3")
+
+
+@pytest.mark.parametrize(
+    "name", ["CartPole-v1", "masked", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
 def test_processes_give_the_bits_of_serial(name):
     name = mask_path() if name == "masked" else name
     limit = {} if "." in name else {"max_t": 30}
@@ -163,7 +168,10 @@ while time.monotonic() < end:
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="looks into Linux's /dev/shm and /proc")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGINT, signal.SIGTERM))],
+)
 def test_no_worker_and_no_shared_memory_outlive_the_parent(number):
     before = set(os.listdir("/dev/shm"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPERANT_CORES": "3"}
