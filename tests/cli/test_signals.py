@@ -129,6 +129,7 @@ def test_ctrl_c_is_heard_in_native_code_and_nothing_saved_is_not_called_good(toy
     assert toy.states() == ["stopped"]
 
 
+@pytest.mark.slow
 def test_a_job_that_can_hear_nothing_is_ended_by_its_launcher(toy: Toy, start: Start) -> None:
     toy.write(sessions=1, native_seconds=120, deaf=1)
     process = start("train", "toy.yaml", "--plain")
@@ -139,6 +140,7 @@ def test_a_job_that_can_hear_nothing_is_ended_by_its_launcher(toy: Toy, start: S
     assert toy.states() == ["stopped"]
 
 
+@pytest.mark.slow
 def test_a_session_by_hand_hears_the_second_ctrl_c_in_native_code(toy: Toy, start: Start, operant: Operant) -> None:
     toy.write(sessions=1, native_seconds=120, native_from=20)
     assert operant("train", "toy.yaml", "--until", "20").code == 0
@@ -197,6 +199,7 @@ def test_resume_waits_for_the_session_of_a_launcher_whose_group_was_killed(toy: 
     assert [run.attempts for run in toy.sessions()] == [1]  # the orphan saved frame 60, and nothing was left to do
 
 
+@pytest.mark.slow
 def test_resume_ends_an_orphan_that_does_not_end(toy: Toy, start: Start) -> None:
     toy.write(frames=100, sessions=1, native_seconds=400, native_from=50)
     launcher = start("train", "toy.yaml")

@@ -501,7 +501,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
 }
 # With every change: one case of each engine, on policy and off policy. The others before a release.
-OFTEN = ("ppo", "dqn", "sac-continuous", "ppo-fused", "grpo")
+OFTEN = ("ppo", "dqn", "ppo-fused", "grpo")
 # Who is killed, resumed and still the same run can be stopped, and gives the same bytes for the same seed: these are
 # tried by themselves with these cases, stops with one of each engine, and with the others among the slow ones.
 IMPLIED = {

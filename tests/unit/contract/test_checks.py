@@ -56,6 +56,7 @@ def test_an_environment_that_draws_from_the_process_is_not_the_same_again(tmp_pa
         same_seed(subject(tmp_path, "Unseeded"))
 
 
+@pytest.mark.slow
 def test_an_environment_with_a_memory_of_its_own_does_not_resume_exactly(tmp_path: Path):
     with pytest.raises(Broken, match=r"metrics\.jsonl line \d+: "):
         kill_and_resume(subject(tmp_path, "Remembering"))

@@ -108,6 +108,7 @@ def test_every_task_tries_what_every_task_must_withstand() -> None:
         assert set(load_folder(task).agents) >= COMMON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", OTHERS)
 @pytest.mark.usefixtures("sandboxes", "unharmed")
 def test_an_expert_reaches_the_ceiling_and_a_lazy_one_the_baseline(task: str) -> None:
