@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
 from operant.envs.hackmatrix.constants import ACTION_NAMES
 from operant.envs.hackmatrix.faces.text import TextGame, find_action
@@ -20,25 +20,34 @@ from operant.envs.text.task import Problem, Verdict
 from operant.errors import UsageError
 
 FIRST_EVAL_SEED = 1_000_000
+Style = Literal["words", "short", "bare"]
+MOST_PENALTY = 1000
 ASK = "Answer with the name of one legal action."
 
 
 class HackMatrixGame(DialogueTask):
-    """Whole games of at most `turns` actions (final); `style: bare` leaves out the rules."""
+    """Whole games of at most `turns` actions (final).
+
+    `style: short` has the rules and a board of few tokens, `style: bare` the drawn board without the rules. Each
+    answer that names no legal action takes `fault_penalty` from what is learnt from, not from the score: nothing
+    happens on the board then, so that otherwise it would pay to say nothing.
+    """
 
     QUICK = True
 
     def __init__(
         self,
         turns: int = 50,
-        style: Literal["words", "bare"] = "words",
+        style: Style = "words",
         size: int = 10_000,
         eval_size: int = 200,
         max_tokens: int = 32,
+        fault_penalty: float = 0.1,
     ) -> None:
         self.name = "hackmatrix_game"
-        if style not in ("words", "bare"):
-            raise UsageError(f"{self.name}: there is no style {style!r}", remedy="style: words, or style: bare")
+        if style not in get_args(Style):
+            remedy = f"style: one of {', '.join(get_args(Style))}"
+            raise UsageError(f"{self.name}: there is no style {style!r}", remedy=remedy)
         for what, number in (("turns", turns), ("size", size), ("eval_size", eval_size), ("max_tokens", max_tokens)):
             at_least(self.name, what, number, 1)
         if size > FIRST_EVAL_SEED:
@@ -50,6 +59,10 @@ class HackMatrixGame(DialogueTask):
         self.style = style
         self.sizes = {"train": size, "eval": eval_size}
         self.max_tokens = max_tokens
+        if not isinstance(fault_penalty, int | float) or not 0 <= fault_penalty <= MOST_PENALTY:
+            cause = f"{self.name}: fault_penalty must be a number from 0 to {MOST_PENALTY}"
+            raise UsageError(cause, remedy="fault_penalty: 0.1")
+        self.fault_penalty = fault_penalty
 
     @property
     def turns(self) -> int:
@@ -74,13 +87,13 @@ class HackMatrixGame(DialogueTask):
     def begin(self, problem: Problem, seed: int) -> Dialogue:
         """A new game of the problem's seed."""
         del seed
-        return PlayedGame(TextGame(problem.answer["seed"]), self.style == "bare")
+        return PlayedGame(TextGame(problem.answer["seed"]), self.style, self.fault_penalty)
 
     def resume(self, problem: Problem, seed: int, snapshot: bytes) -> Dialogue:
         """The game as it was."""
         del problem, seed
         game, faults, turns = pickle.loads(snapshot)  # our own bytes: no word of a policy is in them
-        dialogue = PlayedGame(game, self.style == "bare")
+        dialogue = PlayedGame(game, self.style, self.fault_penalty)
         dialogue.faults, dialogue.turns = faults, turns
         return dialogue
 
@@ -96,16 +109,20 @@ class HackMatrixGame(DialogueTask):
 class PlayedGame(Dialogue):
     """One game under way (final)."""
 
-    def __init__(self, game: TextGame, bare: bool) -> None:
+    def __init__(self, game: TextGame, style: Style, fault_penalty: float) -> None:
         self.game = game
-        self.bare = bare
+        self.style = style
+        self.fault_penalty = fault_penalty
         self.faults = 0
         self.turns = 0
 
     def opening(self) -> tuple[Message, ...]:
         """The rules and the board."""
-        rules = () if self.bare else (Message("system", f"{TextGame.introduction()}\n{ASK}"),)
-        return (*rules, Message("user", f"{self.game.view()}\n"))
+        rules = () if self.style == "bare" else (Message("system", f"{TextGame.introduction()}\n{ASK}"),)
+        return (*rules, Message("user", f"{self._board()}\n"))
+
+    def _board(self) -> str:
+        return self.game.view(short=self.style == "short")
 
     def hear(self, text: str, cut: bool = False) -> Response:
         """Play the action named in the last line that names one."""
@@ -115,7 +132,7 @@ class PlayedGame(Dialogue):
         turn = self.game.act(named)
         self.turns += 1
         self.faults += not turn.played
-        reply = turn.text if turn.done else f"{turn.text}\n{self.game.view()}"
+        reply = turn.text if turn.done else f"{turn.text}\n{self._board()}"
         return Response(
             messages=(Message("user", f"\n{reply}\n"),),
             reward=turn.reward if turn.played else None,
@@ -126,7 +143,8 @@ class PlayedGame(Dialogue):
     def verdict(self) -> Verdict:
         """The return of the game so far, and how far it came."""
         state, total = self.game.game.state, self.game.total
-        parts = {"final": total, "delta": total, "stage": float(state.stage), "faults": float(self.faults)}
+        learned = total - self.fault_penalty * self.faults
+        parts = {"final": learned, "delta": learned, "stage": float(state.stage), "faults": float(self.faults)}
         return Verdict(total, "partial", parts, f"stage {state.stage} after {self.turns} actions")
 
     def snapshot(self) -> bytes:

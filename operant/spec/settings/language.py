@@ -180,6 +180,13 @@ class DialogueSpec(Closed):
         description="Learn from a rollout as one sample in which the environment's text is masked, or from every turn "
         "as a sample of its own.",
     )
+    history: int | None = free(
+        default=None,
+        ge=0,
+        le=100_000,
+        description="Turns before the last that stay in a prompt, beside the system message; null for all. Needs "
+        "`strategy: branching`.",
+    )
     reward: Literal["final", "best", "delta"] = free(
         default="final",
         description="Learn from the hidden score at the end, from the best validated one, or from the sum of "

@@ -51,6 +51,19 @@ def parts(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
             yield Conflict(f"env.text.{path}", "has no effect: each task of the mixture has its own", "leave it out")
 
 
+def history(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """A rollout that is one sample holds every turn."""
+    text = spec.env.text
+    if text is not None and text.dialogue.history is not None and text.dialogue.strategy == "interleaved":
+        yield Conflict(
+            "env.text.dialogue.history",
+            "does not fit strategy interleaved: one sample holds all turns of a rollout",
+            "env.text.dialogue.strategy: branching; or leave it out",
+            None,
+            ("env.text.dialogue.strategy",),
+        )
+
+
 def rewards(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
     """Reward functions have names of their own in the record; without any the verifier's weight changes nothing."""
     text = spec.env.text
@@ -172,4 +185,4 @@ def server(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]
         )
 
 
-CHECKS = (batches, parts, rewards, divergence, baseline, ratios, tiny, server, ahead, received)
+CHECKS = (batches, parts, history, rewards, divergence, baseline, ratios, tiny, server, ahead, received)

@@ -20,17 +20,27 @@ from operant.engines.language.policy.chat_template import (
 )
 from operant.engines.language.policy.model import Policy
 from operant.envs.text.dialogue import Message, as_chat
+from operant.spec.settings.language import DialogueSpec
 
 
 class Transcript:
     """All that was said in one rollout (final).
 
-    With `anew` a chat template renders the whole conversation before every turn, as it would for any client.
+    With `anew` a chat template renders the whole conversation before every turn, as it would for any client. With a
+    `history` only so many turns before the last stay in a prompt, beside the system message.
     """
 
-    def __init__(self, policy: Policy, template: Template, opening: Sequence[Message], anew: bool = False) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        template: Template,
+        opening: Sequence[Message],
+        anew: bool = False,
+        history: int | None = None,
+    ) -> None:
         self.policy = policy
         self.anew = anew
+        self.history = history
         self.chat = uses_chat_template(policy, template)
         self._said = as_chat(opening)
         self._shown = apply_template(self._said, policy) if self.chat else ""
@@ -38,6 +48,13 @@ class Transcript:
 
     def add(self, completion: Completion, messages: Sequence[Message]) -> None:
         """The policy's words and the answer to them."""
+        if self.history is not None:
+            answered = [*self._said, {"role": "assistant", "content": completion.text}, *as_chat(messages)]
+            self._said = recent(answered, self.history)
+            self.tokens = encode(
+                apply_template(self._said, self.policy) if self.chat else _joined(self._said), self.policy
+            )
+            return
         if not self.chat:
             words = "".join(message.text for message in messages)
             self.tokens = (*self.tokens, *completion.tokens, *bare_tokens(words, self.policy))
@@ -51,6 +68,13 @@ class Transcript:
             self.tokens = continued_tokens(self.policy, self.tokens, completion, self._shown[len(head) :])
 
 
+def new_transcript(
+    policy: Policy, template: Template, opening: Sequence[Message], settings: DialogueSpec
+) -> Transcript:
+    """An opening as the prompt of the first turn, and how later turns are added to it."""
+    return Transcript(policy, template, opening, settings.strategy == "branching", settings.history)
+
+
 def continued_tokens(policy: Policy, prompt: Sequence[int], completion: Completion, words: str) -> tuple[int, ...]:
     """The tokens of a prompt, of what the policy wrote after it, and of the words that follow.
 
@@ -62,6 +86,17 @@ def continued_tokens(policy: Policy, prompt: Sequence[int], completion: Completi
     rest = bare_tokens(words.removeprefix(whole[len(completion.text) :]), policy)
     follow = rest[1:] if ended and rest[:1] == completion.tokens[-1:] else rest
     return (*prompt, *completion.tokens, *follow)
+
+
+def recent(said: Sequence[dict[str, str]], history: int) -> list[dict[str, str]]:
+    """The system messages, the last message, and the `history` exchanges before it."""
+    system = [each for each in said if each["role"] == "system"]
+    others = [each for each in said if each["role"] != "system"]
+    return [*system, *others[-(2 * history + 1) :]]
+
+
+def _joined(said: Sequence[dict[str, str]]) -> str:
+    return "".join(f"{each['content']}\n\n" if each["role"] == "system" else each["content"] for each in said)
 
 
 def _plain(messages: Sequence[Message]) -> str:

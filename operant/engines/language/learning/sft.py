@@ -9,7 +9,7 @@ import numpy as np
 
 from operant.engines.language.config import text_of
 from operant.engines.language.generation.generator import Completion, Step
-from operant.engines.language.generation.transcript import Transcript
+from operant.engines.language.generation.transcript import new_transcript
 from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.policy.batching import Sample
 from operant.engines.language.policy.chat_template import Template
@@ -18,6 +18,7 @@ from operant.engines.language.rollouts.types import Answer
 from operant.envs.text.dialogue import DialogueTask, Played, Scripted, play_script
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
+from operant.spec.settings.language import DialogueSpec
 from operant.spec.settings.language_algorithms import WarmupSpec
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _demonstration(context: TrainingContext, problem: Problem, task: DialogueTas
             raise _nothing_to_imitate(problem, "novice")
         settings = text_of(context.spec).dialogue
         played = play_script(task, problem, novice, turns=settings.turns)
-        answer = as_answer(played, context.policy, context.worker.template, settings.strategy)
+        answer = as_answer(played, context.policy, context.worker.template, settings)
         context.demonstrations[problem.id] = [sample for sample, _ in samples_of(answer)]
     return context.demonstrations[problem.id]
 
@@ -85,14 +86,14 @@ def _novice(task: DialogueTask) -> Scripted | None:
     return next((agent for agent in task.agents().values() if agent.kind == "novice"), None)
 
 
-def as_answer(played: Played, policy: Policy, template: Template, strategy: str) -> Answer:
+def as_answer(played: Played, policy: Policy, template: Template, settings: DialogueSpec) -> Answer:
     """A scripted rollout as if a policy had written it, without log-probabilities."""
-    transcript, steps = Transcript(policy, template, played.opening, strategy == "branching"), []
+    transcript, steps = new_transcript(policy, template, played.opening, settings), []
     for exchange in played.exchanges:
         completion = as_completion(policy, exchange.text)
         steps.append(Step(transcript.tokens, completion))
         transcript.add(completion, exchange.response.messages)
-    return Answer(tuple(steps), played.verdict, 0.0, interleaved=strategy == "interleaved")
+    return Answer(tuple(steps), played.verdict, 0.0, interleaved=settings.strategy == "interleaved")
 
 
 def as_completion(policy: Policy, text: str) -> Completion:

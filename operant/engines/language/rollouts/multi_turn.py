@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
-from operant.engines.language.generation.transcript import Transcript
+from operant.engines.language.generation.transcript import Transcript, new_transcript
 from operant.engines.language.rollouts.env_threads import EnvThread, EnvThreadPool, outcomes
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.types import Answer, Group
@@ -130,8 +130,7 @@ class MultiTurnRollouts:
             elif each.origin is not None:
                 each.transcript = copy(each.origin.transcript)
             else:
-                anew = self.settings.strategy == "branching"
-                each.transcript = Transcript(self.worker.policy, self.worker.template, opening, anew)
+                each.transcript = new_transcript(self.worker.policy, self.worker.template, opening, self.settings)
                 each.turns = _env_turns(opening, len(each.transcript.tokens))
 
     def _turn(self, speakers: Sequence[Rollout], sampling: Sampling) -> None:

@@ -89,6 +89,18 @@ def board(obs: dict[str, Any], colour: bool = True, compact: bool = False) -> li
     return [*lines, edge]
 
 
+def rows(obs: dict[str, Any]) -> list[str]:
+    """The 36 cells in few characters: a line for each row, its cells in order, a point for an empty one."""
+    found = [f"you ({obs['playerRow']},{obs['playerCol']})"]
+    lines = []
+    for row in reversed(range(SIZE)):
+        cells = obs["cells"][row]
+        words = [" ".join(word for _, word in [*_movers(obs, cell), *_ground(cell)]) or "." for cell in cells]
+        lines.append(f"{row}: {' | '.join(words)}")
+        found += [f"exit ({row},{cell['col']})" for cell in cells if cell["isExit"]]
+    return [", ".join(found), *lines]
+
+
 def _line(margin: str, tokens: list[list[Token]], cells: list[dict[str, Any]], colour: bool) -> str:
     bar = paint("|", "frame", colour)
     filled = [_fill(each, _backdrop(cell), colour) for each, cell in zip(tokens, cells, strict=True)]

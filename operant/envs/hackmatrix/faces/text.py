@@ -54,10 +54,11 @@ class TextGame:
         """The rules in short, and what the signs on the board mean."""
         return "\n".join([RULES, *render.LEGEND])
 
-    def view(self) -> str:
-        """The status, the board and the legal actions."""
+    def view(self, short: bool = False) -> str:
+        """The status, the board and the legal actions; `short` has a line for each row of the board."""
         obs = observation(self.game.state)
-        return "\n".join([*render.status(obs, colour=False), *render.board(obs, colour=False), *self._choices()])
+        cells = render.rows(obs) if short else render.board(obs, colour=False)
+        return "\n".join([*render.status(obs, colour=False), *cells, *self._choices()])
 
     def act(self, text: str) -> Turn:
         """Play an action by its name or number; an answer that helps where it is none, or not a legal one."""

@@ -509,6 +509,14 @@ CASES = [
         "leave it out",
         None,
     ),
+    (
+        {"agent": {"algorithm": {"name": "grpo"}}},
+        {"env.text.dialogue.history": 2},
+        "env.text.dialogue.history",
+        "does not fit strategy interleaved: one sample holds all turns of a rollout",
+        "env.text.dialogue.strategy: branching; or leave it out",
+        None,
+    ),
 ]
 
 

@@ -98,3 +98,22 @@ def test_a_turn_that_was_cut_off_is_closed_by_the_template(context: TrainingCont
     cut = Completion(as_completion(context.policy, "on").tokens[:-1], (), "on", "length")
     transcript.add(cut, [Message("user", "stop")])
     assert text_of(context, transcript.tokens) == f"<user>ask\n<assistant>on{eos(context)}\n<user>stop\n<assistant>"
+
+
+@pytest.mark.parametrize("template", [None, TEMPLATE])
+def test_with_a_history_only_the_last_turns_stay_beside_the_system_message(
+    context: TrainingContext, template: str | None
+):
+    policy = templated(context, template)
+    shown = {}
+    for history in (0, 1):
+        opening = [Message("system", "be"), Message("user", "ask")]
+        transcript = Transcript(policy, "auto", opening, anew=True, history=history)
+        for said, heard in (("one", "first"), ("two", "second")):
+            transcript.add(as_completion(context.policy, said), [Message("user", heard)])
+        shown[history] = text_of(context, transcript.tokens)
+    if template is None:
+        assert shown == {0: "be\n\nsecond", 1: "be\n\nfirsttwosecond"}
+    else:
+        assert shown[0] == "<system>be\n<user>second\n<assistant>"
+        assert shown[1] == f"<system>be\n<user>first\n<assistant>two{eos(context)}\n<user>second\n<assistant>"
