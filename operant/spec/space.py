@@ -225,8 +225,7 @@ def _misplaced(dimension: Dimension, base: Document, document: Document) -> list
         if slot is None:
             return [replace(unknown_setting(path, base), at=at)]
         if path[0] in FIXED or slot.type.words == "section":
-            hint = "" if "." in dotted_path else PATHS
-            return [Diagnostic(f"{dotted_path} is not a single setting that can be searched", at, hint, REMEDY)]
+            return [Diagnostic(f"{dotted_path} is not a single setting that can be searched", at, "", REMEDY)]
         kinds.append(slot.type.words)
     for value in dimension.distribution.probes():
         tried, fault = _attempt(base, {dimension.path: value})
