@@ -95,7 +95,7 @@ def _drawn(spec: Spec, target: str) -> str | None:
     from operant.api.specs import validate
     from operant.hpo.trials import trial_spec
     from operant.report.search_table import settings_text
-    from operant.spec.space import TRIES, parse, sample
+    from operant.spec.space import TRIES, by_setting, parse, sample
 
     space, rng = parse(spec.search), Random(0)
     for _ in range(TRIES if space else 0):
@@ -103,7 +103,7 @@ def _drawn(spec: Spec, target: str) -> str | None:
         trial = trial_spec(spec, settings)
         if trial is not None:
             validate(trial, target)
-            return settings_text(settings)
+            return settings_text(by_setting(settings))
     return None
 
 

@@ -26,7 +26,6 @@ from operant.run.layout import shown, trial_path
 from operant.run.run import find_sessions
 from operant.run.seeding import Seeds
 from operant.spec.fork import changes
-from operant.spec.reading.document import lookup
 from operant.spec.space import TRIES
 
 LOOK_EVERY_SECONDS = 0.5
@@ -287,4 +286,4 @@ def trial_results(study: Study, rows: Sequence[JobRow], known: int) -> list[Tria
 
 def _base_settings(study: Study, base: dict[str, Any]) -> dict[str, Any]:
     """What trials have that were made before a setting was searched: the value of the spec."""
-    return {dimension.path: lookup(base, tuple(dimension.path.split("."))) for dimension in study.space}
+    return {dimension.path: dimension.value_in(base) for dimension in study.space}

@@ -166,8 +166,10 @@ def _described(spec: Spec) -> dict[str, Any]:
     scheduler = spec.meta.search_scheduler
     rungs = (spec.env.max_frame,) if scheduler is None else scheduler.rungs(spec.env.max_frame)
     return {
-        "settings": [dimension.path for dimension in parse(spec.search)],
-        "log_scaled": [dimension.path for dimension in parse(spec.search) if "log" in dimension.distribution.kind],
+        "settings": [path for dimension in parse(spec.search) for path in dimension.paths],
+        "log_scaled": [
+            path for dimension in parse(spec.search) if "log" in dimension.distribution.kind for path in dimension.paths
+        ],
         "rungs": list(rungs),
         "sampler": spec.meta.search_sampler,
         "scheduler": None if scheduler is None else scheduler.name,

@@ -26,6 +26,7 @@ MAX_NEAR = 3
 MIN_STEM = 2
 SEARCH_SUMMARY = (
     "Distributions to draw settings from (path__distribution: [parameters]); `operant search SPEC` tries them."
+    " A name without a dot sets several settings: by `paths: [...]`, or by choices that are mappings."
 )
 
 

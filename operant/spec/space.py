@@ -5,6 +5,12 @@ Two spellings of each dimension, under `search:`, by dotted path or nested:
     agent.net.optimizer.lr__loguniform: [1e-4, 1e-3]
     agent.net.optimizer.lr: {dist: loguniform, low: 1e-4, high: 1e-3}
 
+A dimension with a name of its own, without a dot, sets several settings together: one value to all its `paths`, or
+one of several mappings:
+
+    rate: {dist: loguniform, low: 1e-4, high: 1e-3, paths: [agent.net.optimizer.lr, agent.net.optimizer.critic_lr]}
+    size__choice: [{env.num_envs: 4, agent.algorithm.time_horizon: 128}, {env.num_envs: 8, ...}]
+
 A space is checked when its spec is loaded: each path must be a setting, each value that can be
 drawn must be valid there, and some draw of all dimensions together must fit.
 """
@@ -23,9 +29,10 @@ from operant.spec.errors import diagnostics_in, dotted, is_only_conflict, key_sp
 from operant.spec.fork import changes
 from operant.spec.paths import find
 from operant.spec.reading.diagnostics import Diagnostic, did_you_mean, nearest, report
-from operant.spec.reading.document import Document, KeyPath, put
+from operant.spec.reading.document import Document, KeyPath, lookup, put
 from operant.spec.schema import Spec
 
+PATHS = "write paths: [agent.net.optimizer.lr, agent.net.optimizer.critic_lr]"
 GRID_REMEDY = "choice, randint or a distribution with q; or meta.search_sampler: tpe"
 TRIES = 200
 MAX_DIMENSIONS = 200
@@ -33,13 +40,33 @@ REMEDY = "operant help search"
 FIXED = ("name", "search")
 
 
+BETWEEN = ","  # the paths of a dimension that sets several settings
+
+
 @dataclass(frozen=True)
 class Dimension:
-    """One setting to vary; `at` is where the search section says so."""
+    """One setting to vary, or several together; `at` is where the search section says so.
+
+    `path` names it in what a search keeps: the dotted paths of its settings with commas between them. Its values are
+    put at each of them, or are mappings with a value for each.
+    """
 
     path: str
     distribution: Distribution
     at: KeyPath
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The dotted paths of its settings."""
+        return tuple(self.path.split(BETWEEN))
+
+    def value_in(self, spec: Mapping[str, Any]) -> Any:
+        """Its value in a spec's plain data; None where several settings that share one have different ones."""
+        found = {path: lookup(spec, tuple(path.split("."))) for path in self.paths}
+        if isinstance(self.distribution.parameters[0], Mapping) and len(found) > 1:
+            return found
+        first, *others = found.values()
+        return first if all(each == first for each in others) else None
 
 
 Space = tuple[Dimension, ...]
@@ -60,10 +87,20 @@ def sample(space: Space, rng: Random) -> dict[str, Any]:
 
 
 def apply(spec: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a spec's plain data with the values put at their dotted paths."""
-    for path, value in values.items():
+    """A copy of a spec's plain data with the values of dimensions put at the dotted paths of their settings."""
+    for path, value in by_setting(values).items():
         spec = put(spec, tuple(path.split(".")), value)
     return spec
+
+
+def by_setting(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every single setting, of the values of dimensions by their `path`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        paths = name.split(BETWEEN)
+        each_has_one = isinstance(value, Mapping) and set(value) == set(paths)
+        found |= {path: value[path] if each_has_one else value for path in paths}
+    return found
 
 
 @dataclass(frozen=True)
@@ -105,13 +142,18 @@ def _from_mapping(at: KeyPath, path: str, body: Mapping[str, Any]) -> Dimension 
     names = PARAMETERS.get(ALIASES.get(kind, kind))
     if names is None:
         return _dimension((*at, "dist"), path, kind, [])
-    unknown = [key for key in body if key not in ("dist", *names)]
+    unknown = [key for key in body if key not in ("dist", "paths", *names)]
     missing = [name for name in names if name not in body]
     if unknown:
         hint = did_you_mean(unknown[0], names) or f"it takes {', '.join(names)}"
         return _Fault((*at, unknown[0]), f"{unknown[0]} is not a parameter of {kind}", hint)
     if missing:
         return _Fault(at, f"{kind} lacks {', '.join(missing)}", f"it takes {', '.join(names)}")
+    if "paths" in body:
+        paths = body["paths"]
+        if not isinstance(paths, list) or len(set(map(str, paths))) < max(len(paths), 1):
+            return _Fault((*at, "paths"), f"search.{path}.paths is not a list of different settings", PATHS)
+        path = BETWEEN.join(map(str, paths))
     if kind == "choice":
         return _dimension(at, path, kind, body["values"] if isinstance(body["values"], list) else [])
     return _dimension(at, path, kind, [body[name] for name in names])
@@ -128,7 +170,21 @@ def _dimension(at: KeyPath, path: str, kind: str, parameters: list[Any]) -> Dime
     fault = fault_in(known, parameters)
     if fault is not None:
         return _Fault(at, f"search.{path}: {kind} {fault}")
+    if known == "choice" and "." not in path and all(isinstance(each, Mapping) and each for each in parameters):
+        return _joint(at, path, parameters)
     return Dimension(path, Distribution(known, tuple(parameters)), at)
+
+
+def _joint(at: KeyPath, name: str, choices: list[Mapping[str, Any]]) -> Dimension | _Fault:
+    """The dimension of several settings that are chosen together: every choice has a value for each of them."""
+    paths = [str(path) for path in choices[0]]
+    for number, choice in enumerate(choices):
+        odd = sorted(set(paths) ^ {str(path) for path in choice})
+        if odd:
+            hint = "every choice has a value for each of the settings"
+            return _Fault(at, f"search.{name}: choice {number} and choice 0 differ in {', '.join(odd)}", hint)
+    values = tuple({str(path): value for path, value in choice.items()} for choice in choices)
+    return Dimension(BETWEEN.join(paths), Distribution("choice", values), at)
 
 
 def search_diagnostics(document: Document) -> list[Diagnostic]:
@@ -149,8 +205,8 @@ def search_diagnostics(document: Document) -> list[Diagnostic]:
     for entry in entries:
         if isinstance(entry, _Fault):
             problems.append(Diagnostic(entry.cause, key_span(("search", *entry.at), document), entry.hint, REMEDY))
-        elif entry.path in space:
-            problems.append(Diagnostic(f"{entry.path} is searched twice", key_span(("search", *entry.at), document)))
+        elif twice := [path for each in space.values() for path in each.paths if path in entry.paths]:
+            problems.append(Diagnostic(f"{twice[0]} is searched twice", key_span(("search", *entry.at), document)))
         else:
             space[entry.path] = entry
             misplaced = _misplaced(entry, base, document)
@@ -160,17 +216,22 @@ def search_diagnostics(document: Document) -> list[Diagnostic]:
 
 def _misplaced(dimension: Dimension, base: Document, document: Document) -> list[Diagnostic]:
     """A path that is no setting, or a value that the setting could never take."""
-    path = tuple(dimension.path.split("."))
-    slot, at = find(path, base.data), key_span(("search", *dimension.at), document)
-    if slot is None:
-        return [replace(unknown_setting(path, base), at=at)]
-    if path[0] in FIXED or slot.type.words == "section":
-        return [Diagnostic(f"{dimension.path} is not a single setting that can be searched", at, "", REMEDY)]
+    at, kinds = key_span(("search", *dimension.at), document), list[str]()
+    for dotted_path in dimension.paths:
+        path = tuple(dotted_path.split("."))
+        slot = find(path, base.data)
+        if slot is None and "." not in dotted_path:
+            return [Diagnostic(f"{dotted_path} is no setting, and names no paths", at, PATHS, REMEDY)]
+        if slot is None:
+            return [replace(unknown_setting(path, base), at=at)]
+        if path[0] in FIXED or slot.type.words == "section":
+            return [Diagnostic(f"{dotted_path} is not a single setting that can be searched", at, "", REMEDY)]
+        kinds.append(slot.type.words)
     for value in dimension.distribution.probes():
         tried, fault = _attempt(base, {dimension.path: value})
         if fault is not None and not is_only_conflict(fault):
             problem = diagnostics_in(fault, tried, 1)[0]
-            is_between = slot.type.words == "whole number" and isinstance(value, float)
+            is_between = "whole number" in kinds and isinstance(value, float)
             hint = "draw whole numbers with randint, lograndint or quniform" if is_between else problem.hint
             return [replace(problem, at=at, hint=hint)]
     return []
@@ -199,7 +260,7 @@ def _unforkable(dimension: Dimension, base: Document, document: Document) -> Ite
 
 def _why_fixed(dimension: Dimension, base: Document) -> str | None:
     """Why a fork cannot have another value of that setting; None where it can."""
-    if dimension.path.startswith("meta.") or dimension.path == "env.max_frame":
+    if any(path.startswith("meta.") or path == "env.max_frame" for path in dimension.paths):
         return "all members of a population share how long they train, and how they are recorded and judged"
     tried = [_attempt(base, {dimension.path: value}) for value in dimension.distribution.probes()]
     fitting = [Spec.model_validate(document.data) for document, fault in tried if fault is None]

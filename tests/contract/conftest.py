@@ -245,6 +245,64 @@ CASES: dict[str, dict[str, Any]] = {
         "agent": {"algorithm": {"name": "ppo", "time_horizon": 64, "minibatch_size": 64}, "net": SMALL_NET},
         "meta": {**META, "processes": 2},
     },
+    "a2c-episodes": {
+        "env": {
+            "name": "CartPole-v1",
+            "num_envs": 2,
+            "max_frame": 8000,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "agent": {
+            "algorithm": {"name": "a2c", "training_episodes": 2, "num_step_returns": 50, "val_loss": "huber"},
+            "net": {"type": "gru", "hidden": [16], "recurrent": 16, "activation": "sigmoid"},
+        },
+    },
+    "ppo-episodes": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 8000},
+        "agent": {"algorithm": {"name": "ppo", "training_episodes": 4, "minibatch_size": 64}, "net": SMALL_NET},
+    },
+    "sarsa-episodes": {
+        "env": {"name": "operant/Masked-v0", "num_envs": 2, "max_frame": 8000},
+        "agent": {"algorithm": {"name": "sarsa", "training_episodes": 2}, "net": SMALL_NET},
+    },
+    "sil-episodes": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
+        "agent": {
+            "algorithm": {"name": "sil", "training_episodes": 2, "sil_iter": 1},
+            "memory": {"name": "prioritised", "max_size": 2000},
+            "net": SMALL_NET,
+        },
+    },
+    "reinforce-elite": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
+        "agent": {
+            "algorithm": {"name": "reinforce", "training_frequency": 4, "elite_fraction": 0.5},
+            "net": SMALL_NET,
+        },
+    },
+    "reinforce-steps": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
+        "agent": {"algorithm": {"name": "reinforce", "time_horizon": 30}, "net": SMALL_NET},
+    },
+    "sac-uneven-rounds": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": TWIN_FRAMES},
+        "agent": {
+            "algorithm": {"name": "sac", **TWIN, "training_frequency": 7, "critic_reduction": "mean", "loss": "huber"},
+            "memory": {"name": "prioritised", "max_size": 2000},
+            "net": {**SMALL_NET, "activation": "leaky_relu"},
+        },
+        "meta": TWIN_META,
+    },
+    "crossq-plain": {
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": TWIN_FRAMES},
+        "agent": {
+            "algorithm": {"name": "crossq", **TWIN, "batch_renorm": False, "critic_reduction": "mean"},
+            "memory": {"name": "replay", "max_size": 2000},
+            "net": {**SMALL_NET, "layer_norm": True},
+        },
+        "meta": TWIN_META,
+    },
     "dqn-boltzmann": {
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000},
         "agent": {

@@ -8,6 +8,7 @@ import torch
 
 from operant.engines.torch.crossq import CrossQ
 from operant.engines.torch.networks.batch_renorm import BatchRenorm, RenormCritic, limits
+from operant.engines.torch.networks.twin_critics import TwinCritic
 from operant.engines.torch.off_policy import Sample
 from operant.engines.torch.sac import Temperature
 from operant.run.seeding import Seeds
@@ -148,6 +149,20 @@ def test_critics_may_have_hidden_layers_of_their_own():
     assert isinstance(learner.critic, RenormCritic)
     assert [tuple(w.shape[1:]) for w in learner.critic.twin.weights] == [(4, 24), (24, 12), (12, 1)]
     assert [layer.out_features for layer in learner.policy if isinstance(layer, torch.nn.Linear)] == [16, 2]
+
+
+def test_plain_critics_are_perceptrons_without_statistics():
+    learner = build("CartPole-v1", batch_renorm=False, critic_reduction="mean")
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(8, 4))
+    assert isinstance(learner.critic, TwinCritic)
+    assert not list(learner.critic.buffers())
+    for k in range(2):
+        h = x
+        for layer, (weight, bias) in enumerate(zip(learner.critic.weights, learner.critic.biases, strict=True)):
+            h = h @ weight[k].detach().numpy().astype(np.float64) + bias[k].detach().numpy()
+            h = h if layer == len(learner.critic.weights) - 1 else np.tanh(h)
+        np.testing.assert_allclose(learner.critic(tensor(x))[k].detach().numpy(), h, rtol=1e-3, atol=1e-4)
 
 
 def test_temperature_stays_within_its_bounds():

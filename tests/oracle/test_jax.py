@@ -25,7 +25,11 @@ from operant.spec.schema import Spec
 
 ENVS, STEPS = 4, 64
 CASES: dict[str, dict[str, Any]] = {
-    "discrete": {"env": "CartPole-v1", "algorithm": {"entropy_coef": 0.02}, "net": {}},
+    "discrete": {
+        "env": "CartPole-v1",
+        "algorithm": {"entropy_coef": 0.02, "val_loss": "huber"},
+        "net": {"activation": "sigmoid"},
+    },
     "continuous": {
         "env": "Pendulum-v1",
         "algorithm": {"clip_vloss": 0.3, "normalize_advantages": "none"},

@@ -81,10 +81,12 @@ def test_one_dqn_loss_agrees(settings: dict[str, Any]):
     assert float(mean) == pytest.approx(chosen.mean().item(), rel=1e-5)
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
-def test_one_sac_step_agrees(env: str):
+@pytest.mark.parametrize(
+    ("env", "settings"), [("CartPole-v1", {"critic_reduction": "mean", "loss": "huber"}), ("Pendulum-v1", {})]
+)
+def test_one_sac_step_agrees(env: str, settings: dict[str, Any]):
     """A critic's step, then the policy's and the temperature's, all with the same noise."""
-    algorithm = {"name": "sac", "temperature": 0.3}
+    algorithm = {"name": "sac", "temperature": 0.3, **settings}
     deep = build_deep(spec_of(env, "torch", algorithm, activation="relu"), Seeds(3), torch.device("cpu"))
     spec = spec_of(env, "jax", algorithm, activation="relu")
     fused = build_learner(spec)

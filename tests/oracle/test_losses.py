@@ -37,6 +37,11 @@ def test_policy_gradient_loss(rng):
 def test_value_losses(rng):
     value, old, target = rng.normal(size=(3, 64))
     close(losses.value_loss(tensor(value), tensor(target)), ((value - target) ** 2).mean())
+    error = np.abs(3 * (value - target))
+    linear = np.where(error < 1, error**2 / 2, error - 0.5).mean()
+    assert (error < 1).any()
+    assert (error > 1).any()
+    close(losses.value_loss(tensor(3 * value), tensor(3 * target), "huber"), linear)
     near = old + np.clip(value - old, -0.2, 0.2)
     expected = np.maximum((value - target) ** 2, (near - target) ** 2).mean()
     close(losses.clipped_value_loss(tensor(value), tensor(old), tensor(target), 0.2), expected)

@@ -97,27 +97,32 @@ def test_judging_moves_the_input_but_no_weight():
     assert all(p.grad is None for p in critic.parameters())
 
 
-def test_expectation_over_squashed_actions_is_of_the_smaller_critic():
+REDUCTIONS = [("min", np.min), ("mean", np.mean)]
+
+
+@pytest.mark.parametrize(("reduction", "by_hand"), REDUCTIONS)
+def test_expectation_over_squashed_actions_is_of_the_reduced_critics(reduction, by_hand):
     rng = np.random.default_rng(3)
-    kind, critic = TanhGaussianActions(3, 2), TwinCritic(MlpSpec(hidden=(16,), activation="relu"), 5, 1)
+    kind, critic = TanhGaussianActions(3, 2, reduction), TwinCritic(MlpSpec(hidden=(16,), activation="relu"), 5, 1)
     obs, mean, log_std = rng.normal(size=(32, 3)), rng.normal(size=(32, 2)), rng.normal(size=(32, 2)) * 0.2
     noise = rng.normal(size=(32, 2))
     q, logp = kind.expect(tensor(np.concatenate((mean, log_std), -1)), critic, tensor(obs), tensor(noise))
     action = np.tanh(mean + np.exp(log_std) * noise)
     both = twin_by_hand(critic, np.concatenate((obs, action), -1))[..., 0]
-    np.testing.assert_allclose(q.detach().numpy(), both.min(0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(q.detach().numpy(), by_hand(both, 0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(logp.detach().numpy(), squashed_log_density(mean, log_std, action), rtol=1e-3, atol=1e-3)
     assert kind.target_entropy(0.98) == -2
 
 
-def test_expectation_over_discrete_actions_is_exact():
+@pytest.mark.parametrize(("reduction", "by_hand"), REDUCTIONS)
+def test_expectation_over_discrete_actions_is_exact(reduction, by_hand):
     rng = np.random.default_rng(4)
-    kind, critic = CategoricalActions(3, 4), TwinCritic(MlpSpec(hidden=(16,), activation="relu"), 3, 4)
+    kind, critic = CategoricalActions(3, 4, reduction), TwinCritic(MlpSpec(hidden=(16,), activation="relu"), 3, 4)
     obs, logits, action = rng.normal(size=(32, 3)), rng.normal(size=(32, 4)), rng.integers(4, size=32)
     p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     both = twin_by_hand(critic, obs)
     q, logp = kind.expect(tensor(logits), critic, tensor(obs), torch.empty(0))
-    np.testing.assert_allclose(q.detach().numpy(), (p * both.min(0)).sum(-1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(q.detach().numpy(), (p * by_hand(both, 0)).sum(-1), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(logp.detach().numpy(), (p * np.log(p)).sum(-1), rtol=1e-4, atol=1e-5)
     taken = kind.q_taken(critic(tensor(obs)), torch.from_numpy(action)).detach().numpy()
     np.testing.assert_allclose(taken, both[:, np.arange(32), action], rtol=1e-4, atol=1e-5)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from random import Random
 from textwrap import dedent
@@ -43,6 +44,53 @@ def test_values_are_applied_to_a_copy_of_a_resolved_spec() -> None:
     spec = Spec.model_validate(changed)
     assert (spec.agent.net.optimizer.lr, spec.agent.net.hidden) == (0.01, (8,))
     assert resolved == Spec().model_dump(mode="json")
+
+
+TOGETHER = {
+    "rate": {"dist": "loguniform", "low": 1e-4, "high": 1e-3, "paths": ["agent.net.optimizer.lr", "env.clip_reward"]},
+    "size__choice": [
+        {"env.num_envs": 4, "agent.net.hidden": [8]},
+        {"env.num_envs": 8, "agent.net.hidden": [16, 16]},
+    ],
+}
+
+
+def test_one_dimension_sets_several_settings() -> None:
+    space = parse(TOGETHER)
+    assert [each.paths for each in space] == [
+        ("agent.net.optimizer.lr", "env.clip_reward"),
+        ("env.num_envs", "agent.net.hidden"),
+    ]
+    sizes = set()
+    for seed in range(20):
+        values = sample(space, Random(seed))
+        spec = Spec.model_validate(apply(Spec().model_dump(mode="json"), json.loads(json.dumps(values))))
+        assert spec.agent.net.optimizer.lr == spec.env.clip_reward
+        assert [each.value_in(spec.model_dump(mode="json")) for each in space] == list(values.values())
+        sizes.add((spec.env.num_envs, spec.agent.net.hidden))
+    assert sizes == {(4, (8,)), (8, (16, 16))}
+
+
+def test_a_shared_value_is_none_where_the_settings_differ() -> None:
+    rate, _ = parse(TOGETHER)
+    assert rate.value_in(Spec().model_dump(mode="json")) is None
+
+
+@pytest.mark.parametrize(
+    ("search", "complaint"),
+    [
+        ({"size__choice": [{"env.num_envs": 4}, {"env.max_t": 8}]}, "choice 1 and choice 0 differ in env.max_t"),
+        ({"rate": {"dist": "uniform", "low": 0, "high": 1, "paths": []}}, "not a list of different settings"),
+        (
+            {"rate": {"dist": "uniform", "low": 0, "high": 1, "paths": ["a.b", "a.b"]}},
+            "not a list of different settings",
+        ),
+        ({"rate": {"dist": "uniform", "low": 0, "high": 1, "path": ["a.b"]}}, "path is not a parameter of uniform"),
+    ],
+)
+def test_malformed_dimensions_of_several_settings(search: dict[str, object], complaint: str) -> None:
+    with pytest.raises(SpecError, match=complaint):
+        parse(search)
 
 
 def test_no_search_is_an_empty_space() -> None:
@@ -97,7 +145,7 @@ def test_a_space_that_can_fit_is_taken(entry: str, spec_text: str, complaint: Co
         ("name__choice: [a, b]", "name is not a single setting that can be searched | "),
         (
             "agent.net.activation__choice: [tanh, rel]",
-            'agent.net.activation = "rel" is not one of tanh, relu, gelu, silu, elu, selu, leaky_relu'
+            'agent.net.activation = "rel" is not one of tanh, relu, gelu, silu, elu, selu, leaky_relu, sigmoid'
             " | did you mean relu?",
         ),
         (

@@ -350,10 +350,10 @@ CASES = [
     ),
     (
         DQN,
-        {"agent.algorithm.training_frequency": 6},
+        {"agent.algorithm.training_frequency": 3},
         "agent.algorithm.training_frequency",
-        "is not a multiple of num_envs = 4",
-        "nearest valid values: 4 or 8; or env.num_envs 3 or 6",
+        "is less than one step of all environments plays: num_envs = 4",
+        "4 or more; or env.num_envs 3 or less",
         4,
     ),
     (
@@ -415,11 +415,75 @@ CASES = [
     ),
     (
         A2C,
-        {"agent.algorithm.num_step_returns": 40},
-        "agent.algorithm.num_step_returns",
-        "is more than a rollout holds: training_frequency = 32",
-        "32 or less; or training_frequency 40 or more",
-        32,
+        {"agent.algorithm.training_episodes": 6},
+        "agent.algorithm.training_episodes",
+        "is not a multiple of num_envs = 4",
+        "nearest valid values: 4 or 8; or env.num_envs 3 or 6",
+        4,
+    ),
+    (
+        SARSA,
+        {"agent.algorithm.training_episodes": 4, "agent.algorithm.training_frequency": 16},
+        "agent.algorithm.training_frequency",
+        "has no effect: training_episodes is set",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.algorithm.training_episodes": 4, "agent.algorithm.time_horizon": 16},
+        "agent.algorithm.time_horizon",
+        "has no effect: training_episodes is set",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.algorithm.training_episodes": 4, "meta.processes": 2},
+        "agent.algorithm.training_episodes",
+        "does not fit meta.processes, which share out equal numbers of steps",
+        "null; or meta.processes 1",
+        None,
+    ),
+    (
+        PPO,
+        {"agent.algorithm.training_episodes": 4, "meta.compile": True},
+        "meta.compile",
+        "would compile again and again: whole episodes differ in length",
+        "leave it out",
+        False,
+    ),
+    (
+        PPO,
+        {"agent.algorithm.clip_vloss": 0.2, "agent.algorithm.val_loss": "huber"},
+        "agent.algorithm.val_loss",
+        "has no effect: clip_vloss has a squared error",
+        "leave it out",
+        None,
+    ),
+    (
+        REINFORCE,
+        {"agent.algorithm.time_horizon": 16, "agent.algorithm.elite_fraction": 0.5},
+        "agent.algorithm.elite_fraction",
+        "has no effect: time_horizon is set",
+        "leave it out",
+        None,
+    ),
+    (
+        REINFORCE,
+        {"agent.algorithm.time_horizon": 500, "env.max_frame": 1000},
+        "env.max_frame",
+        "ends before the first update of num_envs x time_horizon = 4 x 500 = 2000 frames",
+        "nearest valid values: 2000 or more; or time_horizon 250",
+        2000,
+    ),
+    (
+        {"agent": {"algorithm": {"name": "crossq", "batch_renorm": False}}},
+        {"agent.algorithm.renorm_warm_up": 16},
+        "agent.algorithm.renorm_warm_up",
+        "has no effect: batch_renorm is false",
+        "leave it out",
+        None,
     ),
     (
         A2C,
@@ -557,7 +621,7 @@ def test_settings_of_vllm_fit_only_vllm_in_one_process() -> None:
 
 
 def test_several_conflicts_are_told_at_once() -> None:
-    found = conflicts(DQN, {"env.max_frame": 500, "agent.net.shared": True, "agent.algorithm.training_frequency": 5})
+    found = conflicts(DQN, {"env.max_frame": 500, "agent.net.shared": True, "agent.algorithm.training_frequency": 3})
     assert [each.path for each in found] == [
         "agent.net.shared",
         "agent.algorithm.training_frequency",

@@ -14,7 +14,7 @@ from operant.spec.settings.nets import MlpSpec
 OBS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu", "gelu", "selu"])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "gelu", "selu", "sigmoid"])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("layer_norm", [True, False])
 def test_acting_forward_agrees_with_torch(activation, shared, layer_norm):
