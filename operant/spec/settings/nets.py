@@ -17,7 +17,7 @@ shape = partial(fixed, "the weights have the shape of the network")
 learnt = partial(fixed, "the weights were learnt for it")
 start = partial(fixed, "it says only how a run begins")
 
-Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu"]
+Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu", "sigmoid"]
 Init = Literal["orthogonal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "torch"]
 SCALED_INITS = ("orthogonal", "xavier_uniform", "xavier_normal")
 Units = Annotated[int, Field(ge=1, le=65_536)]
