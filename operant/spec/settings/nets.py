@@ -47,7 +47,8 @@ class Net(Closed):
     hidden: tuple[Units, ...] = shape(default=(64, 64), max_length=16, description="Units of each hidden layer.")
     activation: Activation = learnt(default="tanh", description="Non-linearity after each hidden layer.")
     layer_norm: bool = shape(
-        default=False, description="Normalise each hidden layer before its non-linearity (crossq: the actor's only)."
+        default=False,
+        description="Normalise each hidden layer before its non-linearity (not crossq's renormalised critics).",
     )
     init: Init = start(
         default="orthogonal", description="Initialisation of the weights; biases start at zero, except for `torch`."

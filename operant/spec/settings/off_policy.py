@@ -202,6 +202,9 @@ class CrossQSpec(SoftAlgorithm):
         description="Gradient steps of plain batch normalisation; its correction widens until 8 times as many.",
     )
 
+    def recompiles(self) -> str:
+        return super().recompiles() if self.batch_renorm else ""
+
     def inert(self) -> Mapping[str, str]:
         names = () if self.batch_renorm else ("renorm_momentum", "renorm_warm_up")
         return {**super().inert(), **{f"agent.algorithm.{name}": "batch_renorm is false" for name in names}}
