@@ -287,4 +287,8 @@ def trial_results(study: Study, rows: Sequence[JobRow], known: int) -> list[Tria
 
 def _base_settings(study: Study, base: dict[str, Any]) -> dict[str, Any]:
     """What trials have that were made before a setting was searched: the value of the spec."""
-    return {dimension.path: lookup(base, tuple(dimension.path.split("."))) for dimension in study.space}
+    found: dict[str, Any] = {}
+    for dimension in study.space:
+        values = [lookup(base, tuple(path.split("."))) for path in dimension.paths]
+        found[dimension.path] = values if len(values) > 1 else values[0]
+    return found

@@ -5,6 +5,10 @@ Two spellings of each dimension, under `search:`, by dotted path or nested:
     agent.net.optimizer.lr__loguniform: [1e-4, 1e-3]
     agent.net.optimizer.lr: {dist: loguniform, low: 1e-4, high: 1e-3}
 
+Settings that vary together are one dimension, a choice of lists that have a value for each of them:
+
+    agent.algorithm.lam, agent.algorithm.gamma__choice: [[0.9, 0.99], [0.95, 0.999]]
+
 A space is checked when its spec is loaded: each path must be a setting, each value that can be
 drawn must be valid there, and some draw of all dimensions together must fit.
 """
@@ -41,6 +45,11 @@ class Dimension:
     distribution: Distribution
     at: KeyPath
 
+    @property
+    def paths(self) -> list[str]:
+        """The settings that it varies, of which there may be several, separated by commas."""
+        return together(self.path)
+
 
 Space = tuple[Dimension, ...]
 
@@ -61,9 +70,16 @@ def sample(space: Space, rng: Random) -> dict[str, Any]:
 
 def apply(spec: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a spec's plain data with the values put at their dotted paths."""
-    for path, value in values.items():
-        spec = put(spec, tuple(path.split(".")), value)
+    for paths, drawn in values.items():
+        several = together(paths)
+        for path, value in zip(several, drawn if len(several) > 1 else [drawn], strict=True):
+            spec = put(spec, tuple(path.split(".")), value)
     return spec
+
+
+def together(path: str) -> list[str]:
+    """The dotted paths of settings that vary together."""
+    return [each.strip() for each in path.split(",")]
 
 
 @dataclass(frozen=True)
@@ -125,10 +141,19 @@ def _dimension(at: KeyPath, path: str, kind: str, parameters: list[Any]) -> Dime
         return _Fault(at, f"{kind} is not a distribution", hint)
     whole = [int(each) if isinstance(each, float) and each.is_integer() else each for each in parameters]
     parameters = whole if "randint" in known else parameters
-    fault = fault_in(known, parameters)
+    fault = fault_in(known, parameters) or _fault_together(path, known, parameters)
     if fault is not None:
         return _Fault(at, f"search.{path}: {kind} {fault}")
     return Dimension(path, Distribution(known, tuple(parameters)), at)
+
+
+def _fault_together(path: str, kind: str, parameters: list[Any]) -> str | None:
+    """What is wrong with the values of settings that vary together, if anything."""
+    count = len(together(path))
+    if count == 1:
+        return None
+    listed = kind == "choice" and all(isinstance(each, list) and len(each) == count for each in parameters)
+    return None if listed else f"takes lists of {count} values, for that many settings vary together"
 
 
 def search_diagnostics(document: Document) -> list[Diagnostic]:
@@ -160,17 +185,18 @@ def search_diagnostics(document: Document) -> list[Diagnostic]:
 
 def _misplaced(dimension: Dimension, base: Document, document: Document) -> list[Diagnostic]:
     """A path that is no setting, or a value that the setting could never take."""
-    path = tuple(dimension.path.split("."))
-    slot, at = find(path, base.data), key_span(("search", *dimension.at), document)
-    if slot is None:
-        return [replace(unknown_setting(path, base), at=at)]
-    if path[0] in FIXED or slot.type.words == "section":
-        return [Diagnostic(f"{dimension.path} is not a single setting that can be searched", at, "", REMEDY)]
+    at, slot = key_span(("search", *dimension.at), document), None
+    for path in (tuple(each.split(".")) for each in dimension.paths):
+        slot = find(path, base.data)
+        if slot is None:
+            return [replace(unknown_setting(path, base), at=at)]
+        if path[0] in FIXED or slot.type.words == "section":
+            return [Diagnostic(f"{dotted(path)} is not a single setting that can be searched", at, "", REMEDY)]
     for value in dimension.distribution.probes():
         tried, fault = _attempt(base, {dimension.path: value})
         if fault is not None and not is_only_conflict(fault):
             problem = diagnostics_in(fault, tried, 1)[0]
-            is_between = slot.type.words == "whole number" and isinstance(value, float)
+            is_between = slot is not None and slot.type.words == "whole number" and isinstance(value, float)
             hint = "draw whole numbers with randint, lograndint or quniform" if is_between else problem.hint
             return [replace(problem, at=at, hint=hint)]
     return []

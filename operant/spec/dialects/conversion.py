@@ -66,6 +66,7 @@ class Conversion:
         found = self.theirs.mark_of(origin)
         self.origins[path] = origin
         marks = {path: found[1]} if found else {}
+        self.homes = {theirs: ours for theirs, ours in self.homes.items() if ours != path}
         if value == lookup(self.theirs.data, origin):
             self.homes[origin] = path
         if value == lookup(self.theirs.data, origin) and isinstance(value, dict | list):
@@ -232,11 +233,22 @@ class Section:
         return [key for key, value in self.data.items() if key not in self._read and value is not None]
 
     def close(self) -> None:
-        """Whatever is left was not understood."""
+        """Whatever is left was not understood; it is left out where the lab's program ignores what it does not know."""
+        if not self.conversion.table.ignores:
+            self.refuse_unread()
+            return
         for key in self.unread():
-            self.conversion.lose(
-                self.at(key), "is not a key that is understood here", did_you_mean(key, self._read | self._known)
-            )
+            near = did_you_mean(key, self._read | self._known)
+            said = f"left out: {self.conversion.lab} reads no such key{f'; {near}' if near else ''}"
+            self.conversion.remark(self.at(key), said)
+            self.get(key)
+
+    def refuse_unread(self) -> None:
+        """Name as lost whatever nobody has asked for."""
+        for key in self.unread():
+            near = did_you_mean(key, self._read | self._known)
+            self.conversion.lose(self.at(key), "is not a key that is understood here", near)
+            self.get(key)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,11 @@ def worked(place: str, means: str, ours: str, by: Function, *, needed: bool = Fa
     return Row(place, means, "worked", tuple(each.strip() for each in ours.split(",") if each), "", None, needed, by=by)
 
 
+def elsewhere(place: str, means: str, ours: str) -> Row:
+    """A setting that the function of another row turns into ours together with its own."""
+    return Row(place, means, "worked", tuple(each.strip() for each in ours.split(",") if each))
+
+
 def under(place: str, *rows: Row) -> tuple[Row, ...]:
     """The rows of a section, whose places are said from there."""
     return tuple(replace(row, place=f"{place}.{row.place}") for row in rows)
@@ -103,10 +108,14 @@ def _one_kind(data: Any) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """All rows of a lab; `kind_of` tells from plain data which kind of file it is, where rows differ by kind."""
+    """All rows of a lab; `kind_of` tells from plain data which kind of file it is, where rows differ by kind.
+
+    `ignores` is true of a lab whose program passes over keys that it does not know, which the rows name all.
+    """
 
     rows: tuple[Row, ...] = ()
     kind_of: Callable[[Any], str] = _one_kind
+    ignores: bool = False
     _chosen: dict[str, tuple[Row, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def chosen(self, kind: str) -> tuple[Row, ...]:
