@@ -5,7 +5,7 @@ Run `scripts/uv run scripts/reference.py` after a field or a command has changed
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -45,10 +45,19 @@ def index_page() -> str:
 def dialect_page(title: str, table: Table) -> str:
     """What each setting of a lab's files means there and becomes here."""
     lines = [f"# Settings of {title}", "", DIALECT, "", "| setting | meaning there | here |", "|---|---|---|"]
+    kinds = list(dict.fromkeys(kind for row in table.rows for kind in row.of))
     for row in table.rows:
-        place = f"`{row.place}`" + (f" ({', '.join(row.of)})" if row.of else "")
+        place = f"`{row.place}`{applies_to(row.of, kinds)}"
         lines.append(f"| {place} | {_plain(row.means)} | {_plain(here(row))} |")
     return "\n".join([*lines, ""])
+
+
+def applies_to(chosen: Sequence[str], kinds: Sequence[str]) -> str:
+    """Which kinds of file a row is for, by those that it is not for where these are fewer."""
+    others = [kind for kind in kinds if kind not in chosen]
+    if not chosen or not others:
+        return ""
+    return f" ({', '.join(chosen)})" if len(chosen) <= len(others) else f" (not {', '.join(others)})"
 
 
 def here(row: DialectRow) -> str:

@@ -11,7 +11,8 @@ from operant.spec.reading.document import lookup
 
 DEFAULT_CLIP = 10.0
 ATARI, ATARI_REWARD = "ALE/", 1.0  # SLM-Lab limits the rewards of all games to this
-OLD_GAME = re.compile(r"(\w+)NoFrameskip-v[04]")
+OLD_GAME = re.compile(r"(\w+?)(?P<steady>NoFrameskip)?-v[04]")
+STICKY = 0.25  # the probability with which games of the older ids without NoFrameskip repeat an action
 DISCRETE = ("CartPole", "Acrobot", "MountainCar-", "LunarLander-", "ALE/")
 
 
@@ -55,19 +56,26 @@ def _count(value: Any) -> int:
 def environment(section: Section, key: str) -> None:
     """The environment's id; Atari games have had another one in the older form."""
     conversion, at, name = section.conversion, section.at(key), str(section.get(key))
-    game = OLD_GAME.fullmatch(name)
+    game = _old_game(section)
     if name.startswith("playground/"):
         conversion.refuse(at, "is an environment of MuJoCo Playground, which has no counterpart")
     if game is None:
         return
     conversion.set("env.name", f"{ATARI}{game[1]}-v5", at)
-    conversion.set("env.kwargs.repeat_action_probability", 0.0, at)
+    sticky = 0.0 if game["steady"] else STICKY
+    conversion.set("env.kwargs.repeat_action_probability", sticky, at)
     conversion.set("env.kwargs.life_loss_info", True, at)
     if conversion.kind != "Random":
         conversion.set("env.clip_reward", ATARI_REWARD, at)
-    conversion.remark(
-        at, f"becomes {ATARI}{game[1]}-v5 without sticky actions; a lost life ends an episode to learn from"
-    )
+    how = f"with sticky actions of {STICKY}" if sticky else "without sticky actions"
+    conversion.remark(at, f"becomes {ATARI}{game[1]}-v5 {how}; a lost life ends an episode to learn from")
+
+
+def _old_game(section: Section) -> re.Match[str] | None:
+    """An Atari game by an id of older versions; one without NoFrameskip is told by the convolutions of its net."""
+    found = OLD_GAME.fullmatch(str(section.get("name")))
+    net = lookup(section.conversion.theirs.data, ("agent", "net", "type"))
+    return found if found and (found["steady"] or str(net).endswith("ConvNet")) else None
 
 
 def environments(section: Section, key: str) -> None:
@@ -115,7 +123,7 @@ USUAL = {"frame_op": "concat", "frame_op_len": 4, "image_downsize": [84, 84], "r
 
 def frame_option(section: Section, key: str) -> None:
     """What version 4 said of frames and rewards, which today's Atari does as it did."""
-    is_game = OLD_GAME.fullmatch(str(section.get("name"))) is not None
+    is_game = _old_game(section) is not None
     if not sizes_of(section.conversion).older:
         section.drop({key: "left out: only environments of MuJoCo Playground read it"} if key == "reward_scale" else {})
     elif is_game and section.data.get(key) == USUAL[key]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from operant.spec.dialects.slm import learning, nets, optimisers, sessions, sizes
+from operant.spec.dialects.slm import learning, nets, off_policy, optimisers, sessions, sizes
 from operant.spec.dialects.slm.learning import LOSSES, NAMES, scheduled
 from operant.spec.dialects.table import Row, elsewhere, ignored, only_of, refused, same, under, worked
 from operant.spec.reading.document import lookup
@@ -163,22 +163,22 @@ ALGORITHMS = under(
     *only_of(
         OFF_POLICY,
         worked("training_frequency", "frames between rounds of gradient steps", f"{ALGORITHM}.training_frequency",
-               learning.rounds),
+               off_policy.rounds),
         elsewhere("training_iter", "batches of a round", f"{ALGORITHM}.training_iter"),
         elsewhere("training_batch_iter", "gradient steps on each batch", f"{ALGORITHM}.training_iter"),
         worked("training_start_step", "frames before the first gradient step", f"{ALGORITHM}.training_start",
-               learning.training_start),
+               off_policy.training_start),
     ),
     *only_of(
         SOFT,
         worked("action_pdtype", "the distribution of actions, discrete or not",
-               f"{ALGORITHM}.critic_reduction, {ALGORITHM}.discrete_entropy", learning.discrete_or_not),
+               f"{ALGORITHM}.critic_reduction, {ALGORITHM}.discrete_entropy", off_policy.discrete_or_not),
         worked("fixed_alpha", "a temperature that is not learnt",
-               f"{ALGORITHM}.temperature, {ALGORITHM}.learn_temperature", learning.fixed_temperature),
+               f"{ALGORITHM}.temperature, {ALGORITHM}.learn_temperature", off_policy.fixed_temperature),
         worked("log_alpha_min", "least logarithm of the temperature", f"{ALGORITHM}.temperature_min",
-               learning.temperature_limit),
+               off_policy.temperature_limit),
         worked("log_alpha_max", "largest logarithm of the temperature", f"{ALGORITHM}.temperature_max",
-               learning.temperature_limit),
+               off_policy.temperature_limit),
         same("policy_delay", "gradient steps of the critics per step of the policy", f"{ALGORITHM}.policy_delay"),
         *(
             refused(key, means, "has no counterpart: there is no such setting here", unless=harmless)
@@ -206,10 +206,10 @@ MEMORY = under(
         elsewhere("cross_entropy", "quantile of rewards above which episodes are learnt from",
                   f"{ALGORITHM}.elite_fraction"),
     ),
-    *only_of(SIL, worked("sil_replay_name", "the replay that is imitated", "agent.memory.name", learning.imitated)),
+    *only_of(SIL, worked("sil_replay_name", "the replay that is imitated", "agent.memory.name", off_policy.imitated)),
     *only_of(
         OFF_POLICY,
-        worked("name", "the replay", "agent.memory.name, agent.memory.beta", learning.replay),
+        worked("name", "the replay", "agent.memory.name, agent.memory.beta", off_policy.replay),
         elsewhere("alpha", "how strongly errors become priorities", "agent.memory.alpha"),
         elsewhere("epsilon", "least priority", "agent.memory.epsilon"),
     ),
@@ -286,13 +286,13 @@ NETS = under(
     *only_of(
         TARGETED,
         worked("update_type", "whether the target net is copied or blended",
-               f"{ALGORITHM}.polyak, {ALGORITHM}.target_update", learning.target),
+               f"{ALGORITHM}.polyak, {ALGORITHM}.target_update", off_policy.target),
         elsewhere("update_frequency", "frames between copies", f"{ALGORITHM}.target_update"),
         elsewhere("polyak_coef", "share of the net that its target takes", f"{ALGORITHM}.polyak"),
     ),
     *only_of(
         ["SoftActorCritic"],
-        worked("update_type", "how target critics follow", f"{ALGORITHM}.polyak", learning.soft_target),
+        worked("update_type", "how target critics follow", f"{ALGORITHM}.polyak", off_policy.soft_target),
         elsewhere("update_frequency", "nothing, with polyak", ""),
         elsewhere("polyak_coef", "share of the critics that their targets take", f"{ALGORITHM}.polyak"),
     ),
