@@ -9,6 +9,7 @@ own documentation fills them; a file that lacks its budget is given it by the on
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import re
 from collections import Counter
@@ -100,8 +101,8 @@ def rlvr(folder: Path) -> Iterator[Outcome]:
 def prime_rl(folder: Path) -> Iterator[Outcome]:
     """Every TOML file of the configs."""
     for file in spec_files(folder / "configs", (".toml",)):
-        for name in _names(file, ""):
-            yield try_spec(file, name, folder)
+        names = _names(file, "")
+        yield try_spec(file, names[0] if len(names) == 1 else file.stem, folder)
 
 
 def _names(file: Path, sign: str) -> list[str]:
@@ -129,18 +130,20 @@ def mlgym(folder: Path) -> Iterator[Outcome]:
 def hackmatrix(folder: Path) -> Iterator[Outcome]:
     """Every flag of the trainer, each alone, with a value that it takes."""
     script = folder / "python" / "scripts" / "train_purejaxrl.py"
-    calls = re.findall(
-        r"add_argument\(\s*\"--([\w-]+)\"(.*?)\n    \)|add_argument\(\"--([\w-]+)\"(.*?)\)\n", script.read_text(), re.S
-    )
-    for first, about, second, other in calls:
-        name, said = first or second, about or other
-        value = "" if "store_true" in said else "x" if "type=str" in said else "8"
+    for call in ast.walk(ast.parse(script.read_text())):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not call.args:
+            continue
+        flag = call.args[0]
+        if call.func.attr != "add_argument" or not isinstance(flag, ast.Constant):
+            continue
+        said = {each.arg: ast.unparse(each.value) for each in call.keywords}
+        value = "" if "action" in said else "x" if said.get("type", "str") == "str" else "8"
         try:
-            found = read_flags(f"--{name} {value}".strip())
+            found = read_flags(f"{flag.value} {value}".strip())
         except OperantError as refused:
-            yield Outcome(script.name, f"--{name}", "refused", [], str(refused))
+            yield Outcome(script.name, str(flag.value), "refused", [], str(refused))
         else:
-            yield Outcome(script.name, f"--{name}", "told" if found.remarks else "loads", found.overrides)
+            yield Outcome(script.name, str(flag.value), "told" if found.remarks else "loads", found.overrides)
 
 
 LABS = {"slm-lab": slm_lab, "rlvr": rlvr, "prime-rl": prime_rl, "mlgym": mlgym, "hackmatrix": hackmatrix}
@@ -151,7 +154,7 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
     kinds = Counter(each.kind for each in outcomes)
     files = len({each.file for each in outcomes})
     lines = [f"{len(outcomes)} in {files} files", *(f"{count:>5}  {kind}" for kind, count in kinds.most_common())]
-    reasons = Counter(each.reason for each in outcomes if each.kind != "loads")
+    reasons = Counter(each.reason for each in outcomes if each.reason)
     return [*lines, *(f"{count:>9}  {reason[:150]}" for reason, count in reasons.most_common())]
 
 
