@@ -146,6 +146,8 @@ class Table:
 def read(top: Section, rows: Sequence[Row]) -> None:
     """Apply rows to a file, in order; whatever they do not speak of stays unread."""
     for row in rows:
+        if row.kind == "worked" and row.by is None:
+            continue  # the function of another row reads it
         for section, key in list(_places(top, row.parts)):
             _apply(row, section, key)
 
