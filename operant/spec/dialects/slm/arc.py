@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operant.spec.dialects.conversion import Section
-from operant.spec.dialects.slm.layers import CNN, bytes_to_numbers, convolutions, native_type, numbers
 from operant.spec.reading.document import KeyPath
 
 ACTIVATIONS = {
@@ -17,6 +16,7 @@ ACTIVATIONS = {
     "ELU": "elu",
     "SELU": "selu",
     "LeakyReLU": "leaky_relu",
+    "Sigmoid": "sigmoid",
 }
 LINEAR = ("LazyLinear", "Linear")
 CONVOLUTION = ("LazyConv2d", "Conv2d")
@@ -80,33 +80,6 @@ def _convolution(options: dict[str, Any]) -> list[Any]:
     sizes = [options.get("out_channels"), options.get("kernel_size"), options.get("stride", 1)]
     rest = [options.get("padding", 0), options.get("dilation", 1)]
     return [*sizes, *rest] if set(options) <= known else []
-
-
-def arc(net: Section) -> None:
-    """Read the graph as convolutions, hidden widths and an activation, or say which part of it is more than that."""
-    net.get("hid_layers_activation")
-    found = chain(net)
-    if found is None:
-        native_type(net, "mlp")
-        return
-    path, layers = found
-    if layers.renorms:
-        net.conversion.refuse(path, "renormalises its layers, which has a counterpart in the critics of CrossQ only")
-        return
-    if layers.convolutions:
-        native_type(net, CNN)
-        convolutions(net, path, layers.convolutions)
-        bytes_to_numbers(net)
-    else:
-        native_type(net, "mlp")
-        numbers(net)
-    net.conversion.set("agent.net.hidden", layers.widths, path)
-    if layers.norms:
-        net.conversion.set("agent.net.layer_norm", True, path)
-    if layers.activations:
-        net.conversion.set("agent.net.activation", layers.activations[0], path)
-    if net.get("hid_layers_activation") not in (None, *layers.activations):
-        net.conversion.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")
 
 
 def chain(net: Section) -> tuple[KeyPath, Chain] | None:

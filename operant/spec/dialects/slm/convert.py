@@ -2,86 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from operant.spec.dialects.conversion import Conversion, Converted, Section, finished
-from operant.spec.dialects.slm.dqn import dqn
-from operant.spec.dialects.slm.env import Budget, env
-from operant.spec.dialects.slm.meta import meta, search
-from operant.spec.dialects.slm.on_policy import a2c, random, reinforce, sarsa
-from operant.spec.dialects.slm.ppo import ppo, ppo_sil, sil
-from operant.spec.dialects.slm.sac import crossq, sac
-from operant.spec.dialects.slm.shape import is_older_form, unwrapped
-from operant.spec.errors import span_of
-from operant.spec.reading.diagnostics import Diagnostic, nearest
-from operant.spec.reading.document import Document
-
-Translator = Callable[[Section, Budget], None]
-
-ALGORITHMS: dict[str, Translator] = {
-    "PPO": ppo,
-    "DQN": dqn,
-    "DoubleDQN": dqn,
-    "VanillaDQN": dqn,
-    "ActorCritic": a2c,
-    "Reinforce": reinforce,
-    "SARSA": sarsa,
-    "SoftActorCritic": sac,
-    "CrossQ": crossq,
-    "Random": random,
-    "SIL": sil,
-    "PPOSIL": ppo_sil,
-}
+from operant.spec.dialects.conversion import Conversion, Converter, Section
+from operant.spec.dialects.slm.learning import NAMES
+from operant.spec.dialects.slm.search import dimensions
+from operant.spec.dialects.slm.shape import unwrapped
+from operant.spec.dialects.slm.table import ROWS, kind_of
+from operant.spec.dialects.table import Table, read, worked
+from operant.spec.reading.diagnostics import nearest
 
 
-SINGLE_BODY = ({}, {"product": "outer", "num": 1})
-
-
-def convert(document: Document, lossy: bool = False) -> Converted:
-    """The native form of an SLM-Lab spec; SpecError with everything that has no counterpart.
-
-    `lossy` turns settings without counterpart into remarks, where a spec remains without them.
-    """
-    older = is_older_form(document.data)
-    conversion = Conversion(unwrapped(document))
-    _sections(Section(conversion, ()), older)
-    return finished(conversion, document, lossy)
-
-
-def _sections(top: Section, older: bool) -> None:
+def _sections(top: Section) -> None:
     conversion = top.conversion
-    top.copy("name", "name")
     for key in ("agent", "env", "meta"):
         if isinstance(top.need(key), list):
-            conversion.refuse(
-                top.at(key), "holds several, which has no counterpart: one agent learns in one environment"
-            )
+            why = "holds several, which has no counterpart: one agent learns in one environment"
+            conversion.refuse(top.at(key), why)
             return
-    top.get("search")
-    top.drop({"spec_params": "left out: -s fills a placeholder, one value at a time"})
-    if top.get("body", {}) not in SINGLE_BODY:
-        conversion.refuse(top.at("body"), "has no counterpart: one agent learns in one environment")
-    elif top.get("body"):
-        conversion.remark(top.at("body"), "left out: one agent learns in one environment")
-    budget = env(top.below("env"), older)
-    _agent(top.below("agent"), budget)
-    meta(top.below("meta"), budget)
-    search(conversion)
-    top.close()
+    algorithm = top.below("agent").below("algorithm")
+    name = algorithm.need("name")
+    rows = conversion.table.chosen(conversion.kind)
+    if not conversion.kind:
+        rows = tuple(row for row in rows if row.parts[0] in ("name", "env", "meta"))
+        near = nearest(str(name), NAMES)
+        hint = f"there are {', '.join(NAMES)}" + (f"; did you mean {near}?" if near else "")
+        if name is not None:
+            conversion.refuse(algorithm.at("name"), "has no counterpart in this version", hint)
+        top.get("search")
+    read(top, rows)
+    if conversion.kind:
+        top.close_all()
 
 
-def _agent(agent: Section, budget: Budget) -> None:
-    algorithm: Any = agent.below("algorithm").need("name")
-    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
-        ALGORITHMS[algorithm](agent, budget)
-    elif algorithm is not None:
-        near = nearest(str(algorithm), ALGORITHMS)
-        hint = f"there are {', '.join(ALGORITHMS)}" + (f"; did you mean {near}?" if near else "")
-        at = span_of(("agent", "algorithm", "name"), agent.conversion.theirs)
-        agent.conversion.refusals.append(
-            Diagnostic(f"SLM-Lab's {algorithm} has no counterpart in this version", at, hint)
-        )
-        return
-    agent.drop({"name": "left out: a label", "critic_net": "left out: only CrossQ reads it"})
-    agent.close()
+def _again(conversion: Conversion) -> None:
+    """Convert a file anew into a conversion, for one value of a search."""
+    _sections(Section(conversion, ()))
+
+
+SEARCH = worked("search.*", "what a search varies, and how it is drawn", "search", dimensions(_again))
+TABLE = Table((*ROWS, SEARCH), kind_of, ignores=True)
+convert = Converter("SLM-Lab", _sections, TABLE, unwrapped)

@@ -43,7 +43,8 @@ def test_the_one_called_dqn_is_double_and_says_so() -> None:
     assert isinstance(algorithm, DqnSpec)
     assert algorithm.double
     assert any("Double DQN" in remark.text for remark in loaded.remarks)
-    assert (algorithm.polyak, algorithm.training_frequency, algorithm.loss) == (0.005, 16, "mse")
+    assert (algorithm.polyak, algorithm.training_frequency, algorithm.loss) == (0.009975, 16, "mse")
+    assert any("blends at each of 2 steps" in remark.text for remark in loaded.remarks), "0.005 twice in a round"
     assert algorithm.epsilon == Linear(start=1.0, end=0.039, begin=1000, frames=50_000)
     assert loaded.spec.agent.net.duelling
     assert loaded.spec.agent.memory == ReplaySpec(batch_size=64, max_size=50_000)
@@ -61,10 +62,8 @@ def test_training_is_at_most_once_per_vector_step(dqn: Changed, frequency: int, 
     assert algorithm_of(dqn, agent__algorithm__training_frequency=frequency).training_frequency == native
 
 
-def test_a_frequency_between_vector_steps_is_a_conflict_at_its_place(dqn: Changed) -> None:
-    said = refusal(dqn, {f"{A}.training_frequency": 20})
-    assert "is not a multiple of num_envs = 8" in said
-    assert '"training_frequency": 20' in said
+def test_a_frequency_between_vector_steps_is_taken_as_it_is(dqn: Changed) -> None:
+    assert algorithm_of(dqn, agent__algorithm__training_frequency=20).training_frequency == 20
 
 
 def test_training_starts_when_a_batch_is_there(dqn: Changed) -> None:
@@ -99,9 +98,13 @@ def test_the_newest_transition_may_be_in_every_batch(dqn: Changed) -> None:
     assert memory.combined
 
 
-def test_a_slow_polyak_is_refused(dqn: Changed) -> None:
-    changes = {"agent.net.update_type": "polyak", "agent.net.polyak_coef": 0.01, "agent.net.update_frequency": 100}
-    assert "polyak blends after every round" in refusal(dqn, changes)
+@pytest.mark.parametrize(("share", "native"), [(0.01, 0.01), (ABSENT, 0.0), (0, 0.0)])
+def test_polyak_has_no_frequency_and_may_be_nothing(dqn: Changed, share: Any, native: float) -> None:
+    changes = {"agent.net.update_type": "polyak", "agent.net.polyak_coef": 0.5, "agent.net.update_frequency": 100}
+    loaded = dqn({**changes, "agent.net.polyak_coef": share})
+    assert isinstance(loaded.spec.agent.algorithm, DqnSpec)
+    assert loaded.spec.agent.algorithm.polyak == native
+    assert "agent.net.update_frequency" in [remark.key for remark in loaded.remarks]
 
 
 def test_a_boltzmann_policy_has_a_temperature() -> None:

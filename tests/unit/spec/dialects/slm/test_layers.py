@@ -51,17 +51,35 @@ def test_other_convolutions_are_refused(layer: Any) -> None:
 @pytest.mark.parametrize("cell", ["GRU", "LSTM"])
 def test_cells_that_remember(cell: str) -> None:
     net = {"cell_type": cell, "fc_hid_layers": [32], "rnn_hidden_size": 64, "rnn_num_layers": 2, "seq_len": 4}
-    data, remarks = native(dqn(type="RecurrentNet", **net))
+    net = {
+        "type": "RecurrentNet",
+        "shared": True,
+        "hid_layers_activation": "relu",
+        **net,
+        "optim_spec": {"name": "Adam"},
+    }
+    algorithm = {"name": "ActorCritic", "gamma": 0.99, "lam": 0.9, "training_frequency": 8}
+    data, remarks = native(spec_of(algorithm, {"name": "OnPolicyBatchReplay"}, net))
     found = data["agent"]["net"]
     assert (found["type"], found["hidden"], found["recurrent"], found["layers"]) == (cell.lower(), [32], 64, 2)
     assert any("remembers its whole episode" in each for each in remarks)
+
+
+def test_learners_of_single_steps_have_a_hidden_layer_in_their_place() -> None:
+    data, remarks = native(dqn(type="RecurrentNet", fc_hid_layers=[32], rnn_hidden_size=64, seq_len=4))
+    assert (data["agent"]["net"]["type"], data["agent"]["net"]["hidden"]) == ("mlp", [32, 64])
+    assert any("learns from single steps" in each for each in remarks)
 
 
 def test_nets_without_counterpart_are_named() -> None:
     assert "cell_type" in refused(dqn(type="RecurrentNet", cell_type="RNN", rnn_hidden_size=8))
     assert "bidirectional" in refused(dqn(type="RecurrentNet", rnn_hidden_size=8, bidirectional=True))
     assert "no heads and tails to choose from" in refused(dqn(type="HydraMLPNet"))
-    assert "sees no images" in refused(dqn(type="MLPNet", hid_layers=[8], normalize=True))
+
+
+def test_pixels_of_a_net_that_has_none_are_left_out() -> None:
+    _, remarks = native(dqn(type="MLPNet", hid_layers=[8], normalize=True))
+    assert any("SLM-Lab's MLPNet does not read it" in each for each in remarks)
 
 
 def test_keys_of_atari_reach_the_emulator() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.spec.dialects.slm.conftest import ABSENT, Changed, refusal
+from tests.unit.spec.dialects.slm.conftest import ABSENT, Changed
 
 
 def test_rigorous_evaluation_keeps_its_frequency(ppo: Changed) -> None:
@@ -19,11 +19,14 @@ def test_the_default_log_frequency_is_that_of_slm_lab(ppo: Changed) -> None:
 
 
 @pytest.mark.parametrize("kind", ["synced", "shared"])
-def test_shared_weights_are_refused(ppo: Changed, kind: str) -> None:
-    assert f'meta.distributed = "{kind}" has no counterpart' in refusal(ppo, {"meta.distributed": kind})
+def test_workers_that_share_weights_play_in_step(ppo: Changed, kind: str) -> None:
+    loaded = ppo({"meta.distributed": kind, "meta.max_session": 3})
+    assert (loaded.spec.env.num_envs, loaded.spec.meta.max_session) == (12, 1)
+    assert any("play as 12 environments of one run" in remark.text for remark in loaded.remarks)
 
 
-def test_a_key_that_is_not_understood_is_refused_with_the_nearest_one(ppo: Changed) -> None:
-    said = refusal(ppo, {"meta.log_frequncy": 100})
-    assert "meta.log_frequncy = 100 is not a key that is understood here" in said
-    assert "did you mean log_frequency?" in said
+def test_a_key_that_slm_lab_does_not_know_is_left_out_with_the_nearest_one(ppo: Changed) -> None:
+    loaded = ppo({"meta.log_frequncy": 100})
+    said = next(str(remark) for remark in loaded.remarks if "frequncy" in remark.key)
+    assert said == "meta.log_frequncy: left out: SLM-Lab reads no such key; did you mean log_frequency?"
+    assert loaded.spec == ppo().spec

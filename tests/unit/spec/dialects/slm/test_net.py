@@ -18,7 +18,7 @@ def test_starts_of_weights(ppo: Changed, init: str | None, native: str) -> None:
     ("key", "value"),
     [
         ("init_fn", "sparse_"),
-        ("hid_layers_activation", "sigmoid"),
+        ("hid_layers_activation", "softsign"),
         ("batch_norm", True),
         ("critic_hid_layers", [64]),
     ],

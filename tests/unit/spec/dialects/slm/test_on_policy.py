@@ -81,8 +81,10 @@ def test_a2c_says_all_that_slm_lab_does() -> None:
 
 
 def test_returns_of_so_many_steps_and_plain_ones() -> None:
-    data, _ = native(a2c(lam=None, num_step_returns=5))
+    data, remarks = native(a2c(lam=None, num_step_returns=5))
     assert (data["agent"]["algorithm"].get("lam"), data["agent"]["algorithm"]["num_step_returns"]) == (None, 5)
+    assert data["agent"]["algorithm"]["training_frequency"] == 5, "SLM-Lab trains every num_step_returns"
+    assert any("training_frequency: becomes 5" in each for each in remarks)
     data, remarks = native(a2c(lam=None))
     assert data["agent"]["algorithm"]["lam"] == 1.0
     assert any("plain returns" in each for each in remarks)
@@ -90,14 +92,18 @@ def test_returns_of_so_many_steps_and_plain_ones() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("policy_loss_coef", 0.5), ("action_policy", "boltzmann"), ("action_pdtype", "Beta"), ("symlog", True)],
+    [("policy_loss_coef", 0.5), ("action_policy", "boltzmann"), ("action_pdtype", "Beta")],
 )
 def test_what_a2c_has_not_is_named(key: str, value: Any) -> None:
     assert f"agent.algorithm.{key}" in refused(a2c(**{key: value}))
 
 
-def test_updates_by_episodes_are_reinforces_alone() -> None:
-    assert "counts episodes with OnPolicyReplay" in refused(spec_of(A2C, EPISODES, NET))
+def test_updates_by_whole_episodes() -> None:
+    for algorithm, net in ((A2C, NET), (SARSA, ONE)):
+        data, remarks = native(spec_of({**algorithm, "training_frequency": 2}, EPISODES, net))
+        assert data["agent"]["algorithm"]["training_episodes"] == 8, "of each of 4 environments"
+        assert any("2 episodes of each of 4 environments" in each for each in remarks)
+        Spec.model_validate(data)
     data, _ = native(spec_of(REINFORCE, EPISODES, ONE, num_envs=1))
     assert data["agent"]["algorithm"] == {
         "name": "reinforce", "gamma": 0.99, "entropy_coef": 0.0, "training_frequency": 3
@@ -105,10 +111,12 @@ def test_updates_by_episodes_are_reinforces_alone() -> None:
     Spec.model_validate(data)
 
 
-def test_steps_of_reinforce_become_whole_episodes() -> None:
-    data, remarks = native(spec_of({**REINFORCE, "training_frequency": 512}, STEPS, ONE))
-    assert data["agent"]["algorithm"]["training_frequency"] == 4
-    assert any("512 steps of each environment become one whole episode of each" in each for each in remarks)
+def test_reinforce_may_learn_from_steps_or_from_the_best_episodes() -> None:
+    data, _ = native(spec_of({**REINFORCE, "training_frequency": 512}, STEPS, ONE))
+    assert data["agent"]["algorithm"]["time_horizon"] == 512
+    elite = {"name": "OnPolicyCrossEntropy", "cross_entropy": 0.8}
+    data, _ = native(spec_of(REINFORCE, elite, ONE))
+    assert (data["agent"]["algorithm"]["elite_fraction"], data["agent"]["algorithm"]["training_frequency"]) == (0.2, 12)
 
 
 def test_sarsa_says_all_that_slm_lab_does() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from operant.spec.dialects.slm.optim import TORCH
+from operant.spec.dialects.slm.optimisers import TORCH
 from operant.spec.settings.optimizers import TAKES, OptimizerSpec
 from operant.spec.settings.schedulers import StepLRSpec
 from tests.unit.spec.dialects.slm.conftest import ABSENT, Changed, refusal
@@ -52,11 +52,15 @@ def test_every_optimiser_of_torch_has_torchs_defaults() -> None:
         assert ours.weight_decay == told.get("weight_decay", 0)
 
 
-@pytest.mark.parametrize(
-    "spec", [{"name": "GlobalAdam", "lr": 1e-3}, {"name": "Lookahead", "lr": 1e-3}, {"name": "Adam", "foo": 1}]
-)
+@pytest.mark.parametrize("spec", [{"name": "Lookahead", "lr": 1e-3}, {"name": "Adam", "foo": 1}])
 def test_other_optimisers_are_refused(dqn: Changed, spec: dict[str, Any]) -> None:
     assert f"{N}.optim_spec." in refusal(dqn, {f"{N}.optim_spec": spec})
+
+
+def test_a_shared_optimiser_is_one_of_one_process(dqn: Changed) -> None:
+    loaded = dqn({f"{N}.optim_spec": {"name": "GlobalAdam", "lr": 1e-3}})
+    assert loaded.spec.agent.net.optimizer.name == "adam"
+    assert f"{N}.optim_spec.name" in [remark.key for remark in loaded.remarks]
 
 
 def test_actor_and_critic_may_differ_in_their_rate_only(ppo: Changed) -> None:
@@ -93,7 +97,7 @@ def test_schedulers_of_torch_are_taken_over(ppo: Changed) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [{"name": "LinearToZero", "frame": 100_000}, {"name": "LinearToMin"}, {"name": "StepLR", "steps": 10}]
+    "spec", [{"name": "LinearToZero", "frame": 100_000}, {"name": "Slowly"}, {"name": "StepLR", "steps": 10}]
 )
 def test_other_schedulers_are_refused(ppo: Changed, spec: dict[str, Any]) -> None:
     assert f"{N}.lr_scheduler_spec." in refusal(ppo, {f"{N}.lr_scheduler_spec": spec})

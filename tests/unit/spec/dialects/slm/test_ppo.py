@@ -72,11 +72,10 @@ def test_the_clip_range_may_move(ppo: Changed) -> None:
     ("key", "value"),
     [
         (f"{A}.normalize_advantages", "sometimes"),
-        (f"{A}.policy_loss_coef", 0.5),
         (f"{A}.action_pdtype", "Beta"),
         (f"{A}.action_policy", "random"),
-        ("agent.memory.name", "OnPolicyReplay"),
-        ("agent.net.loss_spec", {"name": "SmoothL1Loss"}),
+        ("agent.memory.name", "Replay"),
+        ("agent.net.loss_spec", {"name": "L1Loss"}),
     ],
 )
 def test_what_would_change_results_is_refused_where_it_stands(ppo: Changed, key: str, value: Any) -> None:
@@ -89,7 +88,9 @@ def test_what_would_change_results_is_refused_where_it_stands(ppo: Changed, key:
     assert [remark.key.startswith(key) for remark in lost] == [True]
 
 
-@pytest.mark.parametrize("key", [f"{A}.clip_val_loss", f"{A}.training_frequency", f"{A}.num_step_returns"])
+@pytest.mark.parametrize(
+    "key", [f"{A}.clip_val_loss", f"{A}.training_frequency", f"{A}.num_step_returns", f"{A}.policy_loss_coef"]
+)
 def test_what_slm_lab_never_reads_is_dropped_with_a_remark(ppo: Changed, key: str) -> None:
     loaded = ppo({key: 8})
     assert loaded.spec == ppo().spec
@@ -100,9 +101,18 @@ def test_a_missing_setting_is_named(ppo: Changed) -> None:
     assert f"{A}.gamma is missing" in refusal(ppo, {f"{A}.gamma": ABSENT})
 
 
-def test_a_rounded_horizon_is_told(ppo: Changed) -> None:
-    loaded = ppo({f"{A}.time_horizon": 250, f"{A}.minibatch_size": 100})
+def test_a_horizon_is_rounded_as_slm_lab_does(ppo: Changed) -> None:
+    loaded = ppo({f"{A}.time_horizon": 250, f"{A}.minibatch_size": 81})
+    assert isinstance(loaded.spec.agent.algorithm, PpoSpec)
+    assert (loaded.spec.agent.algorithm.time_horizon, loaded.spec.agent.algorithm.minibatch_size) == (252, 84)
     assert "252" in next(str(remark) for remark in loaded.remarks if "time_horizon" in remark.key)
+
+
+def test_whole_episodes_and_a_huber_loss(ppo: Changed) -> None:
+    changes = {"agent.memory.name": "OnPolicyReplay", f"{A}.training_frequency": 2, f"{A}.time_horizon": ABSENT}
+    algorithm = ppo({**changes, "agent.net.loss_spec": {"name": "SmoothL1Loss"}}).spec.agent.algorithm
+    assert isinstance(algorithm, PpoSpec)
+    assert (algorithm.training_episodes, algorithm.val_loss) == (8, "huber")
 
 
 def test_native_checks_point_into_the_slm_lab_file(ppo: Changed) -> None:

@@ -22,7 +22,8 @@ def line(start: float, end: float, begin: float = 0, finish: float = 0, name: st
         (line(0.1, 0.2, 50, 1e3), Linear(start=0.1, end=0.2, begin=50, frames=950)),
         (line(0.1, 0.1, 0, 100), 0.1),
         (line(0.1, 0.05, 0, 0), 0.05),
-        (line(0.1, 0.05, name="no_decay"), 0.1),
+        (line(0.1, 0.05, name="no_decay"), 0.05),
+        (line(0.1, 0.0, name="no_decay"), 0.1),
     ],
 )
 def test_schedules_do_what_they_say(ppo: Changed, changes: dict[str, Any], native: Schedule) -> None:
@@ -31,9 +32,10 @@ def test_schedules_do_what_they_say(ppo: Changed, changes: dict[str, Any], nativ
     assert algorithm.entropy_coef == native
 
 
-@pytest.mark.parametrize("changes", [line(0.1, 0.0, 0, 100), line(0.1, 0.2, 0, 100), line(0.1, 0.05, name="no_decay")])
+@pytest.mark.parametrize("changes", [line(0.1, 0.0, 0, 100), line(0.1, 0.2, 0, 100)])
 def test_where_slm_lab_does_not_it_is_remarked_on(ppo: Changed, changes: dict[str, Any]) -> None:
     assert f"{KEY}.end_val" in [remark.key for remark in ppo(changes).remarks]
+    assert f"{KEY}.start_val" in [remark.key for remark in ppo(line(0.1, 0.05, name="no_decay")).remarks]
 
 
 @pytest.mark.parametrize("name", ["rate_decay", "periodic_decay"])

@@ -63,6 +63,7 @@ def test_the_target_entropy_of_discrete_actions_is_theirs(kind: str, env: str) -
     wanted = algorithm.get("discrete_entropy", round(algorithm.get("entropy_scale", 1) * 0.98, 4))
     assert wanted == 0.6
     assert any("0.6 log n" in each for each in remarks)
+    assert algorithm["critic_reduction"] == "mean"
 
 
 @pytest.mark.parametrize("key", ["symlog", "spectral_norm", "entropy_penalty_coef", "alpha_anneal_frames", "alpha_lr"])
@@ -72,7 +73,8 @@ def test_what_sac_has_not_is_named(key: str) -> None:
 
 def test_other_targets_and_losses_are_named() -> None:
     assert "agent.net.update_type" in refused(sac({"update_type": "replace"}))
-    assert "critics learn by MSELoss" in refused(sac({"loss_spec": {"name": "SmoothL1Loss"}}))
+    assert "agent.net.loss_spec.name" in refused(sac({"loss_spec": {"name": "L1Loss"}}))
+    assert native(sac({"loss_spec": {"name": "SmoothL1Loss"}}))[0]["agent"]["algorithm"]["loss"] == "huber"
 
 
 def test_crossq_takes_its_critics_and_limits_over() -> None:
@@ -96,7 +98,6 @@ def test_crossq_takes_its_critics_and_limits_over() -> None:
 @pytest.mark.parametrize(
     ("layers", "why"),
     [
-        ([{"LazyLinear": {"out_features": 8}}, "ReLU"], "no batch renormalisation"),
         ([{"LazyLinear": {"out_features": 8}}, {"LazyBatchNorm1d": {}}, "ReLU"], "without counterpart"),
     ],
 )
@@ -112,3 +113,13 @@ def test_renormalised_layers_are_for_critics_only() -> None:
         }
     )
     assert "critics of CrossQ only" in refused(data)
+
+
+def test_critics_need_not_be_renormalised() -> None:
+    algorithm = native(crossq([{"LazyLinear": {"out_features": 8}}, "ReLU"]))[0]["agent"]["algorithm"]
+    assert (algorithm["batch_renorm"], algorithm["critic_hidden"]) == (False, [8])
+    data = crossq([])
+    del data["agent"]["critic_net"]
+    algorithm, remarks = native(data)[0]["agent"]["algorithm"], native(data)[1]
+    assert algorithm["batch_renorm"] is False
+    assert any("the critics have the actor's layers" in each for each in remarks)
