@@ -23,7 +23,7 @@ from operant.report.tail import newest_values
 from operant.run.inventory import faults
 from operant.run.layout import METRICS_FILE, shown
 from operant.run.run import Experiment, Run, list_experiments
-from operant.run.tags import read_tags
+from operant.run.tags import Tags, read_tags
 
 UNREADABLE = "unreadable"
 
@@ -86,12 +86,13 @@ def experiment_rows(
     """
     now, wanted = now or datetime.now(UTC), wanted or RunFilter(archived=True)
     experiments = list_experiments(Path(root))[::-1]
-    settings = [_settings(experiment) for experiment in experiments]
+    specs = [_spec(experiment) for experiment in experiments]
+    settings = [{} if isinstance(spec, OperantError) else leaves(spec) for spec in specs]
     wanted.refuse_unknown(settings)
     found = [
-        _row(experiment, now)
-        for experiment, chosen in zip(experiments, settings, strict=True)
-        if wanted.fits_spec("/".join(experiment.path.parts[-2:]), chosen, read_tags(experiment.path))
+        _row(experiment, spec, tags, now)
+        for experiment, spec, chosen in zip(experiments, specs, settings, strict=True)
+        if wanted.fits_spec("/".join(experiment.path.parts[-2:]), chosen, tags := read_tags(experiment.path))
     ]
     scored = [number for number, (_, scores) in enumerate(found) if scores]
     estimates = dict(zip(scored, mean_intervals([found[number][1] for number in scored]), strict=True))
@@ -112,25 +113,31 @@ def render_experiments(rows: Sequence[ExperimentRow]) -> str:
     return "\n".join([*lines, *notes])
 
 
-def _settings(experiment: Experiment) -> dict[str, Any]:
-    """Every setting by its path; none of a spec that cannot be read, of which the row says so."""
+def _spec(experiment: Experiment) -> dict[str, Any] | OperantError:
+    """The resolved spec, or why it cannot be read, which the row says."""
     try:
-        return leaves(experiment.spec)
-    except OperantError:
-        return {}
+        return experiment.spec
+    except OperantError as error:
+        return error
 
 
-def _row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow, list[float]]:
+def _row(
+    experiment: Experiment, spec: dict[str, Any] | OperantError, tags: Tags, now: datetime
+) -> tuple[ExperimentRow, list[float]]:
     """The row without its score, and the scores of the seeds that it is over."""
     try:
-        return _readable_row(experiment, now)
+        if isinstance(spec, OperantError):
+            raise spec
+        return _readable_row(experiment, spec, tags, now)
     except OperantError as error:
         path, cause = experiment.path, error.cause if error.place is None else f"{error.place}: {error.cause}"
         return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, cause), []
 
 
-def _readable_row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow, list[float]]:
-    document, spec, tags = experiment.document, experiment.spec, read_tags(experiment.path)
+def _readable_row(
+    experiment: Experiment, spec: dict[str, Any], tags: Tags, now: datetime
+) -> tuple[ExperimentRow, list[float]]:
+    document = experiment.document
     trials = [[_standing(run) for run in trial.sessions()] for trial in experiment.trials()]
     sessions = [standing for trial in trials for standing in trial]
     scores, is_final = _best_scores(trials)
