@@ -114,12 +114,6 @@ def load_all(target: str, name: str | None, overrides: Sequence[str] = (), lossy
     return [origin.loaded(each, documents[each], overrides, lossy) for each in chosen]
 
 
-def load_specs(path: str | Path) -> dict[str, Loaded]:
-    """Every spec of a file, by name."""
-    origin = _open(Path(path))
-    return {name: origin.loaded(name, document) for name, document in origin.documents().items()}
-
-
 def _find(target: str, name: str | None) -> tuple[_Origin, str | None]:
     """Where the target is, and the name of the spec inside when the target or the caller gives one."""
     file, colon, inner = target.rpartition(":")
