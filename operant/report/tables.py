@@ -10,12 +10,12 @@ from statistics import fmean
 from typing import Any
 
 from operant.errors import OperantError
-from operant.report.cost import cost_of
+from operant.report.cost import Cost, cost_of, money
 from operant.report.differences import leaves
 from operant.report.formatting import columns, compact, duration
 from operant.report.intervals import mean_intervals
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
-from operant.report.run_filters import RunFilter, ordered
+from operant.report.run_filters import RunFilter, is_priced, ordered
 from operant.report.search_table import inherited_frames, read_search
 from operant.report.stats import Estimate
 from operant.report.summary import overall_state
@@ -26,13 +26,15 @@ from operant.run.run import Experiment, Run, list_experiments
 from operant.run.tags import Tags, read_tags
 
 UNREADABLE = "unreadable"
+HEAD = ["experiment", "state", "sessions", "frames", "score", "age", "cost", "tags"]
+OPTIONAL = ("cost", "tags")
 
 
 @dataclass(frozen=True)
 class ExperimentRow:
     """One experiment. `score` is over the seeds of its best trial; `score_is_final` says whether training was over.
 
-    `seconds` are those that its sessions trained, added up.
+    `seconds` are those that its sessions trained, added up; `cost` is read where rows are ordered by it.
 
     An experiment whose files cannot be read has state "unreadable" and the reason in `error`.
     """
@@ -54,10 +56,11 @@ class ExperimentRow:
     seconds: float = 0.0
     tags: tuple[str, ...] = ()
     archived: bool = False
+    cost: Cost | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The row for `--json`, age in seconds; with the cost, which is read now, from a file of each session."""
-        cost = cost_of(self.path)
+        """The row for `--json`, age in seconds; with the cost, for which a file of each session is read."""
+        cost = self.cost or cost_of(self.path)
         return {
             **self.__dict__,
             "path": str(self.path),
@@ -97,16 +100,18 @@ def experiment_rows(
     scored = [number for number, (_, scores) in enumerate(found) if scores]
     estimates = dict(zip(scored, mean_intervals([found[number][1] for number in scored]), strict=True))
     rows = [replace(row, score=estimates.get(number)) for number, (row, _) in enumerate(found)]
-    return ordered(filter(wanted.fits_row, rows), order)
+    fitting = filter(wanted.fits_row, rows)
+    return ordered((replace(row, cost=cost_of(row.path)) for row in fitting) if order == "cost" else fitting, order)
 
 
 def render_experiments(rows: Sequence[ExperimentRow]) -> str:
     """The list as aligned plain text, or a sentence when it is empty."""
     if not rows:
         return "no runs here yet; start one: `operant train ppo_cartpole`"
-    head = ["experiment", "state", "sessions", "frames", "score", "age", "tags"]
-    width = len(head) if any(row.tags or row.archived for row in rows) else len(head) - 1
-    lines = columns([each[:width] for each in (head, *(_cells(row) for row in rows))], right={2, 3})
+    priced = is_priced(rows)
+    cells = [_cells(row, priced) for row in rows]
+    visible = [at for at, name in enumerate(HEAD) if name not in OPTIONAL or any(row[at] for row in cells)]
+    lines = columns([[row[at] for at in visible] for row in (HEAD, *cells)], right={2, 3})
     notes = [f"{shown(row.path)}: {row.error}" for row in rows if row.error]
     if any(row.score is not None and not row.score_is_final for row in rows):
         notes.append("~ score of the last evaluation; training was not over")
@@ -196,7 +201,7 @@ def _age(created: object, now: datetime) -> float | None:
     return max(0.0, (now - (begun if begun.tzinfo else begun.replace(tzinfo=UTC))).total_seconds())
 
 
-def _cells(row: ExperimentRow) -> list[str]:
+def _cells(row: ExperimentRow, priced: bool) -> list[str]:
     mark = "" if row.score_is_final else "~ "
     best = f", best of {row.trials} trials" if row.trials > 1 else ""
     return [
@@ -206,5 +211,6 @@ def _cells(row: ExperimentRow) -> list[str]:
         compact(row.frames),
         "-" if row.score is None else f"{mark}{row.score.text()}{best}",
         "-" if row.age is None else duration(row.age),
+        "" if row.cost is None else money(row.cost.dollars or 0.0) if priced else duration(row.cost.compute_seconds),
         " ".join([*row.tags, *(["(archived)"] if row.archived else [])]),
     ]
