@@ -20,9 +20,9 @@ from operant.report.search_table import inherited_frames, read_search
 from operant.report.stats import Estimate
 from operant.report.summary import overall_state
 from operant.report.tail import newest_values
-from operant.run.inventory import faults
-from operant.run.layout import METRICS_FILE, shown
-from operant.run.run import Experiment, Run, list_experiments
+from operant.run.inventory import Fault, resume_faults
+from operant.run.layout import METRICS_FILE, session_paths, shown, trial_paths
+from operant.run.run import Experiment, list_experiments, read_session
 from operant.run.tags import Tags, read_tags
 
 UNREADABLE = "unreadable"
@@ -71,13 +71,17 @@ class ExperimentRow:
 
 @dataclass(frozen=True)
 class _Standing:
-    """What the end of a session's files says; the frames of a fork within a search are those that it trained itself."""
+    """What the end of a session's files says; the frames of a fork within a search are those that it trained itself.
+
+    `faults` are those that harm a resume.
+    """
 
     state: str
     frames: int
     seconds: float
     final: float | None
     last: float | None
+    faults: list[Fault]
 
 
 def experiment_rows(
@@ -143,7 +147,7 @@ def _readable_row(
     experiment: Experiment, spec: dict[str, Any], tags: Tags, now: datetime
 ) -> tuple[ExperimentRow, list[float]]:
     document = experiment.document
-    trials = [[_standing(run) for run in trial.sessions()] for trial in experiment.trials()]
+    trials = [[_standing(session) for session in session_paths(trial)] for trial in trial_paths(experiment.path)]
     sessions = [standing for trial in trials for standing in trial]
     scores, is_final = _best_scores(trials)
     row = ExperimentRow(
@@ -158,7 +162,7 @@ def _readable_row(
         score=None,
         score_is_final=is_final,
         age=_age(document.get("created"), now),
-        error="; ".join(str(fault) for fault in faults(experiment.path) if fault.harms_resume) or None,
+        error="; ".join(str(fault) for standing in sessions for fault in standing.faults) or None,
         env=spec.get("env", {}).get("name"),
         algorithm=spec.get("agent", {}).get("algorithm", {}).get("name"),
         seconds=sum(standing.seconds for standing in sessions),
@@ -175,11 +179,18 @@ def _state(experiment: Experiment, sessions: Sequence[_Standing]) -> str:
     return "done" if search and search.get("state") == "done" and state == "stopped" else state
 
 
-def _standing(run: Run) -> _Standing:
-    newest = newest_values(run.path / METRICS_FILE, ("frames", "seconds", FINAL_SCORE, EVAL_SCORE))
-    frames = max(0, int(newest.get("frames", 0)) - inherited_frames(run))
-    seconds = float(newest.get("seconds", 0.0))
-    return _Standing(run.state, frames, seconds, newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
+def _standing(session: Path) -> _Standing:
+    run, document = read_session(session)
+    state = run.state_by(document)
+    newest = newest_values(session / METRICS_FILE, ("frames", "seconds", FINAL_SCORE, EVAL_SCORE))
+    return _Standing(
+        state=state,
+        frames=max(0, int(newest.get("frames", 0)) - inherited_frames(run)),
+        seconds=float(newest.get("seconds", 0.0)),
+        final=newest.get(FINAL_SCORE),
+        last=newest.get(EVAL_SCORE),
+        faults=resume_faults(run, document, state),
+    )
 
 
 def _best_scores(trials: Sequence[Sequence[_Standing]]) -> tuple[list[float], bool]:
