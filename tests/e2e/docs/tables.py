@@ -73,6 +73,7 @@ BEFORE = {
 """Commands that a page supposes its reader to have typed before."""
 
 FILES = {
+    "docs/howto/bench.md": {"my_suite.yaml": "operant/benchmark/suites/quick.yaml"},
     "docs/howto/language-labs.md": {
         "rl.toml": "tests/unit/spec/dialects/files/prime_rl_gsm8k.toml",
         "gsm8k.yaml": "tests/unit/spec/dialects/files/rlvr_gsm8k.yaml",
