@@ -136,7 +136,8 @@ def write_session(place: Path, spec: dict[str, Any], index: int, rows: Iterator[
     last = Progress.from_dict(written[-1])
     _write_lines(place / "metrics.jsonl", written)
     _write_lines(place / "episodes.jsonl", [each.as_dict() for each in completions(spec, written)])
-    alert = {"time": run.document["created"], "attempt": 1, "kind": "health", "message": "policy/kl is 0.31"}
+    third = Progress.from_dict(written[len(written) // 3]).as_dict()
+    alert = {"time": run.document["created"], "attempt": 1, "kind": "health", "message": "policy/kl is 0.31", **third}
     _write_lines(place / "events.jsonl", [alert] if index == 0 and spec["env"]["name"] == "LunarLander-v3" else [])
     (place / "anchors.json").write_text(json_text({"random": ENVS.get(spec["env"]["name"], (0.0, 1.0))[0]}))
     provenance_path(place, 1).parent.mkdir()

@@ -15,7 +15,7 @@ from operant.report.page.document import render
 from operant.report.search_table import search_rows, settings_text
 from operant.run.layout import MEDIA_FOLDER, SEARCH_FILE, shown, trial_paths
 from operant.run.run import Run, find_sessions
-from operant.spec.settings.algorithms import ALGORITHMS
+from operant.spec.settings.algorithms import resume_kind
 from operant.spec.stored import stored
 
 VIDEO_TYPES = {".mp4": "video/mp4", ".gif": "image/gif"}
@@ -39,7 +39,7 @@ def write_report(
     trial = _best_trial(opened)
     sessions = find_sessions(trial)
     media = _media(max(sessions, key=best_score), episodes) if video else Media()
-    content = gather(experiment, trial, media, _settings(experiment), _resume_kind(sessions[0]))
+    content = gather(experiment, trial, media, _settings(experiment), resume_kind(sessions[0].spec))
     try:
         with file.open("x", encoding="utf-8") as page:
             page.write(render(content))
@@ -61,11 +61,6 @@ def _settings(experiment: Path) -> dict[str, str]:
     if not (experiment / SEARCH_FILE).is_file() or len(trial_paths(experiment)) < 2:
         return {}
     return {row.path.name: settings_text(row.settings) for row in search_rows(experiment)}
-
-
-def _resume_kind(run: Run) -> str | None:
-    algorithm = ALGORITHMS.get(run.spec.get("agent", {}).get("algorithm", {}).get("name"))
-    return algorithm.resume_kind(run.spec) if algorithm else None
 
 
 def _media(run: Run, episodes: int) -> Media:

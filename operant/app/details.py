@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.app.index import Index
-from operant.app.lines import flat, lead_trial, spec_of
+from operant.app.lines import AXES, flat, lead_trial, spec_of
 from operant.errors import OperantError
 from operant.report.formatting import duration
 from operant.report.read import EVAL_SCORE, FINAL_SCORE, TRAIN_RETURN
@@ -40,14 +40,15 @@ def run_details(index: Index, name: str) -> dict[str, Any]:
     }
 
 
-def alerts(path: Path) -> list[dict[str, str]]:
-    """What sessions reported of themselves, newest first."""
+def alerts(path: Path) -> list[dict[str, Any]]:
+    """What sessions reported of themselves, newest first; `at` is how far they had come, as far as the row says."""
     found = [
         {
             "session": session.relative_to(path).as_posix() if session != path else session.name,
             "kind": str(row.get("kind", "")),
             "message": str(row.get("message", "")),
             "time": str(row.get("time", "")),
+            "at": {axis: row[axis] for axis in AXES if isinstance(row.get(axis), int | float)},
         }
         for session in _sessions(path)
         for row in _rows(session / EVENTS_FILE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,8 @@ RUN, TRIAL, SPEC, ALGORITHM, ENV = "run", "trial", "spec", "algorithm", "env"
 GROUPS = (RUN, TRIAL, SPEC, ALGORITHM, ENV)
 UNTOLD = ("name", "description", "meta.")
 ABSENT = "-"
+RECENT_SECONDS = 1.0
+AXES = ("frames", "seconds", "tokens", "updates", "episodes")
 
 
 @dataclass
@@ -29,6 +33,7 @@ class Line:
     label: str
     runs: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    tokens: int = 0
 
 
 def lines_of(index: Index, runs: Sequence[str], group: str = RUN) -> list[Line]:
@@ -40,8 +45,28 @@ def lines_of(index: Index, runs: Sequence[str], group: str = RUN) -> list[Line]:
             key, label = _group_of(entry, trial, group)
             line = found.setdefault(key, Line(key, label))
             line.runs += [run] if run not in line.runs else []
+            line.tokens += entry.tokens
             line.files += [session / METRICS_FILE for session in session_paths(trial) or [trial]]
     return _with_short_labels(list(found.values()), group)
+
+
+class RecentLines:
+    """`lines_of`, asked once where all charts of a page ask for the same at once (final). Threads take turns."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._turn = threading.Lock()
+        self._asked: tuple[list[str], str] | None = None
+        self._found: list[Line] = []
+        self._until = 0.0
+
+    def of(self, runs: list[str], group: str) -> list[Line]:
+        """The lines as they are, or were within the last `RECENT_SECONDS`; the rows of their files are never older."""
+        with self._turn:
+            if self._asked != (runs, group) or time.monotonic() > self._until:
+                self._found = lines_of(self._index, runs, group)
+                self._asked, self._until = (runs, group), time.monotonic() + RECENT_SECONDS
+            return self._found
 
 
 def differing_settings(index: Index, runs: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -49,6 +49,13 @@ class Api:
         return Charts(MetricFiles())
 
     @cached_property
+    def lines(self) -> Any:
+        """The lines that were asked for a moment ago."""
+        from operant.app.lines import RecentLines
+
+        return RecentLines(self.index)
+
+    @cached_property
     def catalogues(self) -> Any:
         """Indexes of episodes in memory."""
         from operant.app.trajectories import Catalogues
@@ -71,31 +78,32 @@ class Api:
         from operant.app import details, lines
 
         runs = _names(body)
-        files = [file for line in lines.lines_of(self.index, runs) for file in line.files[:1]]
+        found = self.lines.of(runs, lines.RUN)
+        files = [file for line in found for file in line.files[:1]]
         differing = lines.differing_settings(self.index, runs)
         short = lines.setting_names(list(differing))
-        has_tokens = any(self.index.entry_of(run).tokens for run in runs)
+        has_tokens = any(line.tokens for line in found)
         return {
             "metrics": lines.metric_names(files),
             "axes": ["frames", "seconds", *(["tokens"] if has_tokens else []), "updates", "episodes"],
             "settings": [{"path": path, "name": short[path], "values": differing[path]} for path in differing],
             "groups": list(lines.GROUPS),
-            "alerts": {run: found for run in runs if (found := details.alerts(self.index.path_of(run)))},
+            "alerts": {run: told for run in runs if (told := details.alerts(self.index.path_of(run)))},
         }
 
     def series(self, body: Mapping[str, Any]) -> Answer:
-        """POST /api/series {runs, metric, x, group, have, width, seeds}: the points that the page lacks of each line.
+        """POST /api/series {runs, metric, x, group, have, form, seeds}: the points that the page lacks of each line.
 
-        `have` has the last position that the page knows of each line, `width` the buckets that it knows them in.
+        `have` has the last position that the page knows of each line, `form` what an earlier answer said of them.
         """
-        from operant.app import lines, series
+        from operant.app import lines
 
         x = body.get("x") or "frames"
-        if x not in series.AXES:
-            raise UsageError(f"there is no axis {x!r}", remedy=", ".join(series.AXES))
-        found = lines.lines_of(self.index, _names(body), str(body.get("group") or lines.RUN))
-        have, width = body.get("have") or {}, body.get("width")
-        return self.charts.draw(found, str(body.get("metric")), x, have, width, bool(body.get("seeds")))
+        if x not in lines.AXES:
+            raise UsageError(f"there is no axis {x!r}", remedy=", ".join(lines.AXES))
+        found = self.lines.of(_names(body), str(body.get("group") or lines.RUN))
+        have, form = body.get("have") or {}, body.get("form")
+        return self.charts.draw(found, str(body.get("metric")), x, have, form, bool(body.get("seeds")))
 
     def sparks(self, body: Mapping[str, Any]) -> Answer:
         """POST /api/sparks {runs}: a small curve for each run of a list."""

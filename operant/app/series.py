@@ -22,10 +22,11 @@ from operant.app.lines import Line
 from operant.report.align import Curve, align
 from operant.report.stats import Floats, mean_band
 
-POINTS = 400
+POINTS, FEWER_POINTS = 400, 100
+MANY_LINES = 40
+"""From so many lines on, nobody can tell bands apart: they are left out, and lines have fewer points."""
 RESAMPLES = 1000
 MOST_KEPT = 4096
-AXES = ("frames", "seconds", "tokens", "updates", "episodes")
 BUDGET_SECONDS = 0.5
 
 
@@ -51,20 +52,23 @@ class Charts:
         self._turn = threading.Lock()
 
     def draw(
-        self, lines: Sequence[Line], metric: str, x: str, have: Mapping[str, float], width: float | None, seeds: bool
+        self, lines: Sequence[Line], metric: str, x: str, have: Mapping[str, float], form: Any, seeds: bool
     ) -> dict[str, Any]:
-        """The points of each line from the position `have` on, where the buckets still have the width that it is of.
+        """The points of each line from the position `have` on, where they still have the form that it is of.
+
+        The form is the width of buckets, and whether there are bands.
 
         `pending` counts lines whose files were not read in time: ask again for them.
         """
         with self._turn:  # while one thread reads a file on, no other may look at its columns
             opened = self._open(lines)
             curves = [file.curve(metric, x) for _, files in opened for file in files]
-            bucket = bucket_width(curves)
-            drawn = [self._line(files, metric, x, bucket) for _, files in opened]
-        kept = have if width == bucket else {}
+            bands = len(lines) < MANY_LINES
+            bucket = bucket_width(curves, POINTS if bands else FEWER_POINTS)
+            drawn = [self._line(files, metric, x, bucket, bands) for _, files in opened]
+        kept = have if form == [bucket, bands] else {}
         return {
-            "width": bucket,
+            "form": [bucket, bands],
             "rows": sum(file.rows for _, files in opened for file in files),
             "pending": len(lines) - len(opened),
             "lines": [
@@ -82,25 +86,25 @@ class Charts:
             opened.append((line, [self.files.open(file) for file in line.files]))
         return opened
 
-    def _line(self, files: Sequence[MetricFile], metric: str, x: str, width: float) -> Drawn:
-        key = (*((file.path, file.version) for file in files), metric, x, width)
+    def _line(self, files: Sequence[MetricFile], metric: str, x: str, width: float, bands: bool) -> Drawn:
+        key = (*((file.path, file.version) for file in files), metric, x, width, bands)
         if key not in self._kept:
-            self._kept[key] = draw_line([file.curve(metric, x) for file in files], width)
+            self._kept[key] = draw_line([file.curve(metric, x) for file in files], width, bands)
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
 
 
-def bucket_width(curves: Sequence[Curve]) -> float:
-    """0 where all positions can be drawn, else the power of two that leaves at most `POINTS` buckets."""
+def bucket_width(curves: Sequence[Curve], points: int = POINTS) -> float:
+    """0 where all positions can be drawn, else the power of two that leaves at most so many buckets."""
     known = [curve.x for curve in curves if len(curve.x)]
-    if not known or len(np.unique(np.concatenate(known))) <= POINTS:
+    if not known or len(np.unique(np.concatenate(known))) <= points:
         return 0.0
-    return 2.0 ** math.ceil(math.log2(max(float(x[-1]) for x in known) / POINTS))
+    return 2.0 ** math.ceil(math.log2(max(float(x[-1]) for x in known) / points))
 
 
-def draw_line(curves: Sequence[Curve], width: float) -> Drawn:
+def draw_line(curves: Sequence[Curve], width: float, bands: bool = True) -> Drawn:
     """The mean over seeds with its interval where every seed has a value, as in `operant plot`."""
     known = [curve for curve in curves if len(curve.x)]
     buckets = [_bucketed(curve, width) for curve in known]
@@ -110,11 +114,11 @@ def draw_line(curves: Sequence[Curve], width: float) -> Drawn:
     shared = aligned.shared
     if known and shared.any():
         mean[shared] = aligned.values[:, shared].mean(axis=0)
-    if len(known) > 1 and shared.any():
+    if bands and len(known) > 1 and shared.any():
         low, high = empty.copy(), empty.copy()
         low[shared], high[shared] = mean_band(aligned.values[:, shared], resamples=RESAMPLES)
     lowest = highest = None
-    if width and len(known) == 1:
+    if bands and width and len(known) == 1:
         lowest, highest = buckets[0][1], buckets[0][2]
     return Drawn(aligned.x, mean, low, high, lowest, highest, aligned.values)
 

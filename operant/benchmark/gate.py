@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ import numpy as np
 from operant.benchmark.outcome import Outcome, read_outcome
 from operant.benchmark.table import interval
 from operant.report.formatting import compact
-from operant.report.improvement import NO_DIFFERENCE
+from operant.report.improvement import NO_DIFFERENCE, drawn_deals, every_deal
 from operant.report.stats import CONFIDENCE, Floats
 
 EXIT_WORSE = 1
@@ -115,10 +114,8 @@ def _drops(high: Floats, low: Floats) -> Floats:
 def _deals(count: int, chosen: int) -> np.ndarray:
     """Which of `count` scores go to the first set: as it is, then every other way or, of too many, a sample."""
     if math.comb(count, chosen) <= DEALS:
-        return np.array(list(combinations(range(count), chosen)))
-    rng = np.random.default_rng(0)
-    drawn = rng.permuted(np.tile(np.arange(count), (DEALS, 1)), axis=1)[:, :chosen]
-    return np.vstack([np.arange(chosen), drawn])
+        return every_deal(count, chosen)
+    return np.vstack([np.arange(chosen), drawn_deals(count, chosen, DEALS, np.random.default_rng(0))])
 
 
 def _others(first: np.ndarray, count: int) -> np.ndarray:

@@ -122,8 +122,3 @@ for _name, _group, _short in GROUPS:
     app.add_typer(_group, name=_name, short_help=_short)
 app.command("session", hidden=True)(train.session)
 app.command("fork-server", hidden=True)(train.fork_server)
-
-
-def command_names() -> list[str]:
-    """The commands a person may type."""
-    return [name for name, _, _ in COMMANDS]

@@ -65,7 +65,14 @@ def runs(
     text: Annotated[
         str | None, typer.Option("--text", metavar="WORDS", help="In the name, environment, algorithm or tags.")
     ] = None,
-    sort: Annotated[str, typer.Option("--sort", metavar="ORDER", help="date, score, cost or name.")] = "date",
+    sort: Annotated[
+        str,
+        typer.Option(
+            "--sort",
+            metavar="ORDER",
+            help="date, score, name or cost: dollars where all runs have a price, else CPU- and GPU-seconds.",
+        ),
+    ] = "date",
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="List at most N.")] = None,
     archived: Annotated[bool, typer.Option("--archived", help="List archived runs too.")] = False,
     root: Root = Path(DEFAULT_ROOT),

@@ -50,9 +50,10 @@ def result(trial: Path, metrics: bool = False) -> list[str]:
     from operant.report.read import read_trial
     from operant.report.summary import render, summarise_record
     from operant.run.run import find_sessions
+    from operant.spec.settings.algorithms import resume_kind
 
     record = read_trial(trial)
-    summary = summarise_record(record, resume_kind(find_sessions(trial)[0]))
+    summary = summarise_record(record, resume_kind(find_sessions(trial)[0].spec))
     return [draw_curve(record.curves(CURVE_METRIC), title=CURVE_METRIC), "", render(summary, metrics)]
 
 
@@ -61,8 +62,9 @@ def summary_document(trial: Path) -> dict[str, Any]:
     from operant.report.summary import summarise
     from operant.run.layout import shown
     from operant.run.run import find_sessions
+    from operant.spec.settings.algorithms import resume_kind
 
-    summary = summarise(trial, resume_kind(find_sessions(trial)[0]))
+    summary = summarise(trial, resume_kind(find_sessions(trial)[0].spec))
     return {**summary.as_dict(), "path": shown(summary.path)}
 
 
@@ -108,14 +110,6 @@ def saved_words(runs: Sequence[Run]) -> str:
     if len(without) == len(runs):
         return "nothing was saved yet, so a resume starts at frame 0"
     return f"the checkpoints are good, but {', '.join(without)} saved nothing yet and will start at frame 0"
-
-
-def resume_kind(run: Run) -> str | None:
-    """What the run's algorithm promises of a resume: "exact" or "warm"."""
-    from operant.spec.settings.algorithms import ALGORITHMS
-
-    algorithm = ALGORITHMS.get(run.spec["agent"]["algorithm"]["name"])
-    return algorithm.resume_kind(run.spec) if algorithm else None
 
 
 def _next(outcomes: Sequence[Outcome], until: int | None) -> list[str]:

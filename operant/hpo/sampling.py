@@ -165,11 +165,6 @@ def grid_point(space: Space, number: int) -> dict[str, Any]:
     return {each.path: value for each, value in zip(space, point, strict=True)}
 
 
-def grid_size(space: Space) -> int:
-    """How many points a grid has."""
-    return math.prod(len(grid_values(each)) for each in space)
-
-
 def grid_values(dimension: Dimension) -> list[Any]:
     """The values of one dimension in a grid; `RunError` where they cannot be listed."""
     values = dimension.distribution.listed()

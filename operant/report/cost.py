@@ -67,6 +67,11 @@ class Cost:
     attempts: int
     untold: int = 0
 
+    @property
+    def compute_seconds(self) -> float:
+        """CPU- and GPU-seconds together; GPUs that are not known count as none."""
+        return self.cpu_seconds + (self.gpu_seconds or 0.0)
+
     def as_dict(self) -> dict[str, Any]:
         """The numbers for `--json`."""
         return asdict(self)

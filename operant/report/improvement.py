@@ -109,7 +109,7 @@ def permutation_p(a: Sequence[Floats], b: Sequence[Floats]) -> float:
     drawn, real = np.zeros(1), 0.0
     for x, y in pairs:
         ranks = _midranks(np.concatenate([x, y])) - (len(x) + len(y) + 1) / 2
-        deals = _every_deal(len(ranks), len(x)) if exact else _drawn_deals(len(ranks), len(x), stream)
+        deals = every_deal(len(ranks), len(x)) if exact else drawn_deals(len(ranks), len(x), MOST_DEALS, stream)
         drawn = drawn + ranks[deals].sum(axis=1) / (len(x) * len(y))
         real += float(ranks[: len(x)].sum()) / (len(x) * len(y))
     # Sums of the same ranks in another order differ in their last bits.
@@ -157,13 +157,14 @@ def _interval(wins: Sequence[Floats], fewest: int, confidence: float, resamples:
 
 
 @lru_cache(maxsize=8)
-def _every_deal(total: int, n: int) -> NDArray[np.int64]:
+def every_deal(total: int, n: int) -> NDArray[np.int64]:
     """`[deal, n]`: each way to choose `n` of the seeds."""
     return np.array(list(combinations(range(total), n)))
 
 
-def _drawn_deals(total: int, n: int, stream: np.random.Generator) -> NDArray[np.int64]:
-    return stream.permuted(np.tile(np.arange(total), (MOST_DEALS, 1)), axis=1)[:, :n]
+def drawn_deals(total: int, n: int, count: int, stream: np.random.Generator) -> NDArray[np.int64]:
+    """`[count, n]`: as many ways drawn at random."""
+    return stream.permuted(np.tile(np.arange(total), (count, 1)), axis=1)[:, :n]
 
 
 def _midranks(values: Floats) -> Floats:

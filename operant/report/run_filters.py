@@ -29,7 +29,7 @@ _CONDITION = re.compile(r"([^=<>!\s]+)\s*(!=|>=|<=|=|>|<)\s*(.*)")
 ORDERS: dict[str, Callable[[ExperimentRow], Any]] = {
     "date": lambda row: 0,  # as they come
     "score": lambda row: float("inf") if row.score is None else -row.score.point,
-    "cost": lambda row: -row.seconds,
+    "cost": lambda row: float("inf") if row.cost is None else -row.cost.compute_seconds,
     "name": lambda row: (row.name, row.stamp),
 }
 
@@ -118,10 +118,25 @@ class RunFilter:
 
 
 def ordered(rows: Iterable[ExperimentRow], order: str) -> list[ExperimentRow]:
-    """Rows that come newest first: as they come, best first, dearest first, or by name."""
+    """Rows that come newest first: as they come, best first, dearest first, or by name.
+
+    The dearest is told by its price where every run with an account has one, else by CPU- and GPU-seconds.
+    """
     if order not in ORDERS:
         raise UsageError(f"there is no order {order!r}", remedy=f"--sort {', '.join(ORDERS)}")
-    return sorted(rows, key=ORDERS[order])
+    found = list(rows)
+    key = _dollars if order == "cost" and is_priced(found) else ORDERS[order]
+    return sorted(found, key=key)
+
+
+def is_priced(rows: Sequence[ExperimentRow]) -> bool:
+    """Whether the price is known of every run that kept an account."""
+    costs = [row.cost for row in rows if row.cost is not None]
+    return bool(costs) and all(cost.dollars is not None for cost in costs)
+
+
+def _dollars(row: ExperimentRow) -> float:
+    return float("inf") if row.cost is None else -(row.cost.dollars or 0.0)
 
 
 def conditions(texts: Sequence[str]) -> tuple[Condition, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -23,6 +24,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 10_000
 EPISODE_RESAMPLES = 1000  # there are many more episodes than seeds
 MANY = 200
+FEW_SEEDS = 6
 NO_INTERVAL = "one seed, no interval"
 
 
@@ -69,12 +71,38 @@ def mean_band(
     """
     table = finite(values, dimensions=2)
     seeds = len(table)
-    counts = rng().multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples)
+    counts, times = _distinct(seeds, resamples) if seeds <= FEW_SEEDS else (_drawn(seeds, resamples), None)
     centre = table.mean(axis=0)
     # Deviations rather than values: equal seeds then give a band of exactly zero width.
     means = centre + counts @ (table - centre) / seeds
-    low, high = np.quantile(means, tails(confidence), axis=0)
+    if times is None:
+        low, high = np.quantile(means, tails(confidence), axis=0)
+    else:
+        low, high = (_repeated_quantile(means, times, share) for share in tails(confidence))
     return low, high
+
+
+def _drawn(seeds: int, resamples: int) -> NDArray[np.int64]:
+    """`[resample, seed]`: how often each seed is drawn."""
+    return rng().multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples)
+
+
+@lru_cache(maxsize=16)
+def _distinct(seeds: int, resamples: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same without repetitions, and how many times each came: few seeds can be drawn in few ways."""
+    return np.unique(_drawn(seeds, resamples), axis=0, return_counts=True)
+
+
+def _repeated_quantile(values: Floats, times: NDArray[np.int64], share: float) -> Floats:
+    """`np.quantile` of each column of values that occur so many times, without repeating them."""
+    order = values.argsort(axis=0)
+    ranked, reached = np.take_along_axis(values, order, axis=0), times[order].cumsum(axis=0)
+    place = share * (times.sum() - 1)
+    below, above = (
+        np.take_along_axis(ranked, (reached <= rank).sum(axis=0)[None], axis=0)[0]
+        for rank in (math.floor(place), math.ceil(place))
+    )
+    return below + (above - below) * (place % 1)
 
 
 def episode_interval(values: ArrayLike) -> Estimate:

@@ -204,9 +204,10 @@ def _score_line(summary: TrialSummary) -> str:
     return f"score {summary.score.text()} mean greedy return over {seeds}{each}"
 
 
-def _session_lines(sessions: Sequence[SessionRow]) -> list[str]:
+def session_table(sessions: Sequence[SessionRow]) -> list[list[str]]:
+    """The seeds as a table of texts, its first row the names of the columns."""
     head = ["session", "seed", "state", "frames", "time", "score", "over episodes", "best eval", "last return"]
-    table = [
+    rows = [
         [
             str(row.session),
             str(row.seed),
@@ -220,12 +221,16 @@ def _session_lines(sessions: Sequence[SessionRow]) -> list[str]:
         ]
         for row in sessions
     ]
+    return [head, *rows]
+
+
+def _session_lines(sessions: Sequence[SessionRow]) -> list[str]:
     failures = [
         f"session {row.session} failed: {row.error.strip()}"
         for row in sessions
         if row.error is not None and row.error.strip()
     ]
-    return [*columns([head, *table], right={0, 1, 3, 4, 5, 6, 7, 8}), *failures]
+    return [*columns(session_table(sessions), right={0, 1, 3, 4, 5, 6, 7, 8}), *failures]
 
 
 def _origin_line(summary: TrialSummary) -> str:

@@ -10,29 +10,31 @@ from statistics import fmean
 from typing import Any
 
 from operant.errors import OperantError
-from operant.report.cost import cost_of
+from operant.report.cost import Cost, cost_of, money
 from operant.report.differences import leaves
 from operant.report.formatting import columns, compact, duration
 from operant.report.intervals import mean_intervals
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
-from operant.report.run_filters import RunFilter, ordered
+from operant.report.run_filters import RunFilter, is_priced, ordered
 from operant.report.search_table import inherited_frames, read_search
 from operant.report.stats import Estimate
 from operant.report.summary import overall_state
 from operant.report.tail import newest_values
-from operant.run.inventory import faults
-from operant.run.layout import METRICS_FILE, shown
-from operant.run.run import Experiment, Run, list_experiments
-from operant.run.tags import read_tags
+from operant.run.inventory import Fault, resume_faults
+from operant.run.layout import METRICS_FILE, session_paths, shown, trial_paths
+from operant.run.run import Experiment, list_experiments, read_session
+from operant.run.tags import Tags, read_tags
 
 UNREADABLE = "unreadable"
+HEAD = ["experiment", "state", "sessions", "frames", "score", "age", "cost", "tags"]
+OPTIONAL = ("cost", "tags")
 
 
 @dataclass(frozen=True)
 class ExperimentRow:
     """One experiment. `score` is over the seeds of its best trial; `score_is_final` says whether training was over.
 
-    `seconds` are those that its sessions trained, added up.
+    `seconds` are those that its sessions trained, added up; `cost` is read where rows are ordered by it.
 
     An experiment whose files cannot be read has state "unreadable" and the reason in `error`.
     """
@@ -54,10 +56,11 @@ class ExperimentRow:
     seconds: float = 0.0
     tags: tuple[str, ...] = ()
     archived: bool = False
+    cost: Cost | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The row for `--json`, age in seconds; with the cost, which is read now, from a file of each session."""
-        cost = cost_of(self.path)
+        """The row for `--json`, age in seconds; with the cost, for which a file of each session is read."""
+        cost = self.cost or cost_of(self.path)
         return {
             **self.__dict__,
             "path": str(self.path),
@@ -68,13 +71,17 @@ class ExperimentRow:
 
 @dataclass(frozen=True)
 class _Standing:
-    """What the end of a session's files says; the frames of a fork within a search are those that it trained itself."""
+    """What the end of a session's files says; the frames of a fork within a search are those that it trained itself.
+
+    `faults` are those that harm a resume.
+    """
 
     state: str
     frames: int
     seconds: float
     final: float | None
     last: float | None
+    faults: list[Fault]
 
 
 def experiment_rows(
@@ -86,52 +93,61 @@ def experiment_rows(
     """
     now, wanted = now or datetime.now(UTC), wanted or RunFilter(archived=True)
     experiments = list_experiments(Path(root))[::-1]
-    settings = [_settings(experiment) for experiment in experiments]
+    specs = [_spec(experiment) for experiment in experiments]
+    settings = [{} if isinstance(spec, OperantError) else leaves(spec) for spec in specs]
     wanted.refuse_unknown(settings)
     found = [
-        _row(experiment, now)
-        for experiment, chosen in zip(experiments, settings, strict=True)
-        if wanted.fits_spec("/".join(experiment.path.parts[-2:]), chosen, read_tags(experiment.path))
+        _row(experiment, spec, tags, now)
+        for experiment, spec, chosen in zip(experiments, specs, settings, strict=True)
+        if wanted.fits_spec("/".join(experiment.path.parts[-2:]), chosen, tags := read_tags(experiment.path))
     ]
     scored = [number for number, (_, scores) in enumerate(found) if scores]
     estimates = dict(zip(scored, mean_intervals([found[number][1] for number in scored]), strict=True))
     rows = [replace(row, score=estimates.get(number)) for number, (row, _) in enumerate(found)]
-    return ordered(filter(wanted.fits_row, rows), order)
+    fitting = filter(wanted.fits_row, rows)
+    return ordered((replace(row, cost=cost_of(row.path)) for row in fitting) if order == "cost" else fitting, order)
 
 
 def render_experiments(rows: Sequence[ExperimentRow]) -> str:
     """The list as aligned plain text, or a sentence when it is empty."""
     if not rows:
         return "no runs here yet; start one: `operant train ppo_cartpole`"
-    head = ["experiment", "state", "sessions", "frames", "score", "age", "tags"]
-    width = len(head) if any(row.tags or row.archived for row in rows) else len(head) - 1
-    lines = columns([each[:width] for each in (head, *(_cells(row) for row in rows))], right={2, 3})
+    priced = is_priced(rows)
+    cells = [_cells(row, priced) for row in rows]
+    visible = [at for at, name in enumerate(HEAD) if name not in OPTIONAL or any(row[at] for row in cells)]
+    lines = columns([[row[at] for at in visible] for row in (HEAD, *cells)], right={2, 3})
     notes = [f"{shown(row.path)}: {row.error}" for row in rows if row.error]
     if any(row.score is not None and not row.score_is_final for row in rows):
         notes.append("~ score of the last evaluation; training was not over")
     return "\n".join([*lines, *notes])
 
 
-def _settings(experiment: Experiment) -> dict[str, Any]:
-    """Every setting by its path; none of a spec that cannot be read, of which the row says so."""
+def _spec(experiment: Experiment) -> dict[str, Any] | OperantError:
+    """The resolved spec, or why it cannot be read, which the row says."""
     try:
-        return leaves(experiment.spec)
-    except OperantError:
-        return {}
+        return experiment.spec
+    except OperantError as error:
+        return error
 
 
-def _row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow, list[float]]:
+def _row(
+    experiment: Experiment, spec: dict[str, Any] | OperantError, tags: Tags, now: datetime
+) -> tuple[ExperimentRow, list[float]]:
     """The row without its score, and the scores of the seeds that it is over."""
     try:
-        return _readable_row(experiment, now)
+        if isinstance(spec, OperantError):
+            raise spec
+        return _readable_row(experiment, spec, tags, now)
     except OperantError as error:
         path, cause = experiment.path, error.cause if error.place is None else f"{error.place}: {error.cause}"
         return ExperimentRow(path.parent.name, path.name, path, UNREADABLE, 0, 0, 0, 0, None, False, None, cause), []
 
 
-def _readable_row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow, list[float]]:
-    document, spec, tags = experiment.document, experiment.spec, read_tags(experiment.path)
-    trials = [[_standing(run) for run in trial.sessions()] for trial in experiment.trials()]
+def _readable_row(
+    experiment: Experiment, spec: dict[str, Any], tags: Tags, now: datetime
+) -> tuple[ExperimentRow, list[float]]:
+    document = experiment.document
+    trials = [[_standing(session) for session in session_paths(trial)] for trial in trial_paths(experiment.path)]
     sessions = [standing for trial in trials for standing in trial]
     scores, is_final = _best_scores(trials)
     row = ExperimentRow(
@@ -146,7 +162,7 @@ def _readable_row(experiment: Experiment, now: datetime) -> tuple[ExperimentRow,
         score=None,
         score_is_final=is_final,
         age=_age(document.get("created"), now),
-        error="; ".join(str(fault) for fault in faults(experiment.path) if fault.harms_resume) or None,
+        error="; ".join(str(fault) for standing in sessions for fault in standing.faults) or None,
         env=spec.get("env", {}).get("name"),
         algorithm=spec.get("agent", {}).get("algorithm", {}).get("name"),
         seconds=sum(standing.seconds for standing in sessions),
@@ -163,11 +179,18 @@ def _state(experiment: Experiment, sessions: Sequence[_Standing]) -> str:
     return "done" if search and search.get("state") == "done" and state == "stopped" else state
 
 
-def _standing(run: Run) -> _Standing:
-    newest = newest_values(run.path / METRICS_FILE, ("frames", "seconds", FINAL_SCORE, EVAL_SCORE))
-    frames = max(0, int(newest.get("frames", 0)) - inherited_frames(run))
-    seconds = float(newest.get("seconds", 0.0))
-    return _Standing(run.state, frames, seconds, newest.get(FINAL_SCORE), newest.get(EVAL_SCORE))
+def _standing(session: Path) -> _Standing:
+    run, document = read_session(session)
+    state = run.state_by(document)
+    newest = newest_values(session / METRICS_FILE, ("frames", "seconds", FINAL_SCORE, EVAL_SCORE))
+    return _Standing(
+        state=state,
+        frames=max(0, int(newest.get("frames", 0)) - inherited_frames(run)),
+        seconds=float(newest.get("seconds", 0.0)),
+        final=newest.get(FINAL_SCORE),
+        last=newest.get(EVAL_SCORE),
+        faults=resume_faults(run, document, state),
+    )
 
 
 def _best_scores(trials: Sequence[Sequence[_Standing]]) -> tuple[list[float], bool]:
@@ -189,7 +212,7 @@ def _age(created: object, now: datetime) -> float | None:
     return max(0.0, (now - (begun if begun.tzinfo else begun.replace(tzinfo=UTC))).total_seconds())
 
 
-def _cells(row: ExperimentRow) -> list[str]:
+def _cells(row: ExperimentRow, priced: bool) -> list[str]:
     mark = "" if row.score_is_final else "~ "
     best = f", best of {row.trials} trials" if row.trials > 1 else ""
     return [
@@ -199,5 +222,6 @@ def _cells(row: ExperimentRow) -> list[str]:
         compact(row.frames),
         "-" if row.score is None else f"{mark}{row.score.text()}{best}",
         "-" if row.age is None else duration(row.age),
+        "" if row.cost is None else money(row.cost.dollars or 0.0) if priced else duration(row.cost.compute_seconds),
         " ".join([*row.tags, *(["(archived)"] if row.archived else [])]),
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from operant.run.layout import (
     trial_paths,
 )
 from operant.run.metrics import read_last_row
-from operant.run.run import Run
+from operant.run.run import Run, read_session
 
 # What each log is good for, when it is gone.
 LOST = {
@@ -70,6 +71,20 @@ def faults(place: Path) -> list[Fault]:
     return found
 
 
+def resume_faults(run: Run, document: dict[str, Any], state: str) -> list[Fault]:
+    """Those faults of a session that harm a resume, with no more read than its newest checkpoint's manifest.
+
+    `document` is its run.json and `state` its state, as they were read just now.
+    """
+    if document["attempts"] == 0:
+        return []
+    paths = checkpoint_paths(run.checkpoints)
+    if not paths:
+        return [_no_checkpoint(run)] if _should_have_saved(run, document, state) else []
+    saved = next((found for path in reversed(paths) if (found := _manifest(path))), None)
+    return [fault for fault in _of_logs(run, saved) if fault.harms_resume] if saved else []
+
+
 def past_losses(session: Path) -> list[str]:
     """Rows that were missing already when an earlier attempt went on without them; its events say so."""
     try:
@@ -104,14 +119,14 @@ def _absent_sessions(experiment: Path, trial: Path) -> Iterator[Fault]:
 
 def _of_session(path: Path) -> Iterator[Fault]:
     try:
-        run = Run.open(path)
-        state, attempts = run.state, run.attempts
+        run, document = read_session(path)
+        state, attempts = run.state_by(document), document["attempts"]
     except OperantError:
         yield from _of_document(path / RUN_FILE, "nothing of this session can be resumed or shown", harms=True)
         return
     if attempts == 0:
         return
-    saved, broken = _checkpoints(run)
+    saved, broken = _checkpoints(run, document, state)
     yield from broken
     if state != "running" or saved:
         yield from _of_logs(run, saved)
@@ -125,7 +140,7 @@ def _of_logs(run: Run, saved: Checkpoint | None) -> Iterator[Fault]:
         problem = _unreadable(file)
         if problem is not None:
             yield Fault(file, problem, meaning, harms_resume=expected > 0)
-        elif (size := file.stat().st_size) < expected:
+        elif expected and (size := file.stat().st_size) < expected:
             at = "" if saved is None else f" at frame {saved.at.frames:,}"
             yield Fault(file, f"lacks {expected - size:,} of the {expected:,} bytes it had{at}", meaning, True)
 
@@ -144,7 +159,7 @@ def _of_the_record(run: Run, attempts: int, saved: Checkpoint | None) -> Iterato
         yield Fault(run.path / ANCHORS_FILE, problem, "the reference scores, and with them the strength, are lost")
 
 
-def _checkpoints(run: Run) -> tuple[Checkpoint | None, list[Fault]]:
+def _checkpoints(run: Run, document: dict[str, Any], state: str) -> tuple[Checkpoint | None, list[Fault]]:
     """The newest checkpoint with a readable manifest, and what is wrong with any."""
     newest, found = None, []
     for path in checkpoint_paths(run.checkpoints):
@@ -156,17 +171,28 @@ def _checkpoints(run: Run) -> tuple[Checkpoint | None, list[Fault]]:
         for name in newest.files:
             if (problem := _unreadable(path / name)) is not None:
                 found.append(Fault(path / name, problem, "a resume sets this checkpoint aside"))
-    if newest is None and not found and _should_have_saved(run):
-        meaning = "the policy is lost, and a resume starts at frame 0"
-        found.append(Fault(run.path / CHECKPOINTS_FOLDER, "holds no checkpoint", meaning, harms_resume=True))
+    if newest is None and not found and _should_have_saved(run, document, state):
+        found.append(_no_checkpoint(run))
     return newest, found
 
 
-def _should_have_saved(run: Run) -> bool:
+def _no_checkpoint(run: Run) -> Fault:
+    meaning = "the policy is lost, and a resume starts at frame 0"
+    return Fault(run.path / CHECKPOINTS_FOLDER, "holds no checkpoint", meaning, harms_resume=True)
+
+
+def _manifest(checkpoint: Path) -> Checkpoint | None:
+    try:
+        return read_manifest(checkpoint)
+    except CorruptCheckpoint:
+        return None
+
+
+def _should_have_saved(run: Run, document: dict[str, Any], state: str) -> bool:
     """Whether so much was trained that a checkpoint must have been there; a search removes those of lesser trials."""
-    if run.document.get("checkpoints_removed"):
+    if document.get("checkpoints_removed"):
         return False
-    if run.state == "done":
+    if state == "done":
         return True
     frames = read_last_row(run.path / METRICS_FILE).get("frames")
     return isinstance(frames, int) and frames > int(run.spec.get("meta", {}).get("save_frequency", frames))
@@ -182,9 +208,11 @@ def _of_document(file: Path, meaning: str, harms: bool = False) -> Iterator[Faul
 
 def _unreadable(file: Path) -> str | None:
     """Why a file cannot be read, if it cannot."""
-    if not file.exists():
+    try:
+        mode = os.stat(file).st_mode
+    except (FileNotFoundError, NotADirectoryError):
         return "is a link to nothing" if file.is_symlink() else "is missing"
-    if not file.is_file():
+    if not stat.S_ISREG(mode):
         return "is not a file"
     return None if os.access(file, os.R_OK) else "cannot be read (permission denied)"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from operant.run.layout import EVENTS_FILE, log_path, timestamp
 from operant.run.metrics import JsonLines
+from operant.run.progress import Progress
 from operant.run.redaction import redact
 
 
@@ -26,11 +27,12 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def event(self, kind: str, message: str) -> None:
-        """Record something the user should know, and print it."""
+    def event(self, kind: str, message: str, at: Progress | None = None) -> None:
+        """Record something the user should know, and how far the run had come, and print it."""
         message = redact(message)
+        row = {"time": timestamp(), "attempt": self._attempt, "kind": kind, "message": message}
         with self._turn:
-            self._events.append({"time": timestamp(), "attempt": self._attempt, "kind": kind, "message": message})
+            self._events.append({**row, **({} if at is None else at.as_dict())})
             self._events.flush()
         self.write(f"{timestamp()} {kind}: {message}\n")
         if not self._is_standard_error():

@@ -133,8 +133,8 @@ def shown(path: Path | str) -> str:
 def _numbered(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
     """The sub-folders whose whole name fits the pattern, by their number."""
     try:
-        entries = [entry for entry in os.scandir(folder) if pattern.fullmatch(entry.name)]
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if pattern.fullmatch(entry.name) and entry.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    folders = [Path(entry.path) for entry in entries if entry.is_dir()]
-    return sorted(folders, key=lambda path: int(re.sub(r"\D", "", path.name)))
+    return [Path(folder) / name for name in sorted(names, key=lambda name: int(re.sub(r"\D", "", name)))]

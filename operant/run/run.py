@@ -94,8 +94,11 @@ class Run:
     @classmethod
     def open(cls, path: Path) -> Run:
         """The run in that directory; `UsageError` saying what is missing if there is none."""
-        path = Path(path)
-        document = read_document(path, RUN_FILE)
+        return cls.of(Path(path), read_document(Path(path), RUN_FILE))
+
+    @classmethod
+    def of(cls, path: Path, document: dict[str, Any]) -> Run:
+        """The run in that directory, whose run.json was read already."""
         remember(document.get("parts", []))
         try:
             return cls(
@@ -118,7 +121,11 @@ class Run:
     @property
     def state(self) -> str:
         """new, running, stopped, failed or done; a run whose process was killed is stopped."""
-        state = self.document["state"]
+        return self.state_by(self.document)
+
+    def state_by(self, document: dict[str, Any]) -> str:
+        """The state, from a run.json that was read just now."""
+        state = document["state"]
         if state != "running" or is_held(self.path / LOCK_FILE):
             return state
         # Its process may have ended between the two looks, and a process says how it ended before it lets go.
@@ -169,7 +176,7 @@ class Trial:
 
     def sessions(self) -> list[Run]:
         """The sessions in order; `RunError` for one without its run.json, which is never passed over in silence."""
-        return [_open_session(path) for path in session_paths(self.path)]
+        return [read_session(path)[0] for path in session_paths(self.path)]
 
 
 @dataclass(frozen=True)
@@ -243,7 +250,7 @@ def find_sessions(path: Path) -> list[Run]:
     """Every session in an experiment, trial or session directory."""
     path = Path(path)
     if (path / RUN_FILE).exists() or is_session_path(path):
-        return [_open_session(path)]
+        return [read_session(path)[0]]
     if (path / EXPERIMENT_FILE).is_file() or trial_paths(path):
         runs = [run for trial in Experiment(path).trials() for run in trial.sessions()]
         if not runs:
@@ -259,10 +266,14 @@ def find_sessions(path: Path) -> list[Run]:
     return runs
 
 
-def _open_session(path: Path) -> Run:
-    """The run in a directory that is certainly a session's."""
-    if (path / RUN_FILE).exists() or not path.is_dir():
-        return Run.open(path)
+def read_session(path: Path) -> tuple[Run, dict[str, Any]]:
+    """The run in a directory that is certainly a session's, and the content of its run.json."""
+    try:
+        document = read_document(path, RUN_FILE)
+        return Run.of(path, document), document
+    except OperantError:
+        if (path / RUN_FILE).exists() or not path.is_dir():
+            raise
     others = f"{shown(path.parent)}/session_N"
     raise RunError(
         f"{RUN_FILE} is missing, without which nothing of this session can be resumed or shown",

@@ -8,7 +8,6 @@ every machine and in every version.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,15 +69,6 @@ class EpisodeSeeds:
 def rng_state(generator: np.random.Generator) -> dict[str, Any]:
     """Where a generator stands, as JSON-able data."""
     return _plain(generator.bit_generator.state)
-
-
-def restore_rng(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator that continues from `rng_state`."""
-    import numpy as np
-
-    bits = getattr(np.random, state["bit_generator"])(0)
-    bits.state = dict(state)
-    return np.random.Generator(bits)
 
 
 def _plain(value: Any) -> Any:

@@ -233,7 +233,7 @@ class Session:
     def event(self, kind: str, message: str) -> None:
         """Report something to the user: a row in the events, a line in the log and on the terminal."""
         if self._journal is not None:
-            self._journal.event(kind, message)
+            self._journal.event(kind, message, None if self._account is None else self._account.at)
 
     def _begin(self) -> None:
         """Take stock of what earlier attempts left, and open this one."""
@@ -342,7 +342,7 @@ class Session:
         with suppress(OSError, OperantError):
             if self._journal is not None:
                 self._journal.write("".join(traceback.format_exception(failure)))
-                self._journal.event("failed", text)
+                self.event("failed", text)
 
     def _lost_lock(self) -> RunError:
         place = shown(self.run.path)

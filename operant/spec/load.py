@@ -154,12 +154,6 @@ def documents_of(path: str | Path) -> dict[str, Document]:
     return _open(Path(path)).documents()
 
 
-def load_specs(path: str | Path) -> dict[str, Loaded]:
-    """Every spec of a file, by name."""
-    origin = _open(Path(path))
-    return {name: origin.loaded(name, document) for name, document in origin.documents().items()}
-
-
 def _find(target: str, name: str | None) -> tuple[_Origin, str | None]:
     """Where the target is, and the name of the spec inside when the target or the caller gives one."""
     file, colon, inner = target.rpartition(":")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operant import __version__
-from operant.cli.commands import command_names
+from operant.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Golden, Operant
@@ -24,7 +24,7 @@ def test_help_lists_every_command(operant: Operant, golden: Golden) -> None:
     golden("help/operant", shown.out)
 
 
-@pytest.mark.parametrize("command", command_names())
+@pytest.mark.parametrize("command", [name for name, _, _ in COMMANDS])
 def test_help_of_every_command(operant: Operant, golden: Golden, command: str) -> None:
     shown = operant(command, "--help")
     assert shown.code == 0

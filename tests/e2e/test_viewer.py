@@ -22,6 +22,7 @@ SEARCH, RESEARCH, LIVE = (
     "search_blotto/20261115-183000", "grpo_research/20261115-180000", "grpo_titanic/20261115-190000",
 )  # fmt: skip
 PPO, DQN, LANGUAGE = "ppo_cartpole/20261001-000000", "dqn_cartpole/20261001-000100", "grpo_gsm8k/20261001-000900"
+LUNAR = "ppo_lunarlander/20261001-000800"
 TRIALS, EMPTY = "ppo_cartpole_search/20261001-001200", "dqn_cartpole/20261001-001300"
 EVIL = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
 VIEWS = ("curves", "run", "completions", "episodes", "timeline", "compare", "tree", "history", "trials")
@@ -93,6 +94,22 @@ def test_curves_of_several_runs_lie_over_each_other(visitor: Visitor) -> None:
     page.locator('[data-metric="optim/grad_norm"] .u-over').wait_for()
     assert visitor.is_within_its_width()
     visitor.shoot("curves")
+
+
+def test_an_alert_is_a_mark_on_the_axis_with_its_words(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go(f"#run={LUNAR}")
+    visitor.charts(1)
+    mark = page.locator('[data-metric="train/return"] .alert-mark')
+    mark.wait_for()
+    assert mark.count() == 1
+    told = page.locator('[data-metric="train/return"] .alert-told')
+    assert not told.is_visible()
+    mark.hover()
+    told.get_by_text("policy/kl is 0.31").wait_for()
+    assert visitor.is_within_its_width()
+    visitor.shoot("alert")
+    visitor.finish()
 
 
 def test_chosen_runs_stay_chosen_on_every_view_and_after_a_reload(visitor: Visitor) -> None:

@@ -6,6 +6,7 @@ const POINTER = uPlot.sync("runs");
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
 const MOST_READINGS = 8;
 const FADED = 0.25;
+const MARK_PIXELS = 12;
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 function token(name) {
@@ -60,6 +61,36 @@ export class Chart {
     this.read(null);
   }
 
+  // `alerts`: [{x, kind, text}]: small marks on the x axis, with their text while one points at them.
+  mark(alerts) {
+    this.alerts = alerts;
+    this.placeAlerts();
+  }
+
+  // Alerts that stand closer than a mark is wide share one.
+  placeAlerts() {
+    this.marks?.remove();
+    const { min, max } = this.plot?.scales.x || {};
+    const inside = (this.alerts || []).filter((each) => each.x >= min && each.x <= max).sort((a, b) => a.x - b.x);
+    const together = [];
+    for (const each of inside) {
+      const left = this.plot.valToPos(each.x, "x");
+      if (together.length && left - together.at(-1).left < MARK_PIXELS) together.at(-1).alerts.push(each);
+      else together.push({ left, alerts: [each] });
+    }
+    this.marks = h("div", { class: "alert-marks" }, together.map((each) => this.alertMark(each)));
+    this.plot?.over.append(this.marks);
+  }
+
+  alertMark({ left, alerts }) {
+    const words = alerts.map((each) => `${each.kind}: ${each.text}`).join("\n");
+    const told = h("ul", { class: "alert-told", hidden: true }, alerts.slice(0, MOST_READINGS).map((each) => h("li", {}, h("b", {}, each.kind), ` ${each.text}`)));
+    const tell = (on) => () => { told.hidden = !on; };
+    const isBad = alerts.some((each) => each.kind === "failed");
+    return [h("button", { type: "button", class: isBad ? "alert-mark failed" : "alert-mark", style: { left: `${left}px` }, "aria-label": words,
+      onmouseenter: tell(true), onfocus: tell(true), onmouseleave: tell(false), onblur: tell(false) }), told];
+  }
+
   theme() {
     return token("--ink");
   }
@@ -96,7 +127,7 @@ export class Chart {
       legend: { show: false },
       focus: { alpha: FADED },
       cursor: { points: { size: 7, width: 0 }, drag: { x: true, y: false }, y: false, ...sync },
-      hooks: { setCursor: [(plot) => this.read(plot.cursor.idx)] },
+      hooks: { setCursor: [(plot) => this.read(plot.cursor.idx)], draw: [() => this.placeAlerts()] },
     }, data, this.canvas);
   }
 

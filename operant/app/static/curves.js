@@ -128,15 +128,17 @@ function drawCards(view, runs, grown) {
   if (elements.length !== view.grid.children.length || elements.some((each, at) => view.grid.children[at] !== each)) {
     show(view.grid, elements.length ? elements : empty("Nothing to draw yet", h("p", {}, "The chosen runs have written no metrics. This page shows the first row as it comes.")));
   }
-  cards.forEach((card) => card.update(runs, grown));
+  cards.forEach((card) => card.update(runs, grown, view.about.alerts));
 }
 
 function drawNote(view) {
   const card = [...view.cards.values()].find((each) => each.rows);
   if (!card) return;
   const unit = place().x || "frames";
-  const how = card.width ? `Rows are averaged in buckets of ${compact(card.width)} ${unit}; a faint shade from lowest to highest marks a single seed.` : "Every row is drawn.";
-  view.note.textContent = `${plural(card.rows, "metric row")}. ${how} A line is the mean over seeds where all have values, its shade the 95% bootstrap interval of that mean. Drag to zoom, double-click to see all.`;
+  const [width, bands] = card.form;
+  const how = width ? `Rows are averaged in buckets of ${compact(width)} ${unit}${bands ? "; a faint shade from lowest to highest marks a single seed" : ""}.` : "Every row is drawn.";
+  const shade = bands ? ", its shade the 95% bootstrap interval of that mean" : "; of so many lines shades are left out";
+  view.note.textContent = `${plural(card.rows, "metric row")}. ${how} A line is the mean over seeds where all have values${shade}. Drag to zoom, double-click to see all.`;
 }
 
 function drawBelow(view, runs) {
@@ -169,13 +171,14 @@ class Card {
     this.element.remove();
   }
 
-  update(runs, grown) {
+  update(runs, grown, alerts) {
+    this.alerts = alerts;
     const { x, group, seeds, smooth } = place();
     const asked = JSON.stringify([runs, x, group, seeds]);
     const kind = JSON.stringify([x, group, seeds, runs.length === 1, group ? runs : null]);
     if (kind !== this.kind) {
       this.lines.clear();
-      this.width = null;
+      this.form = null;
     }
     const isOld = asked !== this.asked || grown;
     Object.assign(this, { asked, kind, runs, isStale: this.isStale || isOld });
@@ -193,7 +196,7 @@ class Card {
     const { x, group, seeds } = place();
     const have = Object.fromEntries([...this.lines].map(([key, line]) => [key, line.x.at(-1)]));
     try {
-      const found = await post("series", { runs, metric: this.metric, x, group, seeds: seeds === "1" || runs.length === 1, have, width: this.width });
+      const found = await post("series", { runs, metric: this.metric, x, group, seeds: seeds === "1" || runs.length === 1, have, form: this.form });
       if (kind === this.kind) {
         this.take(found);
         if (found.pending && found.pending !== this.pending) this.isStale = true; // more lines can be read
@@ -208,8 +211,8 @@ class Card {
   }
 
   take(found) {
-    if (found.width !== this.width) this.lines.clear();
-    this.width = found.width;
+    if (JSON.stringify(found.form) !== JSON.stringify(this.form)) this.lines.clear();
+    this.form = found.form;
     this.rows = found.rows;
     const next = new Map();
     for (const line of found.lines) next.set(line.key, extended(this.lines.get(line.key) || NEW, line));
@@ -224,8 +227,15 @@ class Card {
     this.chart.options.height = this.element.classList.contains("wide") ? 420 : 220;
     const lines = [...this.lines.values()].map((line, at) => ({ ...line, label: group ? line.label : nameOf(line.key), slot: group ? at : slotOf(line.key) }));
     this.chart.draw(lines, { smooth: Number(smooth) || 0, log: this.log });
+    this.chart.mark(placed(this.alerts, x || "frames"));
     this.chart.plot?.setSize(this.chart.size());
   }
+}
+
+// The alerts of the chosen runs on an axis, each with whose it is.
+function placed(alerts, axis) {
+  return Object.entries(alerts || {}).flatMap(([id, some]) => some.filter((each) => axis in each.at).map((each) =>
+    ({ x: each.at[axis], kind: each.kind, text: `${each.message} · ${nameOf(id)} ${each.session}` })));
 }
 
 // The points that were there, up to where the new ones begin, and the new ones.

@@ -43,7 +43,7 @@ class Media:
 
 
 @dataclass(frozen=True)
-class Told:
+class Transcript:
     """An episode in words, and why it is shown: best, worst or last."""
 
     why: str
@@ -85,7 +85,7 @@ class Content:
     charts: tuple[tuple[str, Line], ...]
     trials: tuple[TrialLine, ...]
     alerts: tuple[Alert, ...]
-    told: tuple[Told, ...]
+    transcripts: tuple[Transcript, ...]
     media: Media
 
 
@@ -106,7 +106,7 @@ def gather(experiment: Path, trial: Path, media: Media, settings: dict[str, str]
         charts=tuple((metric, trial_line(record.name, record, metric, "frames")) for metric in _metrics(record)),
         trials=_trials(experiment, settings),
         alerts=tuple(_alerts(experiment, record)),
-        told=tuple(_told(trial)),
+        transcripts=tuple(_transcripts(trial)),
         media=media,
     )
 
@@ -150,13 +150,13 @@ def _alerts(experiment: Path, record: TrialRecord) -> list[Alert]:
     return [*broken, *(each for each in failed if (each.kind, each.session) not in known), *events]
 
 
-def _told(trial: Path) -> list[Told]:
+def _transcripts(trial: Path) -> list[Transcript]:
     """The best, the worst and the last episode of the most telling split that has words."""
     catalogue = Catalogue.open(trial)
     for split in SPLITS:
         entries = [entry for entry in select(catalogue, Filter(split=split)) if entry.turns]
         if entries:
-            return [Told(why, catalogue.name_of(e), catalogue.read(e)) for why, e in _chosen(entries)]
+            return [Transcript(why, catalogue.name_of(e), catalogue.read(e)) for why, e in _chosen(entries)]
     return []
 
 
@@ -195,11 +195,7 @@ def facts_of(content: Content) -> list[tuple[str, str]]:
     provenance: dict[str, Any] = dict(content.origin.provenance)
     hardware, python = provenance.get("hardware") or {}, provenance.get("python") or {}
     packages = provenance.get("packages") or {}
-    key = [
-        f"{name} {packages[name]}"
-        for name in ("torch", "jax", "gymnasium", "numpy", "transformers")
-        if name in packages
-    ]
+    key = [f"{name} {packages[name]}" for name in KEY_PACKAGES if name in packages]
     memory = hardware.get("memory_bytes")
     gpus = [str(gpu.get("name")) for gpu in hardware.get("gpus") or ()]
     found = [

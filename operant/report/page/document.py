@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
 
 from operant.report.formatting import compact, duration, score
 from operant.report.page.charts import chart, legend
-from operant.report.page.content import MOST_TRIALS, Alert, Content, Media, Told, facts_of
-from operant.report.summary import SessionRow
+from operant.report.page.content import MOST_TRIALS, Alert, Content, Media, Transcript, facts_of
+from operant.report.summary import session_table
 from operant.report.timeline import Step, steps
 from operant.report.transcript import VISIBLE, score_line, size_line
 from operant.run.episode import Turn
@@ -32,7 +32,7 @@ def render(content: Content) -> str:
         ("trials", "Trials", _trials(content)),
         ("episodes", "Episodes", _episodes(content)),
         ("alerts", "Alerts", _alerts(content.alerts, content.summary.notes)),
-        ("seeds", "Seeds", _seeds(content.summary.sessions)),
+        ("seeds", "Seeds", _table(*session_table(content.summary.sessions))),
         ("provenance", "Provenance", _provenance(content)),
         ("spec", "Spec", _spec(content)),
     ]
@@ -115,13 +115,13 @@ def _trials(content: Content) -> str:
         )
         for each in content.trials
     ]
-    return f'<div class="charts wide">{figure}</div>{legend([each.name for each in top])}{_table(head, rows)}'
+    return f'<div class="charts wide">{figure}</div>{legend([each.name for each in top])}{_table(head, *rows)}'
 
 
 def _episodes(content: Content) -> str:
     # Where there are words nobody misses a video.
-    media = replace(content.media, note=None) if content.told else content.media
-    return _media(media) + "".join(_told(each) for each in content.told)
+    media = replace(content.media, note=None) if content.transcripts else content.media
+    return _media(media) + "".join(_transcript(each) for each in content.transcripts)
 
 
 def _media(media: Media) -> str:
@@ -137,14 +137,14 @@ def _media(media: Media) -> str:
     return f'<p class="note">{text(media.note)}</p>' if media.note else ""
 
 
-def _told(told: Told) -> str:
-    episode = told.episode
+def _transcript(transcript: Transcript) -> str:
+    episode = transcript.episode
     item = f", item {episode.item}" if episode.item else ""
-    heading = f"{told.why}: {episode.env}{item}, {score_line(episode)}"
+    heading = f"{transcript.why}: {episode.env}{item}, {score_line(episode)}"
     shown = "".join(_step(step) for step in steps(episode))
-    facts = f"{told.name}; {size_line(episode)}" + (f"; error: {episode.error}" if episode.error else "")
+    facts = f"{transcript.name}; {size_line(episode)}" + (f"; error: {episode.error}" if episode.error else "")
     return (
-        f'<details class="transcript"{" open" if told.why == "best" else ""}><summary>{text(heading)}</summary>'
+        f'<details class="transcript"{" open" if transcript.why == "best" else ""}><summary>{text(heading)}</summary>'
         f'<p class="note">{text(facts)}</p>{shown}</details>'
     )
 
@@ -181,29 +181,10 @@ def _alerts(alerts: Sequence[Alert], notes: Sequence[str]) -> str:
     return f'<ul class="alerts">{rows}</ul>'
 
 
-def _seeds(sessions: Sequence[SessionRow]) -> str:
-    head = ("session", "seed", "state", "frames", "time", "score", "over episodes", "best eval", "last return")
-    rows = [
-        (
-            str(row.session),
-            str(row.seed),
-            row.state,
-            f"{row.frames:,}",
-            duration(row.seconds),
-            score(row.score),
-            "" if row.low is None or row.high is None else f"[{score(row.low)}, {score(row.high)}]",
-            score(row.best_eval),
-            score(row.train_return),
-        )
-        for row in sessions
-    ]
-    return _table(head, rows)
-
-
 def _provenance(content: Content) -> str:
     rows = "".join(f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in facts_of(content))
     packages = content.origin.provenance.get("packages") or {}
-    listed = _table(("package", "version"), [(str(name), str(version)) for name, version in packages.items()])
+    listed = _table(("package", "version"), *((str(name), str(version)) for name, version in packages.items()))
     more = f"<details><summary>all {len(packages)} packages</summary>{listed}</details>" if packages else ""
     return f'<dl class="facts">{rows}</dl>{more}'
 
@@ -214,7 +195,7 @@ def _spec(content: Content) -> str:
     return f"{written}<details><summary>every setting, defaults included</summary><pre>{text(resolved)}</pre></details>"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(head: Sequence[str], *rows: Sequence[str]) -> str:
     top = "".join(f"<th>{text(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

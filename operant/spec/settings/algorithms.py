@@ -7,6 +7,7 @@ others is in `validation`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from operant.errors import UsageError
@@ -53,3 +54,9 @@ ALGORITHMS = PartRegistry("agent.algorithm.name", Algorithm, BUILTIN, _of_learne
 def with_learner(engine: str) -> dict[str, type[Algorithm]]:
     """The built-in algorithms that an engine can run, by name."""
     return {name: settings for name, settings in BUILTIN.items() if engine in settings.LEARNERS}
+
+
+def resume_kind(spec: Mapping[str, Any]) -> str | None:
+    """What a run's algorithm promises of a resume, "exact" or "warm"; None of an algorithm that is not known here."""
+    algorithm = ALGORITHMS.get(spec.get("agent", {}).get("algorithm", {}).get("name"))
+    return algorithm.resume_kind(spec) if algorithm else None

@@ -11,7 +11,7 @@ With the plural names (`BATCH_INPUTS`) it gets lists, of all completions to one 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_type_hints
 
@@ -146,11 +146,6 @@ def _field(name: str, parameter: inspect.Parameter, hints: dict[str, Any], path:
         raise UsageError(f"{PLACE}: {path} does not say what type {name} has", remedy=f"{name}: float, for example")
     annotation = hints.get(name, type(default))
     return annotation, Field(default=default)
-
-
-def part_names(functions: Sequence[RewardSpec]) -> list[str]:
-    """What the reward functions are called in the record, in order."""
-    return [each.part for each in functions]
 
 
 REWARDS = PartRegistry(

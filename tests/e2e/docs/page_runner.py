@@ -128,10 +128,10 @@ class PageRunner:
     def _filled(self, line: str) -> str:
         for word, meant in WORDS.items():
             line = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", meant, line)
-        return re.sub(r"(runs/\w+)/STAMP", lambda found: str(self._first(found[1])), line)
+        return re.sub(r"(\w+)/STAMP", lambda found: f"{found[1]}/{self._first_stamp(found[1])}", line)
 
-    def _first(self, spec: str) -> Path:
-        return min((self.folder / spec).glob("[0-9]*")).relative_to(self.folder)
+    def _first_stamp(self, spec: str) -> str:
+        return min(path.name for path in (self.folder / "runs" / spec).glob("[0-9]*"))
 
     def _tell(self, place: Place, seconds: float, output: str) -> None:
         with self.log.open("a") as file:

@@ -23,6 +23,7 @@ NOT_HERE = {
 RUNS = {
     "README.md": "dqn_cartpole",
     "docs/algorithms/random.md": "ppo_cartpole",
+    "docs/howto/app.md": "ppo_cartpole",
     "docs/howto/evaluate.md": "ppo_cartpole",
     "docs/howto/export.md": "ppo_cartpole",
     "docs/howto/resume.md": "ppo_cartpole",
@@ -48,6 +49,12 @@ WORDS = {
 """Words that stand for something of the reader's, and what they are here. STAMP: the first run of its spec."""
 
 BEFORE = {
+    "docs/howto/compare.md": [
+        *(f"operant train {name}" for name in ("ppo_cartpole", "dqn_cartpole", "a2c_cartpole")),
+    ],
+    "docs/howto/app.md": ["cp -r runs/ppo_cartpole runs/search_blotto"],
+    "docs/howto/compare-runs.md": ["operant train ppo_cartpole", "operant train ppo_cartpole"],
+    "docs/howto/report.md": ["operant train ppo_cartpole", "operant train dqn_cartpole"],
     "docs/howto/launch.md": [
         "operant train ppo_cartpole -s meta.sync=s3://bucket/runs",
         "operant launch ppo_cartpole",
@@ -66,6 +73,7 @@ BEFORE = {
 """Commands that a page supposes its reader to have typed before."""
 
 FILES = {
+    "docs/howto/bench.md": {"my_suite.yaml": "operant/benchmark/suites/quick.yaml"},
     "docs/howto/language-labs.md": {
         "rl.toml": "tests/unit/spec/dialects/files/prime_rl_gsm8k.toml",
         "gsm8k.yaml": "tests/unit/spec/dialects/files/rlvr_gsm8k.yaml",

@@ -8,7 +8,7 @@ import pytest
 
 from operant.app.columns import MetricFile, MetricFiles
 from operant.app.lines import Line
-from operant.app.series import POINTS, Charts, bucket_width, draw_line
+from operant.app.series import FEWER_POINTS, MANY_LINES, POINTS, Charts, bucket_width, draw_line
 from operant.report.align import Curve
 from operant.report.stats import mean_interval
 
@@ -101,16 +101,29 @@ def test_only_new_points_travel_until_the_buckets_change(tmp_path: Path) -> None
     path = write(tmp_path / "metrics.jsonl", rows(0, 1000))
     charts, line = Charts(MetricFiles()), Line("key", "label", ["run"], [path])
 
-    def ask(have: dict[str, float], width: float | None) -> dict:
-        return charts.draw([line], "train/return", "frames", have, width, False)
+    def ask(have: dict[str, float], form: list | None) -> dict:
+        return charts.draw([line], "train/return", "frames", have, form, False)
 
     first = ask({}, None)
-    assert (first["width"], first["rows"]) == (4.0, 1000)
+    assert (first["form"], first["rows"]) == ([4.0, True], 1000)
     last = first["lines"][0]["x"][-1]
     write(path, rows(1000, 1004), mode="a")
-    second = ask({"key": last}, first["width"])
+    second = ask({"key": last}, first["form"])
     assert second["lines"][0]["x"] == [last, last + 4]
     write(path, rows(1004, 3000), mode="a")
-    third = ask({"key": last}, first["width"])
-    assert third["width"] == 8.0
+    third = ask({"key": last}, first["form"])
+    assert third["form"] == [8.0, True]
     assert third["lines"][0]["x"][0] == 4.0
+
+
+def test_many_lines_have_no_bands_and_fewer_points(tmp_path: Path) -> None:
+    pair = [write(tmp_path / f"metrics{seed}.jsonl", rows(0, 1000)) for seed in range(2)]
+    charts = Charts(MetricFiles())
+    few, many = (
+        charts.draw([Line(str(at), "", [], pair) for at in range(count)], "train/return", "frames", {}, None, False)
+        for count in (1, MANY_LINES)
+    )
+    assert (few["form"], many["form"]) == ([4.0, True], [16.0, False])
+    assert few["lines"][0]["low"] is not None
+    assert many["lines"][0]["low"] is None
+    assert len(many["lines"][0]["x"]) <= FEWER_POINTS

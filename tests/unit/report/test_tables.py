@@ -75,3 +75,30 @@ def test_no_runs(tmp_path: Path, folder: str) -> None:
     (tmp_path / "runs").mkdir()
     assert experiment_rows(tmp_path / folder) == []
     assert "operant train" in render_experiments([])
+
+
+def test_the_dearest_first_by_the_ledger_and_not_by_the_clock(make_trial: Make) -> None:
+    """Seconds of CPU and GPU where a price is missing, dollars where every account has one; no account comes last."""
+
+    def account(trial: Path, seconds: int, price: float | None) -> None:
+        began, ended = (datetime(2025, 1, 1, 0, 0, second, tzinfo=UTC).isoformat() for second in (0, seconds))
+        entry = {"attempt": 1, "machine": "m", "began": began, "ended": ended, "cpu_seconds": seconds}
+        priced = {} if price is None else {"price_per_hour": price}
+        document = {"format": 1, "attempts": [{**entry, **priced}]}
+        (trial / "session_0" / "cost.json").write_text(json.dumps(document))
+
+    def listed() -> tuple[list[str], str]:
+        found = experiment_rows(short.parents[2], NOW, order="cost")
+        return [row.stamp[-1] for row in found], render_experiments(found)
+
+    short, long, bare = (make_trial({}, stamp=f"20250101-00000{number}") for number in range(3))
+    account(short, 10, 360.0)
+    account(long, 30, None)
+    order, text = listed()
+    assert order == ["1", "0", "2"]
+    assert [word for word in ("30 s", "10 s", "$") if word in text] == ["30 s", "10 s"]
+    account(long, 30, 36.0)
+    order, text = listed()
+    assert order == ["0", "1", "2"]
+    assert [word for word in ("$1.00", "$0.30") if word in text] == ["$1.00", "$0.30"]
+    assert "cost" not in render_experiments(rows(bare))

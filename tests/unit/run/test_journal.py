@@ -6,6 +6,7 @@ import pytest
 
 from operant.run.journal import Journal
 from operant.run.metrics import read_rows
+from operant.run.progress import Progress
 
 TELL = """
 import sys
@@ -25,6 +26,14 @@ def test_an_event_is_a_row_a_line_in_the_log_and_a_line_on_the_terminal(
     assert (row["attempt"], row["kind"], row["message"]) == (3, "note", "a word")
     assert (tmp_path / "logs" / "attempt_003.log").read_text().endswith("note: a word\n")
     assert capsys.readouterr().err == "note: a word\n"
+
+
+def test_an_event_says_how_far_the_run_had_come(tmp_path: Path):
+    journal = Journal(tmp_path, 1)
+    journal.event("health", "policy/kl is 0.31", Progress(frames=2048, updates=8))
+    journal.close()
+    (row,) = read_rows(tmp_path / "events.jsonl")
+    assert (row["frames"], row["updates"], row["message"]) == (2048, 8, "policy/kl is 0.31")
 
 
 def test_a_launcher_that_writes_errors_to_the_same_log_gets_no_doubles(tmp_path: Path, start_with_errors_to):

@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from toy_trainer import restored_rng
 
-from operant.run.seeding import EpisodeSeeds, Seeds, reserved_seeds, restore_rng, rng_state
+from operant.run.seeding import EpisodeSeeds, Seeds, reserved_seeds, rng_state
 
 IDENTITIES = [
     (seed, name, index)
@@ -59,7 +60,7 @@ def test_a_generator_continues_from_its_json_state(bits: str):
     generator = np.random.Generator(getattr(np.random, bits)(1))
     generator.random(5)
     generator.integers(0, 9, dtype=np.int32)
-    twin = restore_rng(json.loads(json.dumps(rng_state(generator))))
+    twin = restored_rng(json.loads(json.dumps(rng_state(generator))))
     assert np.array_equal(twin.integers(0, 100, 9, dtype=np.int32), generator.integers(0, 100, 9, dtype=np.int32))
     assert np.array_equal(twin.normal(size=9), generator.normal(size=9))
 

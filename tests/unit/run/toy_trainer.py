@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from operant.errors import OperantError
 from operant.run import Episode, Progress, Run
-from operant.run.seeding import restore_rng, rng_state
+from operant.run.seeding import rng_state
 from operant.run.session import Session
 
 FRAMES_PER_UPDATE = 3
@@ -60,8 +62,15 @@ def _start(session: Session) -> dict[str, Any]:
     return json.loads((session.latest.path / WALK_FILE).read_text())
 
 
+def restored_rng(state: dict[str, Any]) -> np.random.Generator:
+    """A generator that continues from `rng_state`."""
+    bits = getattr(np.random, state["bit_generator"])(0)
+    bits.state = state
+    return np.random.Generator(bits)
+
+
 def _update(session: Session, state: dict[str, Any]) -> Progress:
-    rng = restore_rng(state["rng"])
+    rng = restored_rng(state["rng"])
     before = Progress(**state["at"])
     state["walk"] += float(rng.normal())
     finished = rng.random() < 0.4

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from operant.errors import SpecError, UsageError
 from operant.spec import builtin
-from operant.spec.load import load, load_specs
+from operant.spec.load import load, load_all
 
 Complain = Callable[..., str]
 TWO = "small:\n  env: {num_envs: 1}\n_shared: &shared {num_envs: 2}\nlarge:\n  env: {<<: *shared, max_frame: 1e6}\n"
@@ -80,7 +80,7 @@ def test_one_of_several_specs_is_chosen_by_name() -> None:
     assert load("two.yaml", "small").spec.env.num_envs == 1
     assert load("two.yaml:large").spec.env.num_envs == 2
     assert load("two.yaml:large", "large").spec.name == "large"
-    assert {name: each.spec.env.max_frame for name, each in load_specs("two.yaml").items()} == {
+    assert {each.spec.name: each.spec.env.max_frame for each in load_all("two.yaml", None)} == {
         "small": 100_000,
         "large": 1_000_000,
     }
@@ -261,4 +261,4 @@ def test_an_anchor_may_be_called_like_a_section() -> None:
     Path("a.yaml").write_text(
         "_env: &env {num_envs: 2}\nsmall:\n  env: *env\nlarge:\n  env: {<<: *env, max_frame: 1e6}\n"
     )
-    assert list(load_specs("a.yaml")) == ["small", "large"]
+    assert [each.spec.name for each in load_all("a.yaml", None)] == ["small", "large"]

@@ -106,12 +106,6 @@ class Trace:
         return [_line(row) for row in rows]
 
 
-def read_trace(path: Path) -> list[dict[str, Any]]:
-    """The events of a trace, with or without its closing bracket."""
-    text = path.read_text(encoding="utf-8").rstrip().rstrip("]").rstrip().rstrip(",")
-    return json.loads(text + "]") if text else []
-
-
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 

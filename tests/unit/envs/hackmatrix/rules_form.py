@@ -25,9 +25,9 @@ from operant.envs.hackmatrix.faces import wire
 from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.envs.hackmatrix.reference import Outcome as Result
 from operant.envs.hackmatrix.reference.state import State as Plain
-from operant.envs.hackmatrix.rules.convert import plain_of, state_of
 from operant.envs.hackmatrix.rules.env import HackMatrixEnv
 from operant.envs.hackmatrix.rules.state import State
+from tests.unit.envs.hackmatrix.convert import plain_of, state_of
 
 ENV = HackMatrixEnv()
 SIDE_BY_SIDE = 192

@@ -15,8 +15,8 @@ from operant.envs.hackmatrix.faces.set_state import read_state
 from operant.envs.hackmatrix.reference import Game
 from operant.envs.hackmatrix.reference.board import place
 from operant.envs.hackmatrix.reference.export import export_state
-from operant.envs.hackmatrix.rules.convert import plain_of, state_of
 from operant.envs.hackmatrix.rules.draws import Source, threefry
+from tests.unit.envs.hackmatrix.convert import plain_of, state_of
 from tests.unit.envs.hackmatrix.rules_form import SIDE_BY_SIDE, keys_of, play_cases, resetter, step, together, view
 from tests.unit.envs.hackmatrix.test_golden import BOARDS, GAMES, RICH, VECTORS, WORDS_OF_SEVEN
 

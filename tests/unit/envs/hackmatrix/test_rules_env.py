@@ -13,9 +13,9 @@ from operant.envs.functional.env import Outcome
 from operant.envs.hackmatrix.constants import ACTION_COUNT, OBSERVATION_SIZE, REWARD_PARTS, STEP_LIMIT
 from operant.envs.hackmatrix.reference.export import export_state
 from operant.envs.hackmatrix.reference.state import Cell, Enemy
-from operant.envs.hackmatrix.rules.convert import plain_of, state_of
 from operant.envs.hackmatrix.rules.env import HackMatrixEnv
 from operant.envs.hackmatrix.rules.state import GAME_WORDS, HISTORY_SHAPE
+from tests.unit.envs.hackmatrix.convert import plain_of, state_of
 from tests.unit.envs.hackmatrix.rules_form import ENV, SIDE_BY_SIDE, advance, resetter, step, together
 from tests.unit.envs.hackmatrix.starts import random_state, random_steps
 

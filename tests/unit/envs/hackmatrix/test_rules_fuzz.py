@@ -21,8 +21,8 @@ from operant.envs.hackmatrix.constants import (
 from operant.envs.hackmatrix.reference import Game, Outcome
 from operant.envs.hackmatrix.reference.draws import Threefry
 from operant.envs.hackmatrix.reference.observation import observe
-from operant.envs.hackmatrix.rules.convert import game_words, scene_words, state_of
 from operant.envs.hackmatrix.rules.state import SCENE_WORDS, State
+from tests.unit.envs.hackmatrix.convert import game_words, scene_words, state_of
 from tests.unit.envs.hackmatrix.rules_form import SIDE_BY_SIDE, Stepped, advance, keys_of, resetter, together, view
 from tests.unit.envs.hackmatrix.starts import random_state, random_steps
 

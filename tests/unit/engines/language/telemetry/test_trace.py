@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from operant.engines.language.telemetry.prompt_accounting import PromptAccounting
-from operant.engines.language.telemetry.trace import Trace, read_trace
+from operant.engines.language.telemetry.trace import Trace
+
+
+def read_trace(path: Path) -> list[dict[str, Any]]:
+    """The events of a trace, which has no closing bracket: its viewers need none."""
+    return json.loads(path.read_text().rstrip(",\n") + "]")
 
 
 def test_spans_and_prompts_have_rows_of_their_own(tmp_path: Path) -> None:
@@ -28,7 +34,6 @@ def test_spans_and_prompts_have_rows_of_their_own(tmp_path: Path) -> None:
     assert (first["id"], last["id"]) == (7, 7)
     assert first["ts"] < last["ts"]
     assert abs(span["ts"] / 1e6 - time.time()) < 60
-    json.loads((tmp_path / "trace.json").read_text().rstrip(",\n") + "]")
 
 
 def test_the_next_attempt_goes_on_where_a_kill_cut_an_event(tmp_path: Path) -> None:
