@@ -91,6 +91,11 @@ class Task(ABC):
     def gold(self, problem: Problem) -> str | None:
         """An answer that must count as right; None where there is no reference answer."""
 
+    def hint(self, problem: Problem) -> str | None:
+        """The bare answer, for a teacher who is told it before it is asked; None where there is none."""
+        answer = self.gold(problem)
+        return None if answer is None else answer.strip()
+
     def prepare(self) -> None:
         """Load what verifying needs, before the first time limit begins to run; a worker calls this once."""
         return

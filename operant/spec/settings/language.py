@@ -211,6 +211,15 @@ class TextSpec(Closed):
     max_tokens: int | None = free(
         default=None, ge=1, le=10**6, description="Longest completion; null for each problem's own limit."
     )
+    stop: tuple[str, ...] | None = free(
+        default=None,
+        max_length=64,
+        description="Texts after which a completion ends; null for each problem's own, [] for none.",
+    )
+    system: str = free(default="", max_length=100_000, description="Text before the prompts that have none.")
+    prefix: str = free(
+        default="", max_length=100_000, description="Beginning of the answer, where a problem has none of its own."
+    )
     workers: int = free(default=2, ge=1, le=1024, description="Processes that verify answers.")
     seconds: float | None = free(
         default=None, gt=0, le=86_400, description="Time limit of one verification; null for each task's own."
