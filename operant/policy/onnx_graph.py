@@ -18,7 +18,7 @@ from operant.policy.network import Network
 from operant.policy.reader import ILLEGAL, Layer
 
 OPSET, IR_VERSION = 17, 8  # runtimes since the middle of 2022 read these
-SAME = {"tanh": "Tanh", "relu": "Relu", "elu": "Elu", "selu": "Selu"}
+SAME = {"tanh": "Tanh", "relu": "Relu", "elu": "Elu", "selu": "Selu", "sigmoid": "Sigmoid"}
 
 
 class Graph:

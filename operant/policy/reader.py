@@ -171,6 +171,7 @@ OPS: dict[str, Callable[[Layer, np.ndarray], np.ndarray]] = {
         np.float32(1.0507009873554805) * np.where(x > 0, x, np.float32(1.6732632423543772) * elu(x))
     ),
     "leaky_relu": lambda layer, x: np.where(x > 0, x, np.float32(0.01) * x),
+    "sigmoid": lambda layer, x: sigmoid(x),
     "mean_of_groups": lambda layer, x: x.reshape(len(x), layer["groups"], -1).mean(-1),
     "first": lambda layer, x: x[:, : layer["count"]],
     "argmax": lambda layer, x: x.argmax(-1) + layer["start"],

@@ -103,6 +103,7 @@ OPS: dict[str, Callable[[ScriptLayer, Tensor], Tensor]] = {
     "elu": lambda layer, x: functional.elu(x),
     "selu": lambda layer, x: functional.selu(x),
     "leaky_relu": lambda layer, x: functional.leaky_relu(x),
+    "sigmoid": lambda layer, x: torch.sigmoid(x),
     "mean_of_groups": lambda layer, x: x.unflatten(-1, (layer["groups"], -1)).mean(-1),
     "first": lambda layer, x: x[:, : layer["count"]],
     "argmax": lambda layer, x: x.argmax(-1) + layer["start"],

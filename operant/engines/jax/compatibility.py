@@ -41,6 +41,7 @@ REPLAYING = {
 }
 OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
     PpoSpec: {
+        "agent.algorithm.training_episodes": ((None,), "its rollouts are of equal length"),
         "agent.algorithm.normalize_advantages": (("standardise", "none"), "it keeps no percentiles"),
         "agent.algorithm.symlog": ((False,), "its critic learns returns as they are"),
         "agent.algorithm.normalize_v_targets": ((False,), "its critic learns returns as they are"),
@@ -61,6 +62,7 @@ def check_compatibility(spec: Spec) -> None:
         *unsupported(spec),
         *incompatible(spec, traits_of(spec.env)),
         *uneven_shares(spec),
+        *uneven_rounds(spec),
         *untraceable(spec),
     ):
         raise refusal
@@ -135,6 +137,17 @@ def uneven_shares(spec: Spec) -> Iterator[UsageError]:
                 f"meta.devices: {devices} devices cannot have equal shares of {path} = {size}",
                 remedy=f"-s {path}={-(-size // devices) * devices}, or -s meta.devices={math.gcd(size, devices)}",
             )
+
+
+def uneven_rounds(spec: Spec) -> Iterator[UsageError]:
+    """Every round of gradient steps follows the same number of steps."""
+    algorithm, envs = spec.agent.algorithm, spec.env.num_envs
+    if isinstance(algorithm, DqnSpec | SacSpec) and algorithm.training_frequency % envs:
+        even = -(-algorithm.training_frequency // envs) * envs
+        yield UsageError(
+            f"agent.algorithm.training_frequency: the jax engine needs a multiple of num_envs = {envs}",
+            remedy=f"-s agent.algorithm.training_frequency={even}, or -s engine=torch",
+        )
 
 
 def untraceable(spec: Spec) -> Iterator[UsageError]:

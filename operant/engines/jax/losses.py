@@ -14,9 +14,9 @@ def clipped_surrogate(logp: Array, old_logp: Array, advantage: Array, clip: Arra
     return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage).mean()
 
 
-def value_loss(value: Array, target: Array) -> Array:
-    """Mean squared error, the PPO paper's L^VF."""
-    return jnp.square(value - target).mean()
+def value_loss(value: Array, target: Array, kind: str = "mse") -> Array:
+    """Mean squared error, the PPO paper's L^VF; or the mean of Huber errors."""
+    return td_loss(value - target, kind)
 
 
 def clipped_value_loss(value: Array, old_value: Array, target: Array, clip: Array) -> Array:

@@ -26,6 +26,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "elu": jax.nn.elu,
     "selu": jax.nn.selu,
     "leaky_relu": jax.nn.leaky_relu,
+    "sigmoid": jax.nn.sigmoid,
 }
 
 

@@ -316,7 +316,7 @@ class Ppo(Learner):
         logp, entropy = self.log_prob(output, batch.mask, batch.action, params.get("log_std"))
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.settings.clip_vloss is None:
-            value_loss = losses.value_loss(value, batch.target)
+            value_loss = losses.value_loss(value, batch.target, self.settings.val_loss)
         else:
             value_loss = losses.clipped_value_loss(value, batch.value, batch.target, hyper.value_clip)
         bonus = entropy.mean()

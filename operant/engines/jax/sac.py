@@ -191,14 +191,14 @@ class Sac(OffPolicy):
     def critic_step(
         self, networks: Networks, batch: Transition, noise: Array, hyper: Hyper, lr_scale: Array, axis: Axis
     ) -> tuple[Networks, Array]:
-        """Descend the critics' squared errors towards r + gamma (E[min_k Q'_k(s', a')] - alpha E[log pi(a'|s')])."""
+        """Descend the critics' errors towards r + gamma (E[min_k Q'_k(s', a')] - alpha E[log pi(a'|s')])."""
         next_q, next_logp = self.expected_q_and_logp(networks.actor, networks.target, batch.next_observation, noise)
         bootstrap = next_q - jnp.exp(networks.log_alpha) * next_logp
         target = losses.q_target(batch.reward, batch.terminated, bootstrap, hyper.gamma)
 
         def loss(part: dict[str, nets.Params]) -> tuple[Array, Array]:
             q = self.taken_q(part["critic"], batch.observation, batch.action)
-            error = losses.td_loss(q - target, "mse")
+            error = losses.td_loss(q - target, self.settings.loss)
             return error, jnp.stack([error, q.mean()])
 
         part = {"critic": networks.critic}
@@ -248,9 +248,13 @@ class Sac(OffPolicy):
         if self.discrete:
             log_p = jax.nn.log_softmax(output)
             p = jnp.exp(log_p)
-            return (p * self.critic_values(critic, observation).min(0)).sum(-1), (p * log_p).sum(-1)
+            return (p * self.reduced(self.critic_values(critic, observation))).sum(-1), (p * log_p).sum(-1)
         action, logp = distributions.tanh_gaussian_sample(output, noise)
-        return self.critic_values(critic, jnp.concatenate([observation, action], -1))[..., 0].min(0), logp
+        return self.reduced(self.critic_values(critic, jnp.concatenate([observation, action], -1))[..., 0]), logp
+
+    def reduced(self, values: Array) -> Array:
+        """The values of both critics as one: the smaller, or their mean."""
+        return values.min(0) if self.settings.critic_reduction == "min" else values.mean(0)
 
     def taken_q(self, critic: nets.Params, observation: Array, action: Array) -> Array:
         """Both critics' values [2, B] of the actions that were rollout."""

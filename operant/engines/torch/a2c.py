@@ -1,7 +1,7 @@
 """Advantage actor-critic (Mnih et al., 2016), synchronous: one gradient step per rollout.
 
-Each update plays `training_frequency` steps in every environment, estimates how much better each
-action was than the critic expected, and makes the better ones more probable.
+Each update plays `training_frequency` steps in every environment, or `training_episodes` whole episodes, estimates
+how much better each action was than the critic expected, and makes the better ones more probable.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import torch
 
 from operant.engines.torch import losses
 from operant.engines.torch.advantages import ReturnScale, gae, n_step_returns
-from operant.engines.torch.on_policy import OnPolicyLearner, Rollout
-from operant.engines.torch.update_counts import UpdateCounts, rollout_update_counts
+from operant.engines.torch.on_policy import OnPolicyLearner
+from operant.engines.torch.rollout import Rollout
+from operant.engines.torch.update_counts import UpdateCounts, episode_update_counts, rollout_update_counts
 from operant.run.seeding import Seeds
 from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
@@ -43,7 +44,7 @@ class A2c(OnPolicyLearner):
         advantage = self.rows(estimated)
         self.returns.update(value + estimated)
         target = self.rows(self.returns.output_of(value + estimated))
-        value_loss = losses.value_loss(critic, target[mine])
+        value_loss = losses.value_loss(critic, target[mine], settings.val_loss)
         if settings.normalize_advantages:
             advantage = losses.standardize(advantage)
         policy_loss = losses.policy_gradient_loss(logp, advantage[mine])
@@ -65,4 +66,6 @@ class A2c(OnPolicyLearner):
 
     def update_counts(self) -> UpdateCounts:
         """How frames become updates, of one gradient step each."""
+        if self.episodes is not None:
+            return episode_update_counts(self.spec, self.tracker, self.episodes)
         return rollout_update_counts(self.spec, self.horizon)

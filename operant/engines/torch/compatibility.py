@@ -17,7 +17,7 @@ from operant.errors import UsageError
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.off_policy import CrossQSpec, TwinAlgorithm
-from operant.spec.settings.on_policy import ReinforceSpec
+from operant.spec.settings.on_policy import EpisodicAlgorithm, ReinforceSpec
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ def refusals(spec: Spec, facts: Facts) -> Iterator[UsageError]:
         yield UsageError(f"agent.algorithm.name: the torch engine has no learner of {name}", remedy="-s engine=auto")
     yield from _kinds_of_action(algorithm, facts)
     yield from _pictures(spec, facts)
-    if isinstance(algorithm, ReinforceSpec):
-        yield from _whole_episodes(spec, facts)
+    yield from _whole_episodes(spec, facts)
     if facts.is_masked and "torch" not in algorithm.TAKES_MASKS:
         yield UsageError(
             f"agent.algorithm: {facts.env} says which actions are legal, and {name} does not listen",
@@ -99,13 +98,21 @@ def _pictures(spec: Spec, facts: Facts) -> Iterator[UsageError]:
 
 
 def _whole_episodes(spec: Spec, facts: Facts) -> Iterator[UsageError]:
+    """Environments that play whole episodes wait for each other, and no episode may last for ever."""
+    algorithm = spec.agent.algorithm
+    if isinstance(algorithm, ReinforceSpec) and algorithm.time_horizon is None:
+        path, other = "agent.algorithm", "agent.algorithm.time_horizon=128"
+    elif isinstance(algorithm, EpisodicAlgorithm) and algorithm.training_episodes is not None:
+        path, other = "agent.algorithm.training_episodes", "agent.algorithm.training_episodes=null"
+    else:
+        return
     if plays_natively(spec.env):
         yield UsageError(
-            f"agent.algorithm: reinforce lets environments wait for each other, which {facts.env} cannot",
-            remedy="-s agent.algorithm.name=a2c",
+            f"{path}: whole episodes let environments wait for each other, which {facts.env} cannot",
+            remedy=f"-s {other}",
         )
     if not facts.is_limited:
         yield UsageError(
-            f"env.max_t: reinforce learns from whole episodes, but those of {facts.env} may never end",
+            f"env.max_t: {algorithm.name} learns from whole episodes, but those of {facts.env} may never end",
             remedy="-s env.max_t=1000",
         )

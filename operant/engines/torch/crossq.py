@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from operant.engines.torch import losses
 from operant.engines.torch.checkpoint import Buffers, Weights
 from operant.engines.torch.networks.batch_renorm import RenormCritic
-from operant.engines.torch.networks.twin_critics import critic_net
+from operant.engines.torch.networks.twin_critics import Critics, TwinCritic, critic_net
 from operant.engines.torch.off_policy import OffPolicyCollector, Sample, critic_step
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.sac import (
     CRITIC_METRICS,
     POLICY_METRICS,
+    ActionKind,
     Temperature,
     action_kind,
     build_actor,
@@ -30,7 +31,16 @@ from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import Net
 from operant.spec.settings.off_policy import CrossQSpec
+
+
+def build_critics(net: Net, settings: CrossQSpec, kind: ActionKind) -> Critics:
+    """Fresh critics for this kind of action, renormalized unless the settings want them plain."""
+    form, sizes = critic_net(net, settings.critic_hidden), (kind.critic_inputs, kind.critic_outputs)
+    if not settings.batch_renorm:
+        return TwinCritic(form, *sizes)
+    return RenormCritic(form, *sizes, settings.renorm_momentum, settings.renorm_warm_up)
 
 
 class CrossQ:
@@ -47,12 +57,10 @@ class CrossQ:
         self.collector = OffPolicyCollector(spec, settings, seeds, device)
         self.tracker = self.collector.tracker
         shape, actions = self.collector.vector.obs_shape, self.collector.vector.actions
-        self.actions = action_kind(shape, actions)
+        self.actions = action_kind(shape, actions, settings.critic_reduction)
         torch.manual_seed(seeds.integer("init"))
         self.policy = self.build_net(spec, shape, actions).to(device)
-        sizes = (self.actions.critic_inputs, self.actions.critic_outputs)
-        critic = critic_net(spec.agent.net, settings.critic_hidden)
-        self.critic = RenormCritic(critic, *sizes, settings.renorm_momentum, settings.renorm_warm_up).to(device)
+        self.critic = build_critics(spec.agent.net, settings, self.actions).to(device)
         self.net = nn.ModuleList([self.policy, self.critic])
         optimizer = spec.agent.net.optimizer
         self.policy_optimizer = FlatOptimizer(optimizer, [list(self.policy.parameters())], [optimizer.lr])
@@ -102,7 +110,7 @@ class CrossQ:
         self.tracker.add({"optim/lr": lr})
 
     def values_and_targets(self, batch: Sample, alpha: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Both critics' values [2, B] and r + gamma (E[min_k Q_k(s', a')] - alpha E[log pi(a'|s')]), of one pass."""
+        """Both critics' values [2, B] and r + gamma (E[Q(s', a')] - alpha E[log pi(a'|s')]), of one pass."""
         actions = self.actions
         with torch.no_grad():
             sample, next_logp = actions.sample(self.policy(batch.next_obs), noise)

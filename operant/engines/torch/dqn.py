@@ -1,6 +1,6 @@
 """Deep Q-learning (Mnih et al., 2015) with Double, n-step and quantile targets, duelling and prioritised replay.
 
-A round plays `training_frequency` frames with exploration, stores them, and takes
+A round plays with exploration until `training_frequency` frames are reached, stores them, and takes
 `training_iter` gradient steps towards r + gamma Q'(s', a*).
 """
 
@@ -16,7 +16,7 @@ from operant.engines.torch import losses
 from operant.engines.torch.buffers.replay import Batch
 from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.networks.heads import QuantileNet
-from operant.engines.torch.off_policy import Storage, replay_update_counts
+from operant.engines.torch.off_policy import Storage, replay_update_counts, steps_to_round
 from operant.engines.torch.policies import ILLEGAL
 from operant.engines.torch.q_learning import QLearner
 from operant.engines.torch.update_counts import UpdateCounts
@@ -59,18 +59,18 @@ class Dqn(QLearner):
 
     def iterate(self) -> list[Ended]:
         """One round of play and learning."""
+        before = self.tracker.frames
         ended = self.collect()
-        self.tracker.frames += self.algorithm.training_frequency
         for over in ended:
             self.tracker.ended(over.score, over.length)
         if self.tracker.frames >= self.algorithm.training_start:
-            self.learn()
+            self.learn(before)
         return ended
 
     def collect(self) -> list[Ended]:
-        """Play `training_frequency` frames and store them."""
+        """Play to the next round of gradient steps, and store and count the frames."""
         num = self.vector.num
-        steps = self.algorithm.training_frequency // num
+        steps = steps_to_round(self.tracker.frames, self.algorithm.training_frequency, num)
         self.exploration = self.explore_now()
         noise = self.exploration.policy.noise(self.rng_act, (steps, num))
         ended: list[Ended] = []
@@ -83,17 +83,18 @@ class Dqn(QLearner):
             self.rewards.update(step.reward, step.terminated | step.truncated)
             self.storage.add(obs, action, self.rewards.kept(step.reward), step)
             ended += step.ended
+        self.tracker.frames += steps * num
         return ended
 
-    def learn(self) -> None:
-        """`training_iter` gradient steps, then the target network if it is due."""
+    def learn(self, before: int) -> None:
+        """`training_iter` gradient steps, then the target network if it is due since the frame `before`."""
         frame = self.tracker.frames
         lr = self.optimizer.anneal(frame / self.spec.env.max_frame)
         beta = value_at(self.memory.beta, frame) if isinstance(self.memory, PrioritisedReplaySpec) else 0.0
         reports = [
             self.gradient_step(self.replay.sample(self.rng_sample, beta)) for _ in range(self.algorithm.training_iter)
         ]
-        self._update_target(frame)
+        self._update_target(before, frame)
         loss, q, norm = torch.stack(reports).mean(0).tolist()
         found = {"loss/q": loss, "q/mean": q, "optim/grad_norm": norm, "optim/lr": lr}
         self.tracker.add(found | self.explore_now().report)
@@ -160,9 +161,8 @@ class Dqn(QLearner):
         return scores.argmax(-1)
 
     @torch.no_grad()
-    def _update_target(self, frame: int) -> None:
+    def _update_target(self, before: int, frame: int) -> None:
         every, polyak_update = self.algorithm.target_update, self.algorithm.polyak
-        before = frame - self.algorithm.training_frequency
         if polyak_update < 1 or frame // every > before // every:
             for old, new in zip(self.target.parameters(), self.net.parameters(), strict=True):
                 old.lerp_(new, polyak_update)

@@ -17,9 +17,16 @@ def policy_gradient_loss(logp: Tensor, advantage: Tensor) -> Tensor:
     return -(logp * advantage).mean()
 
 
-def value_loss(value: Tensor, target: Tensor) -> Tensor:
-    """Mean squared error, the PPO paper's L^VF."""
-    return (value - target).square().mean()
+def value_loss(value: Tensor, target: Tensor, kind: str = "mse") -> Tensor:
+    """Mean squared error, the PPO paper's L^VF; or the mean of Huber errors."""
+    error = value - target
+    return (huber(error) if kind == "huber" else error.square()).mean()
+
+
+def huber(error: Tensor) -> Tensor:
+    """e^2 / 2 of each error within 1, |e| - 1/2 beyond (Huber, 1964): torch's SmoothL1Loss before its mean."""
+    size = error.abs()
+    return torch.where(size < 1, 0.5 * error.square(), size - 0.5)
 
 
 def clipped_value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -> Tensor:
@@ -75,11 +82,7 @@ def boltzmann_value(q: Tensor, temperature: float, mask: Tensor | None = None) -
 
 def weighted_td_loss(error: Tensor, weight: Tensor | None, kind: str) -> Tensor:
     """Mean of Huber (delta 1) or squared errors, each scaled by its importance weight."""
-    if kind == "huber":
-        size = error.abs()
-        each = torch.where(size < 1, 0.5 * error.square(), size - 0.5)
-    else:
-        each = error.square()
+    each = huber(error) if kind == "huber" else error.square()
     return (each if weight is None else each * weight).mean()
 
 
@@ -91,13 +94,16 @@ def quantile_huber_loss(quantile: Tensor, target: Tensor) -> Tensor:
     count = quantile.shape[-1]
     middle = (torch.arange(count, device=quantile.device) + 0.5) / count
     error = target.unsqueeze(-2) - quantile.unsqueeze(-1)
-    size = error.abs()
-    huber = torch.where(size < 1, 0.5 * error.square(), size - 0.5)
-    return ((middle.unsqueeze(-1) - (error.detach() < 0).float()).abs() * huber).mean(-1).sum(-1)
+    return ((middle.unsqueeze(-1) - (error.detach() < 0).float()).abs() * huber(error)).mean(-1).sum(-1)
+
+
+def reduce_critics(values: Tensor, reduction: str) -> Tensor:
+    """The values [2, ...] of two critics as one: the smaller (Fujimoto et al., 2018), or their mean."""
+    return values.amin(0) if reduction == "min" else values.mean(0)
 
 
 def sac_policy_loss(q: Tensor, logp: Tensor, alpha: Tensor) -> Tensor:
-    """SAC's policy loss E[alpha log pi - min_k Q_k] (Haarnoja et al., 2018, eq. 7)."""
+    """SAC's policy loss E[alpha log pi - Q], with Q of both critics (Haarnoja et al., 2018, eq. 7)."""
     return (alpha * logp - q).mean()
 
 

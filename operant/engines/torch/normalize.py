@@ -86,11 +86,11 @@ class RewardNormalizer:
         self._limit = LIMIT if enabled and clip is None else clip
         self.replayed = replayed
 
-    def update(self, reward: np.ndarray, ended: np.ndarray) -> None:
-        """Add one step of every environment to the statistics; `ended` says whose episode is over."""
+    def update(self, reward: np.ndarray, ended: np.ndarray, playing: np.ndarray | None = None) -> None:
+        """Add a step of every environment, or of those `playing`; `ended` says whose episode is over."""
         if self.moments is not None:
             self._running = self._running * self._gamma + reward
-            self.moments.update(self._running)
+            self.moments.update(self._running if playing is None else self._running[playing])
             self._running[ended] = 0.0
 
     @property

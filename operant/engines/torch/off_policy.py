@@ -66,8 +66,8 @@ class OffPolicyCollector:
         self._rng_sample = seeds.rng("sample")
 
     def collect(self, actor: Actor) -> list[Ended]:
-        """Play `training_frequency` frames, store and count them; returns the episodes that ended."""
-        steps = self.settings.training_frequency // self.vector.num
+        """Play to the next round of gradient steps, store and count the frames; returns the episodes that ended."""
+        steps = steps_to_round(self.tracker.frames, self.settings.training_frequency, self.vector.num)
         ended: list[Ended] = []
         for action_noise in actor.policy.noise(self._rng_act, (steps, self.vector.num)):
             obs = self.vector.obs
@@ -77,7 +77,7 @@ class OffPolicyCollector:
             self.rewards.update(step.reward, step.terminated | step.truncated)
             self.storage.add(obs, action, self.rewards.kept(step.reward), step)
             ended += step.ended
-        self.tracker.frames += self.settings.training_frequency
+        self.tracker.frames += steps * self.vector.num
         for over in ended:
             self.tracker.ended(over.score, over.length)
         return ended
@@ -144,9 +144,9 @@ Rows = dict[str, np.ndarray]
 def critic_step(
     collector: OffPolicyCollector, optimizer: FlatOptimizer, batch: Sample, q: Tensor, target: Tensor
 ) -> Tensor:
-    """Descend both critics' squared errors [2, B] towards `target` [B]; returns loss, mean value and gradient norm."""
+    """Descend both critics' errors [2, B] towards `target` [B]; returns loss, mean value and gradient norm."""
     error = q - target
-    loss = losses.weighted_td_loss(error, batch.weight, "mse")
+    loss = losses.weighted_td_loss(error, batch.weight, collector.settings.loss)
     norm = optimizer.step(loss)
     collector.update_priorities(batch, error)
     return torch.stack((loss.detach(), q.detach().mean(), norm))
@@ -195,6 +195,11 @@ class Storage:
             self.replay.record(rows, step.truncated, over)
         else:
             self.replay.add(**(rows if self.lookahead is None else self.lookahead.push(rows, step.truncated)))
+
+
+def steps_to_round(frames: int, frequency: int, num: int) -> int:
+    """Steps of `num` environments from `frames` until the next multiple of `frequency` frames is reached."""
+    return -(-(frequency - frames % frequency) // num)
 
 
 def replay_update_counts(spec: Spec, settings: DqnSpec | TwinAlgorithm, replay: Replay | FrameReplay) -> UpdateCounts:

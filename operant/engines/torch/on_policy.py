@@ -1,4 +1,4 @@
-"""What PPO and A2C share: an actor-critic network, and the rollouts [T, N, ...] that they learn from.
+"""What PPO and A2C share: an actor-critic network that plays rollouts and learns from them.
 
 Acting needs only the policy head; values and log-probabilities of a whole rollout are computed
 afterwards in one batch, with the very weights that acted. Only where acting costs as much as that
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,132 +20,21 @@ from operant.engines.torch.advantages import ReturnScale
 from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.distributed import Ranks
 from operant.engines.torch.episode_seeds import episode_seeds
-from operant.engines.torch.networks.acting import HiddenState, forward_for_acting, hidden_state_of
+from operant.engines.torch.networks.acting import forward_for_acting, hidden_state_of
 from operant.engines.torch.networks.cnn import gathered, laid_out
 from operant.engines.torch.networks.heads import ActorCritic, PolicyAndValue
 from operant.engines.torch.networks.recurrent import RecurrentActorCritic
 from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import Categorical, DiagonalGaussian, Distribution
+from operant.engines.torch.rollout import Rollout, collect, collect_episodes
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
-
-
-@dataclass(frozen=True)
-class HiddenStates:
-    """What a recurrent network needs of a rollout beside its steps.
-
-    `begun` [T, N] marks the first observations of episodes; `start` and `last` [N, H] are the hidden
-    states before the first step and after the last one, and `final` those of ended episodes.
-    """
-
-    begun: np.ndarray
-    start: np.ndarray
-    last: np.ndarray
-    final: dict[tuple[int, int], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """Steps as they were played; `final_obs` holds the last observations of ended episodes.
-
-    Observations are normalized by the statistics of their moment, all but `final_obs`, which few
-    algorithms need; rewards by those that include the whole rollout. `mask` is what was legal at
-    each step and `final_mask` in final observations, where the environment says so and the algorithm
-    asks. `outputs` are the policy outputs [T, N, A] and values [T, N] of the network as it acted,
-    where acting computes both.
-    """
-
-    obs: np.ndarray
-    action: np.ndarray
-    reward: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    last_obs: np.ndarray
-    final_obs: dict[tuple[int, int], np.ndarray]
-    ended: list[Ended]
-    mask: np.ndarray | None = None
-    final_mask: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    hidden: HiddenStates | None = None
-    outputs: tuple[np.ndarray, np.ndarray] | None = None
-
-
-def collect(
-    vector: AutoresetVectorEnv,
-    actor: Actor,
-    rewards: RewardNormalizer,
-    rng: np.random.Generator,
-    steps: int,
-    forward: PolicyAndValue | None = None,
-) -> Rollout:
-    """Play `steps` steps in every environment, learning only the scales of observations and rewards.
-
-    With `forward` the actions come of its policy outputs, which are kept in `outputs` beside its values.
-    """
-    num = vector.num
-    # Images stay bytes here: a quarter of the memory, and the network scales them itself.
-    obs = np.empty((steps, num, *vector.obs_shape), actor.obs_normalizer(vector.obs).dtype)
-    reward = np.empty((steps, num), np.float32)
-    terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
-    action: list[np.ndarray] = []
-    mask: list[np.ndarray] = []
-    outputs: list[tuple[np.ndarray, np.ndarray]] = []
-    final_obs: dict[tuple[int, int], np.ndarray] = {}
-    ended: list[Ended] = []
-    noise = actor.policy.noise(rng, (steps, num))
-    recorder = None if actor.hidden_state is None else HiddenStateRecorder(actor.hidden_state, vector.begun)
-    for t in range(steps):
-        actor.obs_normalizer.update(vector.obs)
-        obs[t] = actor.obs_normalizer(vector.obs)
-        if vector.mask is not None:
-            mask.append(vector.mask)
-        if forward is None:
-            action.append(actor.draw(obs[t], noise[t], vector.mask, vector.begun))
-        else:
-            outputs.append(forward(obs[t]))
-            action.append(actor.pick(outputs[t][0], noise[t], vector.mask))
-        if recorder is not None:
-            recorder.began.append(vector.begun)
-        step = vector.step(action[t])
-        rewards.update(step.reward, step.terminated | step.truncated)
-        reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
-        for over in step.ended:
-            final_obs[t, over.index] = step.next_obs[over.index]
-            if recorder is not None:
-                recorder.final[t, over.index] = recorder.hidden_state.states[over.index]
-        ended += step.ended
-    return Rollout(
-        obs,
-        np.stack(action),
-        rewards.scaled(reward),
-        terminated,
-        truncated,
-        actor.obs_normalizer(vector.obs),
-        final_obs,
-        ended,
-        np.stack(mask) if mask else None,
-        hidden=None if recorder is None else recorder.close(),
-        outputs=None if forward is None else (np.stack([o for o, _ in outputs]), np.stack([v for _, v in outputs])),
-    )
-
-
-class HiddenStateRecorder:
-    """Records hidden states while a rollout is played."""
-
-    def __init__(self, hidden_state: HiddenState, begun: np.ndarray) -> None:
-        hidden_state.reset(begun)
-        self.hidden_state = hidden_state
-        self.began: list[np.ndarray] = []
-        self.final: dict[tuple[int, int], np.ndarray] = {}
-        self._start = hidden_state.states
-
-    def close(self) -> HiddenStates:
-        """All of it, once the last step is played."""
-        return HiddenStates(np.stack(self.began), self._start, self.hidden_state.states, self.final)
+from operant.spec.settings.on_policy import EpisodicAlgorithm
 
 
 def next_values(
@@ -216,8 +105,9 @@ def build_actor(
 class OnPolicyLearner(ABC):
     """Environments, network, optimizer and all that must survive a restart; a subclass adds the learning.
 
-    `horizon` is the length of a rollout in steps of each environment, and `streams` is the
-    randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs mean.
+    `horizon` is the length of a rollout in steps of each environment, unless the settings ask for whole `episodes`.
+    `streams` is the randomness that the subclass uses beside that of acting; `returns` says what the critic's outputs
+    mean.
     """
 
     ENGINE = "torch"
@@ -237,6 +127,8 @@ class OnPolicyLearner(ABC):
         self.spec = spec
         self.device = device
         self.horizon = horizon
+        algorithm = spec.agent.algorithm
+        self.episodes = algorithm.training_episodes if isinstance(algorithm, EpisodicAlgorithm) else None
         self.returns = returns
         self.tracker = Tracker()
         self.ranks = Ranks()
@@ -278,12 +170,19 @@ class OnPolicyLearner(ABC):
     def iterate(self) -> list[Ended]:
         """One rollout and the update that it pays for."""
         self.ranks.begin()
-        rollout = collect(self.vector, self.actor, self.rewards, self.rng_act, self.horizon, self.forward_acting)
+        rollout = self.collect()
         self.tracker.frames += rollout.reward.size
         self.tracker.add(self.update(rollout))
         for over in rollout.ended:
             self.tracker.ended(over.score, over.length)
         return rollout.ended
+
+    def collect(self) -> Rollout:
+        """`horizon` steps of every environment, or `episodes` in one column."""
+        players = (self.vector, self.actor, self.rewards, self.rng_act)
+        if self.episodes is not None:
+            return collect_episodes(*players, self.episodes, self.forward_acting)
+        return collect(*players, self.horizon, self.forward_acting)
 
     def observations(self, rollout: Rollout) -> ObservationBatch:
         """What the network reads of a rollout."""
@@ -304,7 +203,7 @@ class OnPolicyLearner(ABC):
     def grid(self, rows: Tensor) -> np.ndarray:
         """Rows [...] of numbers as an array [T, N] of the rollout that they come from."""
         if self.actor.hidden_state is None:
-            return rows.cpu().numpy().reshape(self.horizon, -1)
+            return rows.cpu().numpy().reshape(-1, self.vector.num if self.episodes is None else 1)
         return np.ascontiguousarray(rows.cpu().numpy().T)
 
     def next_values(self, rollout: Rollout, value: np.ndarray) -> np.ndarray:

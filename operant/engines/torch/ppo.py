@@ -1,8 +1,9 @@
 """Proximal policy optimization (Schulman et al., 2017), read top to bottom.
 
-Each update plays `time_horizon` steps in every environment with the current policy, estimates
-advantages, and takes a few epochs of clipped policy and value gradients. Log-probabilities of the
-rollout come from the very weights that acted, so the first ratio is 1, up to the rounding of a batch's size.
+Each update plays `time_horizon` steps in every environment with the current policy, or `training_episodes`
+whole episodes, estimates advantages, and takes a few epochs of clipped policy and value gradients.
+Log-probabilities of the rollout come from the very weights that acted, so the first ratio is 1, up to the
+rounding of a batch's size.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from torch import Tensor
 from operant.engines.torch import losses
 from operant.engines.torch.advantages import ReturnScale, gae
 from operant.engines.torch.networks.heads import ActorCritic
-from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner, Rollout
-from operant.engines.torch.update_counts import UpdateCounts
+from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner
+from operant.engines.torch.rollout import Rollout
+from operant.engines.torch.update_counts import UpdateCounts, played_so_far
 from operant.run.seeding import Seeds
 from operant.spec.schedules import value_at
 from operant.spec.schema import Spec
@@ -74,7 +76,7 @@ class Ppo(OnPolicyLearner):
         clip, entropy_coef = value_at(settings.clip_eps, frame), value_at(settings.entropy_coef, frame)
         lr = self.optimizer.anneal(frame / self.spec.env.max_frame)
         samples = self.samples(rollout)
-        rows, size = len(samples.logp), settings.minibatch_size // samples.logp[0].numel()
+        rows, size = len(samples.logp), max(1, settings.minibatch_size // samples.logp[0].numel())
         reports: list[Tensor] = []
         for _ in range(settings.training_epoch):
             shuffled = samples.take(torch.from_numpy(self.rng_shuffle.permutation(rows)).to(self.device))
@@ -100,7 +102,7 @@ class Ppo(OnPolicyLearner):
         logp, entropy = self.distribution.log_prob_and_entropy(output, batch.action, self.net.log_std, batch.mask)
         policy_loss = losses.clipped_surrogate(logp, batch.logp, advantage, clip)
         if self.algorithm.clip_vloss is None:
-            value_loss = losses.value_loss(value, batch.target)
+            value_loss = losses.value_loss(value, batch.target, self.algorithm.val_loss)
         else:
             value_loss = losses.clipped_value_loss(value, batch.value, batch.target, self.algorithm.clip_vloss)
         bonus = entropy.mean()
@@ -136,13 +138,15 @@ class Ppo(OnPolicyLearner):
         steps = 1 if batch.begun is None else batch.begun.shape[1]
         if batch.obs.ndim == (2 if batch.begun is None else 3):
             return self.forward(batch)
-        size = self.algorithm.minibatch_size // steps
+        size = max(1, self.algorithm.minibatch_size // steps)
         parts = [self.forward(batch[start : start + size]) for start in range(0, len(batch.obs), size)]
         outputs, values = zip(*parts, strict=True)
         return torch.cat(outputs), torch.cat(values)
 
     def update_counts(self) -> UpdateCounts:
         """How frames become updates, and updates gradient steps."""
+        if self.episodes is not None:
+            return self._update_counts_of_episodes(self.episodes)
         settings, envs = self.algorithm, self.spec.env.num_envs
         batch = envs * settings.time_horizon
         rollouts = -(-self.spec.env.max_frame // batch)
@@ -157,3 +161,13 @@ class Ppo(OnPolicyLearner):
             f"{whole} = {each} gradient steps, {rollouts * each:,} in all",
         ]
         return UpdateCounts(lines, updates=rollouts * each)
+
+    def _update_counts_of_episodes(self, episodes: int) -> UpdateCounts:
+        """The same of whole episodes; how many frames those are is known once some were played."""
+        settings, played = self.algorithm, played_so_far(self.spec, self.tracker)
+        batch = f"minibatches of {settings.minibatch_size}" if self.actor.hidden_state is None else "all of them"
+        lines = [
+            f"each update: {played.shares(episodes)}, {settings.training_epoch} epochs of {batch}",
+            f"about {played.updates:,} gradient steps in all if episodes stay as long as at first",
+        ]
+        return UpdateCounts(lines, updates=played.updates)

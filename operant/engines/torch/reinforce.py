@@ -1,8 +1,8 @@
 """REINFORCE (Williams, 1992): the policy gradient from the returns of whole episodes, without a critic.
 
-Each update plays `training_frequency` episodes from start to end with one policy, the same number
-in every environment; one that has played its share waits for the others. So no return is cut, no
-action is of an older policy, and long episodes are as likely to count as short ones.
+Each update plays `training_frequency` episodes from start to end with one policy, the same number in every
+environment, and may learn from the best of them only, by the cross-entropy method (Rubinstein, 1999). With a
+`time_horizon` it plays so many steps of each environment instead, and what an episode earns after them is lost.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from operant.engines.torch.networks.heads import PolicyNet
 from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
 from operant.engines.torch.on_policy import distribution_for
 from operant.engines.torch.optimizer import FlatOptimizer
+from operant.engines.torch.rollout import collect, collect_episodes
 from operant.engines.torch.tracker import Tracker
-from operant.engines.torch.update_counts import UpdateCounts
+from operant.engines.torch.update_counts import UpdateCounts, episode_update_counts, rollout_update_counts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
@@ -35,12 +36,16 @@ from operant.spec.settings.on_policy import ReinforceSpec
 
 @dataclass(frozen=True)
 class Episodes:
-    """Whole episodes as steps [S, ...], and the return from each step on; `mask` is what was legal."""
+    """The steps to learn from [S, ...], and the return from each on; `mask` is what was legal.
+
+    `ended` and `frames` are of all that was played, of which the best episodes may have been chosen.
+    """
 
     obs: np.ndarray
     action: np.ndarray
     returns: np.ndarray
     ended: list[Ended]
+    frames: int
     mask: np.ndarray | None = None
 
 
@@ -87,35 +92,25 @@ class Reinforce:
     def iterate(self) -> list[Ended]:
         """A batch of episodes and the gradient step that it pays for."""
         episodes = self.play()
-        self.tracker.frames += len(episodes.returns)
+        self.tracker.frames += episodes.frames
         self.tracker.add(self.update(episodes))
         for over in episodes.ended:
             self.tracker.ended(over.score, over.length)
         return episodes.ended
 
     def play(self) -> Episodes:
-        """`training_frequency` episodes, shared equally among the environments."""
-        vector, actor = self.vector, self.actor
-        owed = np.full(vector.num, self.algorithm.training_frequency // vector.num)
-        steps: list[tuple[np.ndarray, ...]] = []
-        ended: list[Ended] = []
-        masks: list[np.ndarray] = []
-        while owed.any():
-            playing = owed > 0
-            actor.obs_normalizer.update(vector.obs[playing])
-            obs = actor.obs_normalizer(vector.obs)
-            if vector.mask is not None:
-                masks.append(vector.mask)
-            action = actor.draw(obs, actor.policy.noise(self.rng_act, (vector.num,)), vector.mask)
-            step = vector.step(action, playing)
-            over = step.terminated | step.truncated
-            steps.append((obs, action, self.rewards.scaled(step.reward), over, playing))
-            owed -= over
-            ended += step.ended
-        obs, action, reward, over, played = (np.stack(column) for column in zip(*steps, strict=True))
-        returns = monte_carlo_returns(reward, over, self.algorithm.gamma)
-        legal = np.stack(masks)[played] if masks else None
-        return Episodes(obs[played], action[played], returns[played], ended, legal)
+        """`training_frequency` episodes, shared equally among the environments; or `time_horizon` steps of each."""
+        settings, players = self.algorithm, (self.vector, self.actor, self.rewards, self.rng_act)
+        if settings.time_horizon is None:
+            rollout = collect_episodes(*players, settings.training_frequency)
+        else:
+            rollout = collect(*players, settings.time_horizon)
+        over = rollout.terminated | rollout.truncated
+        returns = monte_carlo_returns(rollout.reward, over, settings.gamma)
+        kept = elite_steps(rollout.reward, over, settings.elite_fraction)
+        legal = None if rollout.mask is None else rollout.mask[kept]
+        played = rollout.reward.size
+        return Episodes(rollout.obs[kept], rollout.action[kept], returns[kept], rollout.ended, played, legal)
 
     def update(self, episodes: Episodes) -> dict[str, float]:
         """One descent of policy loss - entropy bonus over all steps of the episodes."""
@@ -143,9 +138,20 @@ class Reinforce:
 
     def update_counts(self) -> UpdateCounts:
         """How episodes become updates; how many frames those are is known once some were played."""
-        envs, episodes = self.spec.env.num_envs, self.algorithm.training_frequency
-        each = f"{episodes} whole episodes ({envs} envs x {episodes // envs})"
-        frames, done = self.tracker.frames, self.tracker.updates
-        updates = self.spec.env.max_frame * done // frames if frames else 0
-        line = f"each update: {each}, one gradient step; about {updates:,} updates if episodes stay as long as at first"
-        return UpdateCounts([line], updates=updates)
+        settings = self.algorithm
+        if settings.time_horizon is not None:
+            return rollout_update_counts(self.spec, settings.time_horizon)
+        return episode_update_counts(self.spec, self.tracker, settings.training_frequency)
+
+
+def elite_steps(reward: np.ndarray, over: np.ndarray, fraction: float) -> np.ndarray:
+    """Which steps [S, 1] of whole episodes are of the best `fraction` of them, by their sums of rewards.
+
+    These are the episodes not below the quantile 1 - fraction of all sums, so equal ones are kept or left together.
+    """
+    if fraction == 1:
+        return np.ones(reward.shape, bool)
+    ends = np.flatnonzero(over)
+    episode = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=-1))
+    total = np.bincount(episode, reward[:, 0].astype(np.float64))
+    return (total >= np.quantile(total, 1 - fraction))[episode, None]

@@ -3,9 +3,9 @@
 A round plays `training_frequency` frames and takes `training_iter` gradient steps, each of the critics
 towards their target networks, then of the policy and of the temperature alpha, which weighs its entropy.
 
-Critics, policy and alpha need only two things of the policy at a state: q = E_a[min_k Q_k(s, a)] and
-logp = E_a[log pi(a|s)]. A tanh-Gaussian policy estimates both by one reparametrized sample, a categorical
-one computes them exactly (Christodoulou, 2019); the rest is the same.
+Critics, policy and alpha need only two things of the policy at a state: q = E_a[Q(s, a)], where Q is the smaller
+of the critics' values or their mean, and logp = E_a[log pi(a|s)]. A tanh-Gaussian policy estimates both by one
+reparametrized sample, a categorical one computes them exactly (Christodoulou, 2019); the rest is the same.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Sac:
         self.collector = OffPolicyCollector(spec, self.algorithm, seeds, device)
         self.tracker = self.collector.tracker
         shape, actions = self.collector.vector.obs_shape, self.collector.vector.actions
-        self.actions = action_kind(shape, actions)
+        self.actions = action_kind(shape, actions, self.algorithm.critic_reduction)
         torch.manual_seed(seeds.integer("init"))
         self.policy = self.build_net(spec, shape, actions).to(device)
         self.critic = build_critics(spec, self.actions, shape).to(device)
@@ -124,14 +124,14 @@ class Sac:
         self.tracker.add({"optim/lr": lr})
 
     def critic_step(self, batch: Sample, alpha: Tensor, noise: Tensor) -> Tensor:
-        """Descend both critics' squared errors towards the same target; returns `CRITIC_METRICS`."""
+        """Descend both critics' errors towards the same target; returns `CRITIC_METRICS`."""
         q = self.actions.q_taken(self.critic(self.actions.inputs(batch.obs, batch.action)), batch.action)
         target = self.targets(batch, alpha, noise)
         return critic_step(self.collector, self.critic_optimizer, batch, q, target)
 
     @torch.no_grad()
     def targets(self, batch: Sample, alpha: Tensor, noise: Tensor) -> Tensor:
-        """r + gamma (E[min_k Q'_k(s', a')] - alpha E[log pi(a'|s')]), with a' from the current policy."""
+        """r + gamma (E[Q'(s', a')] - alpha E[log pi(a'|s')]), with a' from the current policy."""
         next_q, next_logp = self.actions.expect(self.policy(batch.next_obs), self.target, batch.next_obs, noise)
         return losses.q_target(batch.reward, batch.terminated, next_q - alpha * next_logp, self.algorithm.gamma)
 
@@ -154,7 +154,7 @@ class SoftPolicy(Protocol):
 
 
 def policy_step(learner: SoftPolicy, batch: Sample, alpha: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Descend E[alpha log pi - min_k Q_k]; returns the loss and log pi at each state."""
+    """Descend E[alpha log pi - Q]; returns the loss and log pi at each state."""
     output = learner.policy(batch.obs)
     q, logp = learner.actions.expect(output, learner.critic.forward_frozen, batch.obs, noise)
     loss = losses.sac_policy_loss(q, logp, alpha)
@@ -193,13 +193,14 @@ class ActionKind(ABC):
     """What depends on the kind of action.
 
     A policy's sample is an action, or the probabilities of all of them; critics read `inputs` and
-    give outputs [2, B, K].
+    give outputs [2, B, K], which `reduction` makes one.
     """
 
     policy: Policy
     policy_outputs: int
     critic_inputs: int
     critic_outputs: int
+    reduction: str
 
     @abstractmethod
     def sample(self, output: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
@@ -215,7 +216,7 @@ class ActionKind(ABC):
 
     @abstractmethod
     def q_expected(self, outputs: Tensor, sample: Tensor) -> Tensor:
-        """E_a[min_k Q_k(s, a)] [B] under a sample."""
+        """E_a[Q(s, a)] [B] under a sample."""
 
     @abstractmethod
     def target_entropy(self, discrete_share: float) -> float:
@@ -224,7 +225,7 @@ class ActionKind(ABC):
     def expect(
         self, output: Tensor, critic: Callable[[Tensor], Tensor], obs: Tensor, noise: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """E_a[min_k Q_k(s, a)] and E_a[log pi(a|s)], each [B], under the policy with these outputs."""
+        """E_a[Q(s, a)] and E_a[log pi(a|s)], each [B], under the policy with these outputs."""
         sample, logp = self.sample(output, noise)
         return self.q_expected(critic(self.inputs(obs, sample)), sample), logp
 
@@ -232,8 +233,8 @@ class ActionKind(ABC):
 class TanhGaussianActions(ActionKind):
     """Real actions in (-1, 1): a = tanh(u), u normal with learnt mean and deviation."""
 
-    def __init__(self, observation: int, size: int) -> None:
-        self.policy = TanhGaussian(size)
+    def __init__(self, observation: int, size: int, reduction: str) -> None:
+        self.policy, self.reduction = TanhGaussian(size), reduction
         self.policy_outputs = 2 * size
         self.critic_inputs, self.critic_outputs = observation + size, 1
         self._size = size
@@ -248,7 +249,7 @@ class TanhGaussianActions(ActionKind):
         return outputs.squeeze(-1)
 
     def q_expected(self, outputs: Tensor, sample: Tensor) -> Tensor:
-        return outputs.squeeze(-1).amin(0)
+        return losses.reduce_critics(outputs.squeeze(-1), self.reduction)
 
     def target_entropy(self, discrete_share: float) -> float:
         return -float(self._size)
@@ -257,8 +258,8 @@ class TanhGaussianActions(ActionKind):
 class CategoricalActions(ActionKind):
     """Discrete actions: the critics value all of them at once, so expectations are sums."""
 
-    def __init__(self, observation: int, count: int) -> None:
-        self.policy = Categorical(count)
+    def __init__(self, observation: int, count: int, reduction: str) -> None:
+        self.policy, self.reduction = Categorical(count), reduction
         self.policy_outputs = count
         self.critic_inputs, self.critic_outputs = observation, count
 
@@ -274,16 +275,16 @@ class CategoricalActions(ActionKind):
         return outputs.gather(-1, action.expand(2, -1).unsqueeze(-1)).squeeze(-1)
 
     def q_expected(self, outputs: Tensor, sample: Tensor) -> Tensor:
-        return (sample * outputs.amin(0)).sum(-1)
+        return (sample * losses.reduce_critics(outputs, self.reduction)).sum(-1)
 
     def target_entropy(self, discrete_share: float) -> float:
         return discrete_share * math.log(self.policy_outputs)
 
 
-def action_kind(obs_shape: tuple[int, ...], actions: ActionMap) -> ActionKind:
-    """The kind of action that an action space asks for."""
+def action_kind(obs_shape: tuple[int, ...], actions: ActionMap, reduction: str = "min") -> ActionKind:
+    """The kind of action that an action space asks for; `reduction` matters where critics are asked."""
     kind = CategoricalActions if actions.discrete else TanhGaussianActions
-    return kind(int(np.prod(obs_shape)), actions.size)
+    return kind(int(np.prod(obs_shape)), actions.size, reduction)
 
 
 def build_critics(spec: Spec, kind: ActionKind, obs_shape: tuple[int, ...]) -> Critics:

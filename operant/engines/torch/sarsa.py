@@ -1,8 +1,8 @@
 """SARSA (Rummery and Niranjan, 1994) with a Q-network: on-policy temporal differences.
 
-Each update plays `training_frequency` steps in every environment with exploration and takes one
-gradient step towards r + gamma Q(s', a'), where a' is the action that was really played next. The
-action that follows the last step is therefore chosen before the update and played after it.
+Each update plays `training_frequency` steps in every environment with exploration, or `training_episodes` whole
+episodes, and takes one gradient step towards r + gamma Q(s', a'), where a' is the action that was really played next.
+The action that follows the last step is therefore chosen before the update and played after it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from torch import Tensor
 
 from operant.engines.torch import losses
 from operant.engines.torch.checkpoint import Snapshot, Weights
-from operant.engines.torch.on_policy import Rollout
 from operant.engines.torch.q_learning import QLearner
-from operant.engines.torch.update_counts import UpdateCounts, rollout_update_counts
+from operant.engines.torch.rollout import At, Rollout, in_one_column
+from operant.engines.torch.update_counts import UpdateCounts, episode_update_counts, rollout_update_counts
 from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -44,7 +44,7 @@ class Sarsa(QLearner):
         assert isinstance(spec.agent.algorithm, SarsaSpec)
         super().__init__(spec, spec.agent.algorithm, spec.agent.algorithm.gamma, seeds, device)
         self.algorithm = spec.agent.algorithm
-        self.chosen = Chosen(self._choose(self._observe()))
+        self.chosen = Chosen(self.choose(self.observe()))
         self.snapshot = Snapshot(
             policy={"net": Weights(self.net), "obs": self.actor.obs_normalizer},
             learner={
@@ -67,35 +67,27 @@ class Sarsa(QLearner):
         return rollout.ended
 
     def collect(self) -> Rollout:
-        """Play `training_frequency` steps in every environment, always choosing one action ahead."""
-        steps, num = self.algorithm.training_frequency, self.vector.num
+        """Play `training_frequency` steps in every environment, or its share of the episodes."""
+        episodes, num = self.algorithm.training_episodes, self.vector.num
         self.exploration = self.explore_now()
-        observed, actions = [self.actor.obs_normalizer(self.vector.obs)], [self.chosen.action]
-        reward = np.empty((steps, num), np.float32)
-        terminated, truncated = np.empty((steps, num), bool), np.empty((steps, num), bool)
-        final_obs: dict[tuple[int, int], np.ndarray] = {}
-        final_mask: dict[tuple[int, int], np.ndarray] = {}
-        ended: list[Ended] = []
-        for t in range(steps):
-            step = self.vector.step(actions[t])
-            self.rewards.update(step.reward, step.terminated | step.truncated)
-            reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
-            final_obs |= {(t, over.index): step.next_obs[over.index] for over in step.ended}
-            if step.next_mask is not None:
-                final_mask |= {(t, over.index): step.next_mask[over.index] for over in step.ended}
-            ended += step.ended
-            observed.append(self._observe())
-            actions.append(self._choose(observed[-1]))
-        self.chosen.action = actions[-1]
-        played = np.stack(observed[:-1]), np.stack(actions[:-1])
-        ends = self.rewards.scaled(reward), terminated, truncated
-        return Rollout(*played, *ends, observed[-1], final_obs, ended, final_mask=final_mask)
+        recorder = Recorder(self)
+        if episodes is None:
+            for _ in range(self.algorithm.training_frequency):
+                recorder.step()
+            return recorder.close()
+        owed, played = np.full(num, episodes // num), list[np.ndarray]()
+        while owed.any():
+            played.append(owed > 0)
+            owed -= recorder.step(played[-1])
+        return in_one_column(recorder.close(), np.stack(played))
 
-    def _observe(self) -> np.ndarray:
-        self.actor.obs_normalizer.update(self.vector.obs)
+    def observe(self, playing: np.ndarray | None = None) -> np.ndarray:
+        """What the network sees of the environments now; it enters the statistics of those that played."""
+        self.actor.obs_normalizer.update(self.vector.obs if playing is None else self.vector.obs[playing])
         return self.actor.obs_normalizer(self.vector.obs)
 
-    def _choose(self, obs: np.ndarray) -> np.ndarray:
+    def choose(self, obs: np.ndarray) -> np.ndarray:
+        """An action of each environment, with exploration."""
         noise = self.exploration.policy.noise(self.rng_act, (self.vector.num,))
         return self.exploration.policy.sample(self.actor.forward(obs), noise, None, self.vector.mask)
 
@@ -103,7 +95,9 @@ class Sarsa(QLearner):
         """One descent of the temporal-difference loss over the whole rollout."""
         lr = self.optimizer.anneal(self.tracker.frames / self.spec.env.max_frame)
         obs = self._tensor(np.concatenate([rollout.obs, rollout.last_obs[None]]))
-        action = self._tensor(np.concatenate([rollout.action, self.chosen.action[None]]))
+        # A rollout of whole episodes has one column, and behind its last step nothing is read.
+        chosen = self.chosen.action[: rollout.reward.shape[1]]
+        action = self._tensor(np.concatenate([rollout.action, chosen[None]]))
         value = self._values(obs).gather(-1, action.unsqueeze(-1)).squeeze(-1)
         error = value[:-1] - self.targets(rollout, value[1:].detach())
         loss = losses.weighted_td_loss(error, None, self.algorithm.loss)
@@ -141,4 +135,47 @@ class Sarsa(QLearner):
 
     def update_counts(self) -> UpdateCounts:
         """How frames become updates, of one gradient step each."""
+        episodes = self.algorithm.training_episodes
+        if episodes is not None:
+            return episode_update_counts(self.spec, self.tracker, episodes)
         return rollout_update_counts(self.spec, self.algorithm.training_frequency)
+
+
+class Recorder:
+    """Plays with a learner, always choosing one action ahead, and keeps what a rollout consists of."""
+
+    def __init__(self, learner: Sarsa) -> None:
+        self._learner = learner
+        self._observed, self._actions = [learner.actor.obs_normalizer(learner.vector.obs)], [learner.chosen.action]
+        self._reward: list[np.ndarray] = []
+        self._terminated: list[np.ndarray] = []
+        self._truncated: list[np.ndarray] = []
+        self._final_obs: dict[At, np.ndarray] = {}
+        self._final_mask: dict[At, np.ndarray] = {}
+        self._ended: list[Ended] = []
+
+    def step(self, playing: np.ndarray | None = None) -> np.ndarray:
+        """One step in every environment, or only where `playing`; returns where an episode ended."""
+        learner, t = self._learner, len(self._reward)
+        step = learner.vector.step(self._actions[t], playing)
+        over = step.terminated | step.truncated
+        learner.rewards.update(step.reward, over, playing)
+        self._reward.append(step.reward)
+        self._terminated.append(step.terminated)
+        self._truncated.append(step.truncated)
+        self._final_obs |= {(t, ended.index): step.next_obs[ended.index] for ended in step.ended}
+        if step.next_mask is not None:
+            self._final_mask |= {(t, ended.index): step.next_mask[ended.index] for ended in step.ended}
+        self._ended += step.ended
+        self._observed.append(learner.observe(playing))
+        self._actions.append(learner.choose(self._observed[-1]))
+        return over
+
+    def close(self) -> Rollout:
+        """All of it; the action chosen last is left to be played first after the update."""
+        learner = self._learner
+        learner.chosen.action = self._actions[-1]
+        played = np.stack(self._observed[:-1]), np.stack(self._actions[:-1])
+        ends = learner.rewards.scaled(np.stack(self._reward)), np.stack(self._terminated), np.stack(self._truncated)
+        finals = self._final_obs, self._ended
+        return Rollout(*played, *ends, self._observed[-1], *finals, final_mask=self._final_mask)

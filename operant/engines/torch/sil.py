@@ -20,8 +20,9 @@ from operant.engines.torch.a2c import A2c
 from operant.engines.torch.advantages import monte_carlo_returns
 from operant.engines.torch.buffers.replay import Ring
 from operant.engines.torch.networks.cnn import laid_out
-from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner, Rollout
+from operant.engines.torch.on_policy import ObservationBatch, OnPolicyLearner
 from operant.engines.torch.ppo import Ppo
+from operant.engines.torch.rollout import Rollout
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.run.seeding import Seeds
 from operant.spec.schedules import value_at
@@ -117,14 +118,16 @@ class Imitation:
         """That of the on-policy algorithm, and the steps of imitation that are added to it."""
         spec, settings, memory = self.learner.spec, self.algorithm, self.memory
         rollouts = -(-spec.env.max_frame // (spec.env.num_envs * self.learner.horizon))
+        # Of whole episodes the learner itself counts them all.
+        added = rollouts * settings.sil_iter if self.learner.episodes is None else 0
         line = (
             f"after each update: {settings.sil_iter} gradient steps of {memory.batch_size} past steps,"
-            f" {rollouts * settings.sil_iter:,} in all; replay of {memory.max_size:,} steps of whole episodes"
+            f" {f'{added:,} in all' if added else 'counted above'};"
+            f" replay of {memory.max_size:,} steps of whole episodes"
         )
         full = self.replay.nbytes * min(spec.env.max_frame, memory.max_size) // memory.max_size
         held = self.replay.nbytes * self.replay.filled // memory.max_size
-        updates = own.updates + rollouts * settings.sil_iter
-        return replace(own, lines=[*own.lines, line], updates=updates, growth=full - held)
+        return replace(own, lines=[*own.lines, line], updates=own.updates + added, growth=full - held)
 
 
 class Sil(A2c):

@@ -58,6 +58,10 @@ class Algorithm(Closed):
         del spec
         return cls.RESUME
 
+    def recompiles(self) -> str:
+        """`RECOMPILES`, or what becomes of it under these settings."""
+        return self.RECOMPILES
+
     def inert(self) -> Mapping[str, str]:
         """The dotted paths of settings that this algorithm would never read, each with the reason."""
         return {}

@@ -17,7 +17,7 @@ shape = partial(fixed, "the weights have the shape of the network")
 learnt = partial(fixed, "the weights were learnt for it")
 start = partial(fixed, "it says only how a run begins")
 
-Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu"]
+Activation = Literal["tanh", "relu", "gelu", "silu", "elu", "selu", "leaky_relu", "sigmoid"]
 Init = Literal["orthogonal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "torch"]
 SCALED_INITS = ("orthogonal", "xavier_uniform", "xavier_normal")
 Units = Annotated[int, Field(ge=1, le=65_536)]
@@ -47,7 +47,8 @@ class Net(Closed):
     hidden: tuple[Units, ...] = shape(default=(64, 64), max_length=16, description="Units of each hidden layer.")
     activation: Activation = learnt(default="tanh", description="Non-linearity after each hidden layer.")
     layer_norm: bool = shape(
-        default=False, description="Normalise each hidden layer before its non-linearity (crossq: the actor's only)."
+        default=False,
+        description="Normalise each hidden layer before its non-linearity (not crossq's renormalised critics).",
     )
     init: Init = start(
         default="orthogonal", description="Initialisation of the weights; biases start at zero, except for `torch`."

@@ -11,6 +11,8 @@ from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
 from operant.spec.settings.nets import Units
 
+TdLoss = Literal["huber", "mse"]
+
 
 class DqnSpec(ExploringAlgorithm):
     """Deep Q-learning (Mnih et al., 2015), with the Double (van Hasselt et al., 2016) target, of means or quantiles."""
@@ -42,10 +44,14 @@ class DqnSpec(ExploringAlgorithm):
         le=10_000,
         description="Quantiles of each action's return, with `qr`.",
     )
-    loss: Literal["huber", "mse"] = free(default="huber", description="Loss of the temporal-difference error.")
+    loss: TdLoss = free(default="huber", description="Loss of the temporal-difference error.")
     training_start: int = free(default=1000, ge=1, le=10**12, description="Frames before the first gradient step.")
     training_frequency: int = free(
-        default=4, ge=1, le=10**12, description="Frames between rounds of gradient steps; a multiple of num_envs."
+        default=4,
+        ge=1,
+        le=10**12,
+        description="Frames between rounds of gradient steps, at least num_envs. Where it is no multiple of that, a"
+        " round comes with the step that reaches the next multiple of training_frequency.",
     )
     training_iter: int = free(default=1, ge=1, le=10_000, description="Gradient steps in one round.")
     target_update: int = free(
@@ -53,9 +59,10 @@ class DqnSpec(ExploringAlgorithm):
     )
     polyak: float = free(
         default=1.0,
-        gt=0,
+        ge=0,
         le=1,
-        description="1 copies the net every `target_update` frames; below 1 blends at every round.",
+        description="1 copies the net every `target_update` frames; below 1 blends at every round; 0 leaves the target"
+        " net as it began.",
     )
 
     def fixed_in_fork(self) -> Mapping[str, str]:
@@ -88,9 +95,14 @@ class TwinAlgorithm(Algorithm):
         default=1000, ge=1, le=10**12, description="Frames of uniformly random play before the first gradient step."
     )
     training_frequency: int = free(
-        default=4, ge=1, le=10**12, description="Frames between rounds of gradient steps; a multiple of num_envs."
+        default=4,
+        ge=1,
+        le=10**12,
+        description="Frames between rounds of gradient steps, at least num_envs. Where it is no multiple of that, a"
+        " round comes with the step that reaches the next multiple of training_frequency.",
     )
     training_iter: int = free(default=4, ge=1, le=10_000, description="Gradient steps in one round.")
+    loss: TdLoss = free(default="mse", description="Loss of the critics' temporal-difference errors.")
     critic_hidden: tuple[Units, ...] | None = fixed(
         "the weights have the shape of the network",
         default=None,
@@ -110,6 +122,11 @@ class TwinAlgorithm(Algorithm):
 class SoftAlgorithm(TwinAlgorithm):
     """The base of algorithms whose policy is rewarded for its entropy (abstract)."""
 
+    critic_reduction: Literal["min", "mean"] = free(
+        default="min",
+        description="How the values of the two critics become one, for targets and policy; mean suits some discrete"
+        " problems, where the smaller value holds learning back (Zhou et al., 2022).",
+    )
     learn_temperature: bool = free(
         default=True, description="Learn the temperature so that the policy's entropy meets its target."
     )
@@ -153,7 +170,7 @@ class SacSpec(SoftAlgorithm):
 
     name: Literal["sac"] = algorithm_name("sac")
     polyak: float = free(
-        default=0.005, gt=0, le=1, description="Share of the critics that their targets take at every gradient step."
+        default=0.005, ge=0, le=1, description="Share of the critics that their targets take at every gradient step."
     )
     policy_delay: int = free(
         default=1, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
@@ -170,6 +187,11 @@ class CrossQSpec(SoftAlgorithm):
     policy_delay: int = free(
         default=3, ge=1, le=10_000, description="Gradient steps of the critics per step of policy and temperature."
     )
+    batch_renorm: bool = fixed(
+        "the weights have the shape of the network",
+        default=True,
+        description="Renormalise the critics' layers by batches; without it they are plain perceptrons.",
+    )
     renorm_momentum: float = free(
         default=0.01, gt=0, le=1, description="Share of a batch's statistics that the critics' running ones take."
     )
@@ -180,6 +202,13 @@ class CrossQSpec(SoftAlgorithm):
         description="Gradient steps of plain batch normalisation; its correction widens until 8 times as many.",
     )
 
+    def recompiles(self) -> str:
+        return super().recompiles() if self.batch_renorm else ""
+
+    def inert(self) -> Mapping[str, str]:
+        names = () if self.batch_renorm else ("renorm_momentum", "renorm_warm_up")
+        return {**super().inert(), **{f"agent.algorithm.{name}": "batch_renorm is false" for name in names}}
+
 
 class Td3Spec(TwinAlgorithm):
     """Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions."""
@@ -189,7 +218,7 @@ class Td3Spec(TwinAlgorithm):
 
     name: Literal["td3"] = algorithm_name("td3")
     polyak: float = free(
-        default=0.005, gt=0, le=1, description="Share of the nets that their targets take at every policy update."
+        default=0.005, ge=0, le=1, description="Share of the nets that their targets take at every policy update."
     )
     policy_delay: int = free(default=2, ge=1, le=10_000, description="Gradient steps of the critics per policy update.")
     exploration_noise: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
@@ -22,7 +22,36 @@ Scaling = Literal["none", "standardise", "percentile"]
 AdvantageScale = Annotated[Scaling, BeforeValidator(_scale_of_switch, json_schema_input_type=bool | Scaling)]
 
 
-class AdvantageAlgorithm(Algorithm):
+ValueLoss = Literal["mse", "huber"]
+UNEVEN = "whole episodes differ in length"
+
+
+class EpisodicAlgorithm(Algorithm):
+    """The base of algorithms that learn from a number of steps, or from whole episodes (abstract).
+
+    `STEPS` is the setting that says how many steps of each environment make an update.
+    """
+
+    STEPS: ClassVar[str] = "training_frequency"
+
+    training_episodes: int | None = free(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Whole episodes per update, a multiple of num_envs, instead of a number of steps.",
+    )
+
+    def recompiles(self) -> str:
+        return super().recompiles() or (UNEVEN if self.training_episodes else "")
+
+    def inert(self) -> Mapping[str, str]:
+        counted = (
+            {} if self.training_episodes is None else {f"agent.algorithm.{self.STEPS}": "training_episodes is set"}
+        )
+        return {**super().inert(), **counted}
+
+
+class AdvantageAlgorithm(EpisodicAlgorithm):
     """The base of algorithms that learn from advantages, one gradient step per rollout (abstract)."""
 
     TAKES_MASKS = ("torch",)
@@ -31,13 +60,17 @@ class AdvantageAlgorithm(Algorithm):
     gamma: float = free(default=0.99, ge=0, le=1, description="Discount of future reward.")
     lam: float = free(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
     num_step_returns: int | None = free(
-        default=None, ge=1, le=1_000_000, description="Rewards summed before the bootstrap, instead of `lam`."
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Rewards summed before the bootstrap, instead of `lam`; fewer where a rollout or an episode ends.",
     )
     training_frequency: int = free(default=32, ge=1, le=1_000_000, description="Steps of each environment per update.")
     entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
         default=0.01, description="Weight of the entropy bonus."
     )
     val_loss_coef: float = free(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    val_loss: ValueLoss = free(default="mse", description="Loss of the critic's error.")
     normalize_advantages: bool = free(default=False, description="Standardise advantages within each update.")
     normalize_v_targets: bool = fixed(
         "the critic's outputs are on this scale",
@@ -47,7 +80,7 @@ class AdvantageAlgorithm(Algorithm):
 
     def inert(self) -> Mapping[str, str]:
         n_step = {} if self.num_step_returns is None else {"agent.algorithm.lam": "num_step_returns is set"}
-        return {"agent.net.duelling": f"{self.name} has no Q-network", **n_step}
+        return {**super().inert(), "agent.net.duelling": f"{self.name} has no Q-network", **n_step}
 
 
 class A2cSpec(AdvantageAlgorithm):
@@ -60,7 +93,7 @@ class A2cSpec(AdvantageAlgorithm):
 
 
 class ReinforceSpec(Algorithm):
-    """Monte-Carlo policy gradient from whole episodes, without a critic (Williams, 1992)."""
+    """Monte-Carlo policy gradient from whole episodes, or from a number of steps, without a critic (Williams, 1992)."""
 
     LEARNERS = in_engines(torch="reinforce:Reinforce")
     TAKES_MASKS = ("torch",)
@@ -71,6 +104,19 @@ class ReinforceSpec(Algorithm):
     training_frequency: int = free(
         default=4, ge=1, le=1_000_000, description="Whole episodes per update; a multiple of num_envs."
     )
+    time_horizon: int | None = free(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Steps of each environment per update, instead of whole episodes: returns are cut there.",
+    )
+    elite_fraction: float = free(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Share of an update's episodes that is learnt from, the best by their sum of rewards (cross-entropy"
+        " method).",
+    )
     normalize_returns: Literal["none", "centre", "standardise"] = free(
         default="standardise", description="Returns of an update less their mean, also over their deviation, or as is."
     )
@@ -79,7 +125,9 @@ class ReinforceSpec(Algorithm):
     )
 
     def inert(self) -> Mapping[str, str]:
+        names = () if self.time_horizon is None else ("training_frequency", "elite_fraction")
         return {
+            **{f"agent.algorithm.{name}": "time_horizon is set" for name in names},
             "env.normalize_reward": "reinforce scales whole returns: normalize_returns",
             "agent.net.shared": "reinforce has no critic",
             "agent.net.critic_gain": "reinforce has no critic",
@@ -89,7 +137,7 @@ class ReinforceSpec(Algorithm):
         }
 
 
-class SarsaSpec(ExploringAlgorithm):
+class SarsaSpec(EpisodicAlgorithm, ExploringAlgorithm):
     """On-policy temporal differences of action values (Rummery and Niranjan, 1994)."""
 
     LEARNERS = in_engines(torch="sarsa:Sarsa")
@@ -104,6 +152,7 @@ class SarsaSpec(ExploringAlgorithm):
 
     def inert(self) -> Mapping[str, str]:
         return {
+            **super().inert(),
             "agent.net.shared": "sarsa has no critic",
             "agent.net.actor_gain": "sarsa has no actor",
             "agent.net.optimizer.critic_lr": "sarsa has no critic",

@@ -9,16 +9,17 @@ from operant.spec.fields import fixed, free
 from operant.spec.registry import in_engines
 from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, algorithm_name
-from operant.spec.settings.on_policy import AdvantageAlgorithm, AdvantageScale
+from operant.spec.settings.on_policy import AdvantageAlgorithm, AdvantageScale, EpisodicAlgorithm, ValueLoss
 
 REFERENCE_SAMPLES = 32_768
 MOST_MINIBATCHES = 64
 LEAST_EPOCHS = 2
 
 
-class ProximalAlgorithm(Algorithm):
+class ProximalAlgorithm(EpisodicAlgorithm):
     """The base of algorithms with the clipped objective of PPO (abstract)."""
 
+    STEPS = "time_horizon"
     TAKES_MASKS = ("torch", "jax")
     TAKES_SEQUENCES = True
 
@@ -26,7 +27,11 @@ class ProximalAlgorithm(Algorithm):
     lam: float = free(default=0.95, ge=0, le=1, description="Lambda of generalised advantage estimation.")
     time_horizon: int = free(default=128, ge=1, le=1_000_000, description="Steps of each environment per update.")
     minibatch_size: int = free(
-        default=128, ge=1, le=100_000_000, description="Samples per gradient step; must divide num_envs x time_horizon."
+        default=128,
+        ge=1,
+        le=100_000_000,
+        description="Samples per gradient step; must divide num_envs x time_horizon. Of whole episodes the last"
+        " minibatch has what is left, and a recurrent network learns from all of them at once.",
     )
     training_epoch: int = free(default=4, ge=1, le=1000, description="Passes over the samples of one update.")
     auto_scale: bool = free(
@@ -40,11 +45,12 @@ class ProximalAlgorithm(Algorithm):
         default=0.01, description="Weight of the entropy bonus."
     )
     val_loss_coef: float = free(default=0.5, ge=0, le=100, description="Weight of the value loss.")
+    val_loss: ValueLoss = free(default="mse", description="Loss of the critic's error, without `clip_vloss`.")
     clip_vloss: float | None = free(
         default=None,
         gt=0,
         le=1e6,
-        description="Clip range of the value change; null for none. The loss is a mean squared error either way.",
+        description="Clip range of the value change; null for none. With it the loss is a mean squared error.",
     )
     normalize_advantages: AdvantageScale = free(
         default="standardise",
@@ -85,7 +91,9 @@ class ProximalAlgorithm(Algorithm):
         return samples // count, min(self.training_epoch, max(LEAST_EPOCHS, self.training_epoch // scale))
 
     def inert(self) -> Mapping[str, str]:
-        return {"agent.net.duelling": f"{self.name} has no Q-network"}
+        clipped = {"agent.algorithm.val_loss": "clip_vloss has a squared error"} if self.clip_vloss else {}
+        scaled = {"agent.algorithm.auto_scale": "training_episodes is set"} if self.training_episodes else {}
+        return {**super().inert(), "agent.net.duelling": f"{self.name} has no Q-network", **clipped, **scaled}
 
 
 class PpoSpec(ProximalAlgorithm):

@@ -9,7 +9,13 @@ from typing import Any
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 from operant.spec.settings.off_policy import DqnSpec, SoftAlgorithm, TwinAlgorithm
-from operant.spec.settings.on_policy import AdvantageAlgorithm, RandomSpec, ReinforceSpec, SarsaSpec
+from operant.spec.settings.on_policy import (
+    AdvantageAlgorithm,
+    EpisodicAlgorithm,
+    RandomSpec,
+    ReinforceSpec,
+    SarsaSpec,
+)
 from operant.spec.settings.ppo import ImitatingAlgorithm, ProximalAlgorithm
 from operant.spec.settings.sections import SpecFields
 from operant.spec.settings.supervised import LanguageAlgorithm
@@ -29,6 +35,8 @@ ROLLOUT = ("agent.algorithm.time_horizon", "env.num_envs")
 
 def minibatches(spec: SpecFields, ppo: ProximalAlgorithm) -> Iterable[Conflict]:
     """The samples of one update must split into equal minibatches, and the budget hold one update."""
+    if ppo.training_episodes is not None:
+        return
     envs, horizon, size = spec.env.num_envs, ppo.time_horizon, ppo.minibatch_size
     samples = envs * horizon
     arithmetic = f"num_envs x time_horizon = {envs} x {horizon} = {samples}"
@@ -81,13 +89,13 @@ def _cut_sequences(spec: SpecFields, ppo: ProximalAlgorithm, cell: str) -> Confl
     )
 
 
-def _budget_of_rollouts(spec: SpecFields, steps: int, least: int = 1) -> Iterable[Conflict]:
+def _budget_of_rollouts(spec: SpecFields, name: str, steps: int, least: int = 1) -> Iterable[Conflict]:
     """The budget holds one update of `steps` steps of each environment, with at least `least` samples."""
     envs, samples = spec.env.num_envs, spec.env.num_envs * steps
-    arithmetic = f"num_envs x training_frequency = {envs} x {steps} = {samples}"
+    arithmetic = f"num_envs x {name} = {envs} x {steps} = {samples}"
     if samples < least:
         yield Conflict(
-            "agent.algorithm.training_frequency",
+            f"agent.algorithm.{name}",
             f"is too few to standardise advantages over: {arithmetic}",
             in_words([f"{least} or more"], "normalize_advantages", ["false"]),
             least,
@@ -98,39 +106,54 @@ def _budget_of_rollouts(spec: SpecFields, steps: int, least: int = 1) -> Iterabl
         yield Conflict(
             "env.max_frame",
             f"ends before the first update of {arithmetic} frames",
-            in_words([f"{samples} or more"], "training_frequency", [longest] if longest else []),
+            in_words([f"{samples} or more"], name, [longest] if longest else []),
             samples,
-            ("agent.algorithm.training_frequency", "env.num_envs"),
+            (f"agent.algorithm.{name}", "env.num_envs"),
         )
 
 
 def rollouts(spec: SpecFields, algorithm: AdvantageAlgorithm | SarsaSpec) -> Iterable[Conflict]:
     """The budget holds one rollout, and that enough samples to standardise advantages over."""
+    if algorithm.training_episodes is not None:
+        return
     least = 2 if isinstance(algorithm, AdvantageAlgorithm) and algorithm.normalize_advantages else 1
-    return _budget_of_rollouts(spec, algorithm.training_frequency, least)
+    yield from _budget_of_rollouts(spec, "training_frequency", algorithm.training_frequency, least)
 
 
-def step_returns(spec: SpecFields, a2c: AdvantageAlgorithm) -> Iterable[Conflict]:
-    """A rollout holds all the rewards that a return is to sum."""
-    wanted, steps = a2c.num_step_returns, a2c.training_frequency
-    if wanted is not None and wanted > steps:
+def episodes(spec: SpecFields, algorithm: EpisodicAlgorithm) -> Iterable[Conflict]:
+    """The episodes of one update are shared equally among the environments, which one process plays."""
+    if algorithm.training_episodes is None:
+        return
+    yield from _whole_shares(spec, "training_episodes", algorithm.training_episodes)
+    if spec.meta.processes > 1:
         yield Conflict(
-            "agent.algorithm.num_step_returns",
-            f"is more than a rollout holds: training_frequency = {steps}",
-            f"{steps} or less; or training_frequency {wanted} or more",
-            steps,
-            ("agent.algorithm.training_frequency",),
+            "agent.algorithm.training_episodes",
+            "does not fit meta.processes, which share out equal numbers of steps",
+            "null; or meta.processes 1",
+            None,
+            ("meta.processes",),
         )
 
 
-def episodes(spec: SpecFields, reinforce: ReinforceSpec) -> Iterable[Conflict]:
-    """The episodes of one update are shared equally among the environments."""
-    yield from _whole_shares(spec, reinforce.training_frequency, most=1_000_000)
+def reinforce_batch(spec: SpecFields, reinforce: ReinforceSpec) -> Iterable[Conflict]:
+    """The episodes of one update are shared equally among the environments; or the budget holds its steps."""
+    if reinforce.time_horizon is None:
+        yield from _whole_shares(spec, "training_frequency", reinforce.training_frequency)
+    else:
+        yield from _budget_of_rollouts(spec, "time_horizon", reinforce.time_horizon)
 
 
 def training_rounds(spec: SpecFields, learner: DqnSpec | TwinAlgorithm) -> Iterable[Conflict]:
-    """Training rounds fall on whole steps of all environments, and begin within the budget."""
-    yield from _whole_shares(spec, learner.training_frequency, most=10**12)
+    """Training rounds follow steps of all environments, and begin within the budget."""
+    envs, frequency = spec.env.num_envs, learner.training_frequency
+    if frequency < envs:
+        yield Conflict(
+            "agent.algorithm.training_frequency",
+            f"is less than one step of all environments plays: num_envs = {envs}",
+            f"{envs} or more; or env.num_envs {frequency} or less",
+            envs,
+            ("env.num_envs",),
+        )
     if learner.training_start >= spec.env.max_frame:
         yield Conflict(
             "agent.algorithm.training_start",
@@ -140,15 +163,15 @@ def training_rounds(spec: SpecFields, learner: DqnSpec | TwinAlgorithm) -> Itera
         )
 
 
-def _whole_shares(spec: SpecFields, frequency: int, most: int) -> Iterable[Conflict]:
+def _whole_shares(spec: SpecFields, name: str, count: int) -> Iterable[Conflict]:
     envs = spec.env.num_envs
-    if frequency % envs:
-        rounds = near_multiples(envs, frequency, most)
+    if count % envs:
+        shares = near_multiples(envs, count, most=1_000_000)
         yield Conflict(
-            "agent.algorithm.training_frequency",
+            f"agent.algorithm.{name}",
             f"is not a multiple of num_envs = {envs}",
-            in_words(rounds, "env.num_envs", near_divisors(frequency, envs)),
-            closest(rounds, frequency),
+            in_words(shares, "env.num_envs", near_divisors(count, envs)),
+            closest(shares, count),
             ("env.num_envs",),
         )
 
@@ -236,10 +259,11 @@ def unused_net(spec: SpecFields, algorithm: Algorithm) -> Iterable[Conflict]:
 
 Check = Callable[[SpecFields, Any], Iterable[Conflict]]
 CHECKS: dict[type[Algorithm], tuple[Check, ...]] = {
-    AdvantageAlgorithm: (rollouts, step_returns),
+    EpisodicAlgorithm: (episodes,),
+    AdvantageAlgorithm: (rollouts,),
     ProximalAlgorithm: (minibatches,),
     ImitatingAlgorithm: (replay_batch,),
-    ReinforceSpec: (episodes,),
+    ReinforceSpec: (reinforce_batch,),
     SarsaSpec: (rollouts,),
     RandomSpec: (unused_net,),
     DqnSpec: (training_rounds, replay_size, lookahead),

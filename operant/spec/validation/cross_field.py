@@ -194,8 +194,8 @@ def _lookahead_of_sgd(optimizer: OptimizerSpec) -> Iterable[Conflict]:
 
 def _changing_batches(spec: SpecFields) -> Iterable[Conflict]:
     """A compiled net is compiled for the sizes of its batches, so these may not change all the time."""
-    if spec.meta.compile and spec.agent.algorithm.RECOMPILES:
-        reason = f"would compile again and again: {spec.agent.algorithm.RECOMPILES}"
+    if spec.meta.compile and spec.agent.algorithm.recompiles():
+        reason = f"would compile again and again: {spec.agent.algorithm.recompiles()}"
         yield Conflict("meta.compile", reason, "leave it out", False)
     elif spec.meta.compile and spec.agent.net.memory:
         reason = "would compile again and again: sequences are cut where episodes end"

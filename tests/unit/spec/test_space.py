@@ -97,7 +97,7 @@ def test_a_space_that_can_fit_is_taken(entry: str, spec_text: str, complaint: Co
         ("name__choice: [a, b]", "name is not a single setting that can be searched | "),
         (
             "agent.net.activation__choice: [tanh, rel]",
-            'agent.net.activation = "rel" is not one of tanh, relu, gelu, silu, elu, selu, leaky_relu'
+            'agent.net.activation = "rel" is not one of tanh, relu, gelu, silu, elu, selu, leaky_relu, sigmoid'
             " | did you mean relu?",
         ),
         (

@@ -14,6 +14,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,
     "selu": nn.SELU,
     "leaky_relu": nn.LeakyReLU,
+    "sigmoid": nn.Sigmoid,
 }
 HIDDEN_GAIN = 2**0.5
 

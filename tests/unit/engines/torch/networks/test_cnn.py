@@ -196,4 +196,4 @@ def test_continuous_sac_on_images_is_refused():
 def test_reinforce_on_atari_is_refused():
     pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --inexact --extra deep")
     text = refusal({"name": "ALE/Pong-v5"}, {"type": "nature_cnn"}, "reinforce")
-    assert "-s agent.algorithm.name=a2c" in text
+    assert "-s agent.algorithm.time_horizon=128" in text
