@@ -36,7 +36,7 @@ def read_examples(
     if file is None:
         raise UsageError(
             f"agent.algorithm.sft_data.path: there is no file {path}",
-            remedy=f"-s agent.algorithm.sft_data.path=FILE, a JSONL file whose lines have {prompt!r} and {completion!r}",
+            remedy=f"-s agent.algorithm.sft_data.path=FILE, JSON lines that have {prompt!r} and {completion!r}",
         )
     rows = read_rows(file)
     wanted = [(number, row) for number, row in enumerate(rows, 1) if not subset or _source(row) in subset]
