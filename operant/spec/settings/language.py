@@ -38,7 +38,7 @@ class LmOptimizerSpec(Closed):
     name: Literal["adamw", "adam", "sgd"] = fixed(
         "what an optimiser remembers is its own", default="adamw", description="Optimiser, by torch's name."
     )
-    lr: float = free(default=1e-6, gt=0, le=1, description="Learning rate, once warmed up.")
+    lr: float = free(default=1e-6, ge=0, le=1, description="Learning rate, once warmed up.")
     warmup_updates: int = free(default=0, ge=0, le=10**9, description="Updates over which it rises from zero.")
     lr_end_fraction: float = free(
         default=1.0, ge=0, le=1, description="The learning rate falls linearly to this fraction over `env.max_frame`."
