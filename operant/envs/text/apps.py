@@ -80,7 +80,7 @@ class Apps(DatasetTask):
 def passed(program: str, tests: Sequence[tuple[str, str]]) -> int:
     """How many tests a program passes, each in a process of its own, until three in a row fail."""
     count = failures = 0
-    with open_sandbox(limits=LIMITS, files={"main.py": program}) as sandbox:
+    with open_sandbox(limits=LIMITS, files={"main.py": program.encode()}) as sandbox:
         for given, expected in tests:
             ran = sandbox.run([sandbox.python, "-I", "main.py"], stdin=given.encode(), seconds=SECONDS_PER_TEST)
             right = ran.code == 0 and ran.out.split() == expected.encode().split()

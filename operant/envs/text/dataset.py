@@ -48,12 +48,20 @@ class DatasetTask(Task):
         found = [self._read(f"{self.name}/{split}/{index}", row, place) for index, row in enumerate(rows)]
         asked = [problem for problem in found if problem is not None]
         if own is None:
-            asked = [each for each in asked if in_share(each.prompt, self.eval_share) == (split == "eval")]
+            share = self._share([each.prompt for each in asked])
+            asked = [each for each in asked if in_share(each.prompt, share) == (split == "eval")]
         if not asked:
             raise UsageError(
                 f"{self.name}: no problems for {split}", place=place, remedy="a larger eval_share, or file"
             )
         return asked
+
+    def _share(self, prompts: Sequence[str]) -> float:
+        """The share for evaluation, so much larger that a small file has a problem for it too."""
+        share = self.eval_share
+        while 0 < share < 1 and not any(in_share(prompt, share) for prompt in prompts):
+            share *= 2
+        return share
 
     def _read(self, id: str, row: Row, place: str) -> Problem | None:
         try:

@@ -59,6 +59,7 @@ class OneQuestion(Task):
     """One question in `samples` copies: whether a reward can rise at all (final)."""
 
     QUICK = True
+    ONE_SPLIT = True
 
     def __init__(
         self,
@@ -84,6 +85,11 @@ class OneQuestion(Task):
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
         return boxed(problem.answer)
+
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:
+        """Another answer in a box."""
+        del other
+        return boxed(f"{problem.answer}{rng.randint(2, 99)}")
 
 
 class AllenaiRlvr(DatasetTask):
