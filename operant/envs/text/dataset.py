@@ -13,6 +13,7 @@ from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
 
 EVAL_SHARE = 0.02
+BAD_ROW = (LookupError, TypeError, ValueError, SyntaxError, AttributeError, StopIteration, RecursionError)
 
 
 class DatasetTask(Task):
@@ -66,7 +67,7 @@ class DatasetTask(Task):
     def _read(self, id: str, row: Row, place: str) -> Problem | None:
         try:
             return self.problem(id, row)
-        except (KeyError, TypeError, ValueError) as fault:
+        except BAD_ROW as fault:
             cause = f"{self.name}: row {id.rpartition('/')[2]} is not as it should be: {type(fault).__name__}: {fault}"
             raise UsageError(
                 cause, place=place, remedy=f"operant help tasks, or docs/howto/tasks.md: {self.name}"
