@@ -53,13 +53,15 @@ def check(
     if contract:
         return _check_contract(target, name, overrides or [], as_json)
     from operant.api.specs import validate
-    from operant.cli.plan import asked_by_flags, plan, translation_lines
+    from operant.cli.plan import asked_by_flags, plan, show_evaluation, translation_lines
     from operant.engines import engine_of, missing_for
     from operant.envs.cores import CORES_VARIABLE
     from operant.launch.budget import cores_each
     from operant.spec.load import load
     from operant.trackers.start import require_trackers
 
+    if (code := show_evaluation(target, as_json)) is not None:
+        return code
     asked = asked_by_flags(flags)
     loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec

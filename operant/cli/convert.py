@@ -47,10 +47,13 @@ def convert(
     """
     if explain:
         return _explain(target, name, overrides or [], as_json)
+    from operant.cli.plan import show_evaluation
     from operant.run.layout import shown
     from operant.spec.dialects.write import native_yaml
     from operant.spec.load import load_all
 
+    if (code := show_evaluation(target, as_json)) is not None:
+        return code
     specs = load_all(target, name, overrides or [], lossy)
     native = [each.spec.name for each in specs if not each.translated]
     if native:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from operant.cli.output import plural
+from operant.cli.output import document, plural, say
+from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
     from operant.spec.dialects.hackmatrix import Flags
@@ -29,6 +30,22 @@ def translation_lines(loaded: Loaded) -> list[str]:
     keys = list(dict.fromkeys(remark.key for remark in loaded.remarks))
     said = f"; {plural(len(keys), 'key')} changed or left out: {', '.join(keys)}" if keys else ""
     return [f"{loaded.lab}{said}", f"  why:      operant convert {loaded.path} {loaded.spec.name}"]
+
+
+def show_evaluation(target: str, as_json: bool) -> int | None:
+    """Print the commands that another lab's file of benchmarks comes to; None where the file is none."""
+    from operant.spec.dialects.rlvr_eval import evaluation_in
+
+    found = evaluation_in(target)
+    if found is None:
+        return None
+    if as_json:
+        remarks = [str(each) for each in found.remarks]
+        document({"commands": list(found.commands), "remarks": remarks, "exit": EXIT_DONE})
+    else:
+        say(f"an evaluation of rlvr-experiments, {plural(len(found.commands), 'command')}:")
+        say(*(f"  {line}" for line in found.commands), *(f"# {each}" for each in found.remarks))
+    return EXIT_DONE
 
 
 def asked_by_flags(flags: str | None) -> Flags:

@@ -57,6 +57,14 @@ TASKS: dict[str, Environment | str] = {
     "mbpp": _task(f"{TEXT}.mbpp:Mbpp", "short Python functions with tests, run in the sandbox (needs data)"),
     "humaneval": _task(f"{TEXT}.humaneval:HumanEval", "Python functions to complete, run in the sandbox (needs data)"),
     "ifeval": _task(f"{TEXT}.ifeval:IfEval", "instructions whose following can be checked (needs data)"),
+    "if_multi_constraints": _task(
+        f"{TEXT}.instruction_sets:IfMultiConstraints", "up to five instructions at once (needs data)"
+    ),
+    "rlvr_ifeval": _task(f"{TEXT}.instruction_sets:RlvrIfEval", "one instruction a prompt, to train on (needs data)"),
+    "deepscaler": _task(f"{TEXT}.math_sets:DeepScaler", "40,000 problems of competitions, in LaTeX (needs data)"),
+    "allenai_rlvr": _task(f"{TEXT}.math_sets:AllenaiRlvr", "gsm8k, MATH and instructions of Tulu 3 (needs data)"),
+    "apps": _task(f"{TEXT}.apps:Apps", "programs that read standard input, run in the sandbox (needs data)"),
+    "one_question": _task(f"{TEXT}.math_sets:OneQuestion", "one question again and again, to see a reward rise"),
     "reasoning_gym": _task(f"{TEXT}.reasoning:ReasoningGym", "any dataset of the package reasoning-gym"),
     "hackmatrix": _task(
         f"{TEXT}.hackmatrix:HackMatrix", "the best next move of the grid hacking game, from a board as text"

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
+from operant.spec.dialects import rlvr
 from operant.spec.dialects.conversion import Remark
 from operant.spec.dialects.explain import Explained, explain
 from operant.spec.dialects.registry import lab_of
@@ -214,10 +215,15 @@ def _not_found(target: str) -> UsageError:
 
 
 def _read(source: Source, suffix: str) -> Document:
-    """The document of a text; one of SLM-Lab's may have commas that JSON would not."""
+    """The document of a text; one of SLM-Lab's may have commas that JSON would not, one of rlvr's a key twice."""
     try:
         return READERS[suffix](source)
     except SpecError:
+        if READERS[suffix] is read_yaml:
+            with suppress(SpecError):
+                document = read_yaml(source, last_wins=True)
+                if rlvr.recognises(document.data):
+                    return document
         forgiven = without_last_commas(source)
         if suffix != ".json" or forgiven == source:
             raise

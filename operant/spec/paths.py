@@ -31,7 +31,6 @@ from operant.spec.settings.language import (
     TinySpec,
     VllmSpec,
 )
-from operant.spec.settings.language_algorithms import WarmupSpec
 from operant.spec.settings.launch import DstackSpec, LaunchSpec, RayJobSpec, SageMakerSpec, SlurmSpec
 from operant.spec.settings.memories import MEMORIES
 from operant.spec.settings.nets import NETS
@@ -40,6 +39,7 @@ from operant.spec.settings.rewards import REWARDS
 from operant.spec.settings.schedulers import SCHEDULERS
 from operant.spec.settings.search import SearchResourcesSpec, SearchSchedulerSpec
 from operant.spec.settings.sections import AgentSpec, EnvSpec, MetaSpec
+from operant.spec.settings.supervised import SftDataSpec, WarmupSpec
 from operant.spec.settings.trackers import TRACKERS
 
 REGISTRIES: dict[str, PartRegistry[Any]] = {
@@ -65,6 +65,7 @@ SECTIONS: dict[tuple[str, ...], type[Closed]] = {
     ("text", "mixture"): PartSpec,
     ("text", "dialogue"): DialogueSpec,
     ("warmup",): WarmupSpec,
+    ("sft_data",): SftDataSpec,
     ("ray",): RaySpec,
     ("search_scheduler",): SearchSchedulerSpec,
     ("search_resources",): SearchResourcesSpec,

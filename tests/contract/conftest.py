@@ -539,6 +539,41 @@ CASES: dict[str, dict[str, Any]] = {
             "model": {**TINY_MODEL, "dtype": "bfloat16", "optimizer": {"lr": 1e-3, "lr_end_fraction": 0.1}},
         },
     },
+    "sft": {
+        "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
+        "agent": {"algorithm": {"name": "sft", "batch_size": 32}, "model": TINY_MODEL},
+    },
+    "gkd": {
+        "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
+        "agent": {
+            "algorithm": {
+                "name": "gkd",
+                "batch_size": 32,
+                "teacher": "self",
+                "teacher_prompt": "answer",
+                "teacher_top_k": 8,
+            },
+            "model": TINY_MODEL,
+        },
+    },
+    "grpo-moving": {
+        "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
+        "agent": {
+            "algorithm": {
+                "name": "grpo",
+                "group_size": 4,
+                "batch_size": 32,
+                "minibatch_size": 16,
+                "kl": "k3",
+                "kl_coef": 0.1,
+                "reference_updates": 7,
+                "sft_coef": {"start": 0.5, "end": 0.1, "frames": 6000},
+                "sft_data": {"path": str(Path(__file__).with_name("examples.jsonl"))},
+                "sft_batch_size": 4,
+            },
+            "model": TINY_MODEL,
+        },
+    },
     "dqn-fused": {
         "engine": "jax",
         "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 16_000, "normalize_obs": True},
@@ -576,6 +611,8 @@ NEEDS = {
     "fused": "jax",
     "grpo": "transformers",
     "dapo": "transformers",
+    "sft": "transformers",
+    "gkd": "transformers",
 }
 
 

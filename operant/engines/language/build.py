@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operant.engines.language.config import model_of, settings_of, text_of
+from operant.engines.language.config import model_of, settings_of, sft_data_of, text_of
 from operant.engines.language.distributed.fsdp import Scorer, shard_model
 from operant.engines.language.distributed.process_group import follow_leader
 from operant.engines.language.distributed.ranks import Ranks
@@ -19,6 +20,7 @@ from operant.engines.language.distributed.workers import build_workers
 from operant.engines.language.generation.activation_cache import ActivationCache, can_cache_activations, recording
 from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Generator, Sampling
+from operant.engines.language.learning.distillation import SELF
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.samples import chosen_groups
 from operant.engines.language.policy.batching import Sample
@@ -29,12 +31,14 @@ from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.engines.language.tracker import Tracker
-from operant.envs.text.mixture import Part, ProblemSampler
+from operant.envs.text.examples import ExampleSampler, read_examples
+from operant.envs.text.mixture import Part, ProblemSampler, adapted
 from operant.envs.text.tasks import make_task
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.language import ModelSpec
 from operant.spec.settings.language_algorithms import OF_THE_BATCH, VerifiedAlgorithm
+from operant.spec.settings.supervised import SftDataSpec
 
 if TYPE_CHECKING:
     from operant.engines.language.distributed.async_rollouts import AsyncRollouts
@@ -53,6 +57,7 @@ class TrainingContext:
     async_rollouts: AsyncRollouts | None = None
     tracker: Tracker = field(default_factory=Tracker)
     demonstrations: dict[str, list[Sample]] = field(default_factory=dict)
+    examples: ExampleSampler | None = None
 
     @property
     def telemetry(self) -> Telemetry:
@@ -63,6 +68,11 @@ class TrainingContext:
     def settings(self) -> VerifiedAlgorithm:
         """The settings of the algorithm."""
         return settings_of(self.spec)
+
+    @property
+    def sft_data(self) -> SftDataSpec | None:
+        """The file of examples to imitate, if there is one."""
+        return sft_data_of(self.spec)
 
     def gather(self) -> list[Group]:
         """The groups of one round; with `resample` more rounds, until enough groups have rewards that differ."""
@@ -148,7 +158,16 @@ def build_context(
         if checkpoint is not None:
             workers.worker.generator.load({}, 0)
         share_activations(workers.worker.generator, learner)
-        yield TrainingContext(spec, seeds, policy, workers.worker, sampler, learner, workers.async_rollouts)
+        yield TrainingContext(
+            spec,
+            seeds,
+            policy,
+            workers.worker,
+            sampler,
+            learner,
+            workers.async_rollouts,
+            examples=build_examples(spec, seeds),
+        )
 
 
 def share_activations(generator: Generator, learner: Learner) -> None:
@@ -182,27 +201,39 @@ def build_learner(spec: Spec, seeds: Seeds, policy: Policy) -> Learner:
     settings, model, ranks = settings_of(spec), model_of(spec), Ranks()
     trained = policy if ranks.alone else build_policy(model, seeds, spec.meta.device)
     learner = Learner(trained, settings, model, seeds, ranks, policy)
-    if settings.teacher is not None:
-        learner.teacher = load_teacher(settings.teacher, trained, model, ranks)
+    if settings.teacher == SELF:
+        learner.teacher = learner.scorer
+    elif settings.teacher is not None:
+        learner.teacher, learner.teacher_policy = load_teacher(settings.teacher, trained, model, ranks)
     return learner
 
 
-def load_teacher(source: str, policy: Policy, model: ModelSpec, ranks: Ranks) -> Scorer:
+def load_teacher(source: str, policy: Policy, model: ModelSpec, ranks: Ranks) -> tuple[Scorer, Policy]:
     """A model that says how likely it finds the policy's completions, which it must read as the policy does."""
     device = next(policy.model.parameters()).device
     teacher = load_policy(source, dtype=model.dtype, device=device)
     check_vocabulary(source, teacher.tokenizer, policy.tokenizer)
-    return shard_model(Scorer(teacher.model), ranks).eval().requires_grad_(False)
+    return shard_model(Scorer(teacher.model), ranks).eval().requires_grad_(False), teacher
+
+
+def build_examples(spec: Spec, seeds: Seeds) -> ExampleSampler | None:
+    """The examples to imitate, where a file of them is named."""
+    data = sft_data_of(spec)
+    if data is None:
+        return None
+    found = read_examples(data.path, data.prompt, data.completion, data.subset)
+    return ExampleSampler(found, seeds.integer("examples"))
 
 
 def build_sampler(spec: Spec, seeds: Seeds) -> ProblemSampler:
     """The problems to train on and to evaluate."""
     text = text_of(spec)
+    adapt = partial(adapted, stop=text.stop, system=text.system, prefix=text.prefix)
     if not text.mixture:
         whole = Part(make_task(spec.env.name, text.arguments), order=text.order)
-        return ProblemSampler([whole], text.mode, seeds.integer("problems"))
+        return ProblemSampler([whole], text.mode, seeds.integer("problems"), adapt=adapt)
     parts = [
         Part(make_task(part.name, part.arguments, part.label), part.weight, part.count, part.order)
         for part in text.mixture
     ]
-    return ProblemSampler(parts, text.mode, seeds.integer("problems"))
+    return ProblemSampler(parts, text.mode, seeds.integer("problems"), adapt=adapt)

@@ -24,9 +24,10 @@ def check_compatibility(spec: Spec) -> None:
             raise missing_package(missing.name or package, "the language engine", "language") from missing
     if spec.meta.cluster == "ray" and importlib.util.find_spec("ray") is None:
         raise missing_package("ray", "meta.cluster ray")
-    from operant.engines.language.build import build_sampler
+    from operant.engines.language.build import build_examples, build_sampler
     from operant.engines.language.config import model_of, settings_of
     from operant.engines.language.generation.vllm_generator import require_vllm
+    from operant.engines.language.learning.distillation import SELF
     from operant.engines.language.policy.build import lora_arguments, tiny_sizes
     from operant.engines.language.policy.model import check_adapter, check_source, check_vocabulary, load_tokenizer
     from operant.envs.text.dialogue import DialogueTask
@@ -37,13 +38,14 @@ def check_compatibility(spec: Spec) -> None:
     check_source(model.source)
     if model.lora is not None:
         check_adapter(model.source, lora_arguments(model.lora), tiny_sizes(model))
-    if teacher is not None:
+    if teacher not in (None, SELF):
         check_source(teacher)
         check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(model.source))
     if model.generator == "openai":
         _check_server(model.url or "")
     if model.generator == "vllm":
         require_vllm()
+    build_examples(spec, Seeds(spec.meta.seed))
     sampler = build_sampler(spec, Seeds(spec.meta.seed))
     _check_gold(spec, sampler)
     _check_room(spec, sampler)
@@ -53,14 +55,18 @@ def check_compatibility(spec: Spec) -> None:
 
 
 def _check_gold(spec: Spec, sampler: ProblemSampler) -> None:
-    """Something to imitate in every task, where gold answers are learnt from."""
-    from operant.engines.language.config import settings_of
+    """Something to imitate in every task, where gold answers are learnt from, and to tell a teacher who is told it."""
+    from operant.engines.language.config import settings_of, sft_data_of, supervised_of
+    from operant.engines.language.learning.distillation import told_answer
     from operant.engines.language.learning.sft import refuse_without_gold
 
     settings = settings_of(spec)
-    if settings.warmup or settings.sft_coef:
-        for task in sampler.tasks:
+    supervised = supervised_of(spec) is not None or settings.sft_coef
+    for task in sampler.tasks:
+        if settings.warmup or (supervised and sft_data_of(spec) is None):
             refuse_without_gold(task, task.problems("train")[0])
+        if settings.teacher is not None and settings.teacher_prompt == "answer":
+            told_answer(task, task.problems("train")[0])
 
 
 def _check_devices(spec: Spec) -> None:

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from operant.engines.language.build import TrainingContext, build_context
-from operant.engines.language.config import text_of
+from operant.engines.language.config import supervised_of, text_of
 from operant.engines.language.learning import checkpoint as checkpoint_files
+from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.learner import Learner
+from operant.engines.language.learning.sft import imitated, next_examples
 from operant.engines.language.policy.build import prepare_torch
 from operant.envs.text.dialogue import DialogueTask
 from operant.run.expense import Estimate
@@ -41,13 +43,18 @@ def measure(spec: Spec) -> Estimate:
 
 
 def updates(settings: VerifiedAlgorithm, frames: int) -> int:
-    """Gradient steps of a session in which no group is dropped."""
+    """Gradient steps of a session in which no group is dropped; of SFT a batch is one of them."""
     worker = -(-frames // settings.batch_size)
     return worker * settings.training_epoch * (settings.batch_size // settings.step_size)
 
 
 def arithmetic(settings: VerifiedAlgorithm, spec: Spec) -> list[str]:
     """What the batch sizes add up to; every number counts completions of the whole run."""
+    if supervised_of(spec) is not None:
+        steps = updates(settings, spec.env.max_frame)
+        return [
+            f"{spec.env.max_frame:,} frames (examples) = {steps:,} gradient steps of {settings.batch_size} examples"
+        ]
     prompts = settings.batch_size // settings.group_size
     parts = settings.batch_size // settings.step_size
     lines = [
@@ -100,10 +107,14 @@ def _eager(learner: Learner) -> Learner:
 
 
 def _one_round(context: TrainingContext) -> None:
-    groups = context.gather()
-    report = context.learner.learn(
-        groups, Progress(context.tracker.frames, context.tracker.updates), context.spec.env.max_frame
-    )
+    tracker, budget = context.tracker, context.spec.env.max_frame
+    if supervised_of(context.spec) is not None:
+        context.learner.imitate(next_examples(context), Progress(tracker.frames, tracker.updates), budget)
+        tracker.frames, tracker.updates = tracker.frames + context.settings.batch_size, tracker.updates + 1
+        return
+    groups = with_teacher_prompts(context, context.gather())
+    gold = imitated(context, [group.problem for group in groups])
+    report = context.learner.learn(groups, Progress(tracker.frames, tracker.updates), budget, gold)
     context.tracker.updates += report.steps
     context.worker.generator.load({}, context.tracker.updates)
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from operant.engines.language.alerts import Alerts
 from operant.engines.language.build import TrainingContext
-from operant.engines.language.config import text_of
+from operant.engines.language.config import supervised_of, text_of
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.learning.sft import gold_samples, warm_up
+from operant.engines.language.learning.distillation import with_teacher_prompts
+from operant.engines.language.learning.learner import Report
+from operant.engines.language.learning.sft import imitated, next_examples, warm_up
 from operant.engines.language.rollouts.types import as_episodes
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.run.episode import Episode, counted_scores
@@ -27,8 +29,9 @@ def run_session(session: Session, context: TrainingContext) -> None:
     """Train to the end of the session."""
     trainer = Trainer(session, context)
     trainer.start()
+    train = trainer.train_round if supervised_of(context.spec) is None else trainer.imitate_batch
     while not session.done(trainer.at):
-        trainer.train_round()
+        train()
         trainer.record()
     if context.tracker.frames >= context.spec.env.max_frame:
         trainer.final_evaluation()
@@ -46,7 +49,7 @@ class Trainer:
 
     @property
     def at(self) -> Progress:
-        """Where the session is; a frame is a completion."""
+        """Where the session is; a frame is a completion, or in supervised learning an example."""
         tracker = self.context.tracker
         return Progress(tracker.frames, tracker.updates, tracker.episodes, tracker.tokens, self.session.seconds())
 
@@ -102,15 +105,41 @@ class Trainer:
             context.telemetry.watchdog.heartbeat(TRAINER).busy("training"),
             context.telemetry.trace.span("train", TRAINER),
         ):
-            gold = gold_samples(context, [group.problem for group in groups]) if context.settings.sft_coef else ()
-            report = context.learner.learn(groups, at, context.spec.env.max_frame, gold)
+            gold = imitated(context, [group.problem for group in groups])
+            asked = with_teacher_prompts(context, groups)
+            report = context.learner.learn(asked, at, context.spec.env.max_frame, gold)
         context.account_for(groups)
         context.worker.timing.seconds["train"] += time.perf_counter() - begun
         self.alerts.check_mismatch(report.means)
-        context.tracker.updates += report.steps
-        context.tracker.add(report.means)
+        self._count(report)
+
+    def imitate_batch(self) -> None:
+        """Take one step of supervised learning; a frame is an example."""
+        context, tracker = self.context, self.context.tracker
+        with (
+            self.session.phase("updating"),
+            context.telemetry.watchdog.heartbeat(TRAINER).busy("training"),
+            context.telemetry.trace.span("train", TRAINER),
+        ):
+            samples = next_examples(context)
+            report = context.learner.imitate(samples, self.at, context.spec.env.max_frame)
+        tokens = sum(len(sample.places) for sample in samples)
+        count = context.settings.batch_size
+        tracker.frames, tracker.episodes = tracker.frames + count, tracker.episodes + count
+        tracker.position, tracker.tokens = tracker.position + count, tracker.tokens + tokens
+        context.worker.timing.tokens += tokens
+        self._count(report)
+
+    def _count(self, report: Report) -> None:
+        """Count the updates of a round, publish the weights, and move the reference when it is due."""
+        context, tracker, every = self.context, self.context.tracker, self.context.settings.reference_updates
+        before = tracker.updates
+        tracker.updates += report.steps
+        tracker.add(report.means)
         if report.steps:
             context.publish()
+        if every is not None and tracker.updates // every > before // every:
+            context.learner.move_reference()
 
     def record(self) -> None:
         """Log, evaluate and save, each when it is due."""

@@ -61,6 +61,10 @@ class Math(Task):
         """The worked solution."""
         return f" {problem.answer['solution']}"
 
+    def hint(self, problem: Problem) -> str:
+        """The final answer alone."""
+        return problem.answer["answer"]
+
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
         """Another problem's solution, unless its answer is the same number, list or spelling."""
         del rng

@@ -44,9 +44,14 @@ def compare(count: int, relation: str, bound: int) -> bool:
 
 
 def sentences(text: str) -> int:
-    """How many sentences: pieces with a letter or digit, ended by . ! ? or an empty line."""
+    """How many sentences there are."""
+    return len(split_sentences(text))
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences, without their ends: pieces with a letter or digit, ended by . ! ? or an empty line."""
     plain = _ABBREVIATIONS.sub(lambda found: found[0].replace(".", ""), text)
-    return sum(any(map(str.isalnum, piece)) for piece in _SENTENCE_END.split(plain))
+    return [piece.strip() for piece in _SENTENCE_END.split(plain) if any(map(str.isalnum, piece))]
 
 
 @_checks("keywords:existence")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import accumulate
@@ -44,11 +44,29 @@ class Part:
     order: str | Path | None = None
 
 
-class ProblemSampler:
-    """Training problems in their order, and problems held out for evaluation (final)."""
+def adapted(problem: Problem, stop: Sequence[str] | None, system: str, prefix: str) -> Problem:
+    """A problem with other stop strings, and with a system text and a beginning of the answer if it has none."""
+    return replace(
+        problem,
+        stop=problem.stop if stop is None else tuple(stop),
+        system=problem.system or system or None,
+        prefix=problem.prefix or prefix,
+    )
 
-    def __init__(self, parts: Sequence[Part], mode: Mode = "weighted", seed: int = 0, shuffle: bool = True) -> None:
+
+class ProblemSampler:
+    """Training problems in their order, and problems held out for evaluation, each as `adapt` makes it (final)."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        mode: Mode = "weighted",
+        seed: int = 0,
+        shuffle: bool = True,
+        adapt: Callable[[Problem], Problem] = lambda problem: problem,
+    ) -> None:
         _check(parts, mode)
+        self._adapt = adapt
         self.parts = tuple(parts)
         self.mode: Mode = mode
         self.seed = seed
@@ -71,7 +89,7 @@ class ProblemSampler:
 
     def take(self, position: int, count: int) -> list[Problem]:
         """The problems at position, position + 1, ..."""
-        return [self._at(place) for place in range(position, position + count)]
+        return [self._adapt(self._at(place)) for place in range(position, position + count)]
 
     def held_out(self, count: int, seed: int = 0) -> list[Problem]:
         """`count` problems of the eval splits, in proportion to the parts' weights (or counts), drawn by `seed`.
@@ -84,7 +102,7 @@ class ProblemSampler:
         chosen: list[Problem] = []
         for part, share in zip(self.parts, shares(weights, count), strict=True):
             chosen += held_out(part.task, share, seed)
-        return chosen
+        return [self._adapt(problem) for problem in chosen]
 
     def _at(self, position: int) -> Problem:
         block, offset = divmod(position, sum(self._quota))

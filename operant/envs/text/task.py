@@ -69,12 +69,14 @@ class Task(ABC):
 
     `QUICK` says that a verdict takes microseconds and runs no code of others, so that it may be given in the
     training process; every other task is verified in worker processes with a hard time limit of `SECONDS`.
+    With `ONE_SPLIT` evaluation asks what training asks, on purpose.
     A task is made from its name and arguments alone, so a worker can make its own: `recipe` holds both and its
     label, if any, written there by `make_task`.
     """
 
     QUICK: ClassVar[bool] = False
     SECONDS: ClassVar[float] = 10.0
+    ONE_SPLIT: ClassVar[bool] = False
 
     name: str
     recipe: tuple[str, dict[str, Any], str | None]
@@ -90,6 +92,11 @@ class Task(ABC):
     @abstractmethod
     def gold(self, problem: Problem) -> str | None:
         """An answer that must count as right; None where there is no reference answer."""
+
+    def hint(self, problem: Problem) -> str | None:
+        """The bare answer, for a teacher who is told it before it is asked; None where there is none."""
+        answer = self.gold(problem)
+        return None if answer is None else answer.strip()
 
     def prepare(self) -> None:
         """Load what verifying needs, before the first time limit begins to run; a worker calls this once."""

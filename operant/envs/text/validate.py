@@ -46,7 +46,7 @@ def validate(task: Task, verifiers: Verifiers, wrong: int = WRONG_ANSWERS, seed:
     report = Report(task.name)
     splits = _splits(task)
     report.problems = {name: len(problems) for name, problems in splits.items()}
-    report.shared = _shared(splits)
+    report.shared = [] if task.ONE_SPLIT else _shared(splits)
     problems = [problem for split in splits.values() for problem in islice(split, MOST_GOLD)]
     golds = [(problem, gold) for problem in problems if (gold := task.gold(problem)) is not None]
     report.gold = len(golds)

@@ -56,6 +56,10 @@ class _WordProblems(Task):
         """The worked solution."""
         return " " + problem.answer["solution"]
 
+    def hint(self, problem: Problem) -> str:
+        """The number alone."""
+        return problem.answer["number"]
+
     def wrong(self, problem: Problem, other: Problem, rng: object) -> str | None:
         """Another question's solution, unless it ends in the same number."""
         del rng

@@ -124,10 +124,11 @@ class Conversion:
 
 
 class Section:
-    """One mapping of another lab's spec, which knows which of its keys have been read."""
+    """One mapping of another lab's spec, which knows which of its keys have been read; `top` is the whole file."""
 
-    def __init__(self, conversion: Conversion, path: KeyPath) -> None:
+    def __init__(self, conversion: Conversion, path: KeyPath, top: Section | None = None) -> None:
         self.conversion = conversion
+        self.top = top or self
         self.path = path
         found = lookup(conversion.theirs.data, path)
         self.data: dict[str, Any] = found if isinstance(found, dict) else {}
@@ -189,18 +190,19 @@ class Section:
     def below(self, key: str) -> Section:
         """The section under a key, always the same one; an empty one where there is none."""
         if key not in self._below:
-            self._below[key] = Section(self.conversion, self.at(key))
+            self._below[key] = Section(self.conversion, self.at(key), self.top)
             if not isinstance(self.get(key, {}), dict):
                 self.conversion.refuse(self.at(key), "is not a section")
         return self._below[key]
 
     def items(self, key: str) -> list[Section]:
-        """The sections of a list, in order; none where there is no list of sections."""
+        """The sections of a list, in order and always the same ones; none where there is no list of sections."""
         found = self.get(key, [])
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             self.conversion.refuse(self.at(key), "is not a list of sections")
             return []
-        return [Section(self.conversion, (*self.at(key), index)) for index in range(len(found))]
+        paths = [(*self.at(key), index) for index in range(len(found))]
+        return [self._below.setdefault(f"{key}.{path[-1]}", Section(self.conversion, path, self.top)) for path in paths]
 
     def lacks(self, reasons: Mapping[str, str], harmless: Sequence[Any] = ()) -> None:
         """Name as lost the keys that change results and have no counterpart, unless they say what is so anyway."""

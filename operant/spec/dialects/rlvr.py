@@ -1,41 +1,238 @@
-"""The training files of rlvr-experiments, translated to native specs.
+"""The training files of rlvr-experiments: one table, from which they are translated to native specs.
 
 Such a file counts in prompts where a spec counts in completions, gives every engine a section of its own under
-`roles`, and has no evaluation. What it says of engines, ports and buffers decides how fast a run is and not what it
-learns, so it is left out, each key with the reason.
+`roles`, and has no evaluation. Which of their programs trains with it follows from what it holds: `rl` (GRPO, SFT or a
+teacher beside it), `distill` (a teacher alone) or `sft`. What they say of engines, ports and buffers decides how fast a
+run is and not what it learns.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Any
 
+from operant.spec.dialects import rlvr_data, rlvr_work
 from operant.spec.dialects.conversion import Section, converter, has_shape
-from operant.spec.dialects.rlvr_data import data, data_iter
-from operant.spec.dialects.rlvr_roles import roles
+from operant.spec.dialects.table import Row, Table, ignored, only_of, read, refused, same, under, worked
 
 LAB = "rlvr-experiments"
-SEED = 42
-NEVER = 9_999_999
-COUNT = re.compile("[0-9]{1,18}")
-"""So many prompts between two updates of the reference mean that it stays as it is."""
-UNSAVED = (0, 9999)
-LOSSES = {"grpo": "grpo", "drgrpo": "dr_grpo", "dapo": "dapo"}
-ONE_PROCESS = "left out: generation and training share one process"
-OWN_SHAPES = "left out: passes are packed by tokens (agent.algorithm.pass_tokens), without fixed shapes"
-REPLACED = "groups whose rewards are all equal are replaced, as its filter does; those completions are frames too"
-DISTILLING = "has no counterpart: distillation here is on sampled tokens (agent.algorithm.teacher)"
-LEGACY = "has no counterpart: it is of the trainers for distillation, not of the one for verified rewards"
+SPEED = "it changes how fast passes are, not what they compute"
+RECORDS = "what a run records lies in its directory"
+PLACES = "it places work on devices; -s meta.processes=N shares a model among processes"
+SERVER = "the built-in generator shares the trainer's device and weights"
+BATCHES = "batches are counted by agent.algorithm.batch_size"
+SHAPES = "passes are packed by tokens (agent.algorithm.pass_tokens), without fixed shapes"
+POOL = "the pool of verifiers has its own"
+JUDGED = "has no counterpart: answers are verified by their task"
+PENALTY = "has no counterpart"
+UNKNOWN_THERE = "has no counterpart, and their own trainer refuses it too"
+OWN_BATCHES = ("local_batch_size", "global_batch_size", "seq_len", "steps")
+OWN_PACE = ("mixed_precision_reduce", "enable_cpu_offload", "gc_freq", "compile")
+ALGORITHM = "agent.algorithm"
+OPTIMIZER = "agent.model.optimizer"
+
+RUN = (
+    same("name", "what the run is called", "name"),
+    worked("run.name", "what the run is called", "name", rlvr_work.read_only),
+    same("run.seed", "seed of the order of prompts and of everything else", "meta.seed", default=42),
+    ignored("run.port_start", "first port of their processes", "one process needs no ports"),
+    worked("model.path", "the model, for their records", "agent.model.source", rlvr_work.model),
+    ignored("tokenizer", "the tokenizer", "the model brings its own tokenizer"),
+    ignored("trace_path", "where traces go", RECORDS),
+    ignored("sync", "who sends weights to whom", "the generator reads the trainer's weights: there is nothing to send"),
+    worked("buffer.max_reads", "how often a completion is learnt from", "", rlvr_work.max_reads),
+    ignored("buffer.maxsize", "completions that wait", "a round is learnt from as soon as it is verified"),
+)  # fmt: skip
+DATA = (
+    worked("data", "the prompts to train on", "env.name, env.text", rlvr_data.data),
+    *under(
+        "data_iter",
+        same("order", "a file of prompt ids, in their order", "env.text.order"),
+        same(
+            "skip_chat_template",
+            "prompts as plain text",
+            "agent.model.template",
+            values={True: "raw", False: "chat"},
+            default=True,
+        ),
+        same("system_prompt", "text before prompts that have none", "env.text.system"),
+        same("assistant_prefix", "text after prompts that have none", "env.text.prefix"),
+    ),
+    *under(
+        "verifier",
+        same("num_workers", "processes that verify", "env.text.workers"),
+        same("timeout", "seconds of a verification", "env.text.seconds"),
+        *(refused(key, "a judge", JUDGED) for key in ("type", "role", "kwargs", "alpha", "judge")),
+        *(ignored(key, "their pool", POOL) for key in ("max_workers", "max_concurrent", "warmup", "truncate")),
+    ),
+)
+SAMPLING = under(
+    "sampling",
+    worked("n", "completions of a prompt", f"{ALGORITHM}.group_size", rlvr_work.group_size),
+    worked("temperature", "of sampling", f"{ALGORITHM}.temperature", rlvr_work.temperature),
+    same("top_p", "probability that is drawn from", f"{ALGORITHM}.top_p"),
+    worked("top_k", "tokens that are drawn from; -1 for all", f"{ALGORITHM}.top_k", rlvr_work.top_k),
+    worked("max_tokens", "longest completion, where a dataset has none", "env.text.max_tokens", rlvr_data.max_tokens),
+    worked("stop", "texts that end a completion; none by default", "env.text.stop", rlvr_work.stop),
+    *(refused(key, "of sampling", PENALTY, (0,)) for key in ("min_p", "presence_penalty", "frequency_penalty")),
+    refused("repetition_penalty", "of sampling", PENALTY, (1,)),
+    ignored("include_stop_str_in_output", "of vLLM", "a stop string is trained on, and not verified"),
+    ignored("logprobs", "of vLLM", "the log-probability of each token is always kept"),
+    ignored("seed", "of vLLM", "completions are sampled from the run's seed, each differently"),
+)
+LOSS = (
+    worked(
+        "loss",
+        "loss and advantages: by `name` drgrpo (default), grpo, dapo or opsd; clipping `eps` (0.2, of drgrpo none), "
+        "`eps_low`, `eps_high`; length `C` (2,048); KL `beta`",
+        f"{ALGORITHM}.name, {ALGORITHM}.loss, {ALGORITHM}.kl_coef, {ALGORITHM}.constant_length",
+        rlvr_work.loss,
+    ),
+)
+STEPS = under(
+    "training",
+    *only_of(
+        ("rl", "sft"),
+        worked("prompts_per_optim_step", "prompts of a gradient step", f"{ALGORITHM}.batch_size", rlvr_work.sizes),
+    ),
+    *only_of(
+        ("distill",),
+        worked("batch_size", "completions of a gradient step", f"{ALGORITHM}.batch_size", rlvr_work.sizes),
+        ignored("minibatch_size", "completions of one pass", SHAPES),
+        worked("sync_every_n_steps", "steps between updates of the generator", "", rlvr_work.read_only),
+        ignored("prompts_per_reference_sync", "prompts between updates of the reference", "there is no reference"),
+    ),
+    worked("max_steps", "gradient steps of the run", "env.max_frame", rlvr_work.budget),
+    worked("num_epochs", "passes over the data, without max_steps", "env.max_frame", rlvr_work.epochs),
+    worked("resume_step", "steps that were taken before", "env.max_frame", rlvr_work.read_only),
+    worked("checkpoint_interval", "steps between checkpoints", "meta.save_frequency", rlvr_work.saving),
+    worked("max_staleness", "updates that a completion may be old", f"{ALGORITHM}.staleness", rlvr_work.staleness),
+    worked(
+        "prompts_per_rollout_sync", "prompts between updates of the generator", f"{ALGORITHM}.minibatch_size",
+        rlvr_work.read_only,
+    ),
+    worked(
+        "prompts_per_reference_sync", "prompts between updates of the reference", f"{ALGORITHM}.reference_updates",
+        rlvr_work.reference,
+    ),
+    worked(
+        "completions_per_micro_batch", "completions of a pass, by padded length", f"{ALGORITHM}.pass_tokens",
+        rlvr_work.pass_tokens,
+    ),
+    worked("seq_len_buckets", "padded lengths; longer ones are dropped", "", rlvr_work.lengths),
+    ignored("completion_len_buckets", "padded lengths of completions", SHAPES),
+    ignored("completions_per_micro_batch_reference", "completions of a pass of the reference", SHAPES),
+    ignored("prompts_per_forward_backward", "prompts of one pass", SHAPES),
+    ignored("abort_in_flight", "abort generation when weights change", "a completion is generated to its end"),
+    ignored("max_concurrent_tasks", "prompts under way", "generation and training share one process"),
+    ignored("rollout_timeout_s", "seconds of a completion", "completions end by their length"),
+    ignored("adaptive_sampling", "completions until enough succeed", "only their trainer LEGACY_DO_NOT_USE reads it"),
+)  # fmt: skip
+SFT = (
+    worked("training.alpha_sft", "weight of supervised learning", f"{ALGORITHM}.sft_coef", rlvr_work.sft_weight),
+    worked("sft_data", "answers to imitate: a file of JSON lines", f"{ALGORITHM}.sft_data", rlvr_work.sft_data),
+    ignored("sft_data_iter", "how its prompts are wrapped", "prompts are wrapped as those of data_iter are"),
+    ignored("training.sft", "shapes of its passes", SHAPES),
+    *(
+        worked(
+            f"training.{key}", "examples of a pass, passes of a step", f"{ALGORITHM}.batch_size", rlvr_work.read_only
+        )
+        for key in ("sft_batch_size", "sft_accumulation_steps")
+    ),
+)
+TEACHER = under(
+    "training",
+    worked("alpha_grpo", "weight of the loss of rewards", f"{ALGORITHM}.policy_coef", rlvr_work.policy_weight),
+    worked(
+        "teacher_top_k", "the teacher's likeliest tokens that are compared", f"{ALGORITHM}.teacher_top_k",
+        rlvr_work.teacher,
+    ),
+    *(
+        worked(key, means, f"{ALGORITHM}.{ours}", rlvr_work.read_only)
+        for key, means, ours in (
+            ("alpha_gkd", "weight of distillation", "teacher_coef"),
+            ("jsd_alpha", "the teacher's share in the mixture", "jsd_alpha"),
+            ("opsd_loss_type", "divergence: jsd or kl", "teacher_kl"),
+            ("teacher_use_chat_template", "wrap the teacher's prompts", "teacher_prompt"),
+            ("discard_perfect_completions", "learn from wrong completions only", "learn_from"),
+        )
+    ),
+)  # fmt: skip
+TRAINER = (
+    worked("trainable", "whether the role learns", "", rlvr_work.read_only),
+    *under(
+        "optimizer",
+        same("name", "optimizer", f"{OPTIMIZER}.name", default="AdamW", values={"AdamW": "adamw", "Adam": "adam"}),
+        same("lr", "learning rate", f"{OPTIMIZER}.lr", default=8e-4),
+        same("eps", "epsilon", f"{OPTIMIZER}.eps", default=1e-8),
+        same("weight_decay", "weight decay", f"{OPTIMIZER}.weight_decay", default=0.1),
+        worked("beta1", "decay of the first moment", f"{OPTIMIZER}.betas", rlvr_work.betas),
+        worked("beta2", "decay of the second moment", f"{OPTIMIZER}.betas", rlvr_work.read_only),
+        ignored("implementation", "how it is computed", SPEED),
+        ignored("early_step_in_backward", "how it is computed", SPEED),
+    ),
+    *under(
+        "lr_scheduler",
+        same("warmup_steps", "updates over which the rate rises", f"{OPTIMIZER}.warmup_updates"),
+        worked("decay_ratio", "part of the run over which it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_work.rates),
+        worked("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_work.read_only),
+        worked("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction", rlvr_work.read_only),
+    ),
+    *under(
+        "training",
+        same("max_norm", "largest gradient norm", f"{OPTIMIZER}.clip_grad_norm"),
+        worked("mixed_precision_param", "precision of passes", "agent.model.dtype", rlvr_work.precision),
+        worked("dtype", "precision of the weights", "agent.model.dtype", rlvr_work.read_only),
+        *(ignored(key, "torchtitan's own", BATCHES) for key in OWN_BATCHES),
+        *(ignored(key, "how it is computed", SPEED) for key in OWN_PACE),
+        ignored("seed", "torchtitan's own", "run.seed decides"),
+        ignored("deterministic", "torchtitan's own", "it always is"),
+    ),
+    worked(
+        "activation_checkpoint.mode", "compute activations twice", "agent.model.gradient_checkpointing",
+        rlvr_work.recompute,
+    ),
+    ignored("activation_checkpoint.selective_ac_option", "which layers", "every layer is computed twice, or none"),
+    *under(
+        "parallelism",
+        *(refused(f"{key}_parallel_degree", "parallelism", UNKNOWN_THERE, (1,)) for key in ("pipeline", "context")),
+        ignored("*", "parallelism", PLACES),
+    ),
+    worked("model.hf_assets_path", "the model", "agent.model.source", rlvr_work.read_only),
+    ignored("model.name", "its architecture", "the folder says its architecture"),
+    ignored("model.flavor", "its sizes", "the folder says its sizes"),
+    *(ignored(key, "torchtitan's own", RECORDS) for key in ("checkpoint", "metrics", "profiling", "job")),
+    *(ignored(key, "torchtitan's own", SPEED) for key in ("compile", "experimental", "debug")),
+    ignored("comm", "torchtitan's own", PLACES),
+    ignored("seed", "no key of torchtitan's", "their trainer does not read it; run.seed decides"),
+)  # fmt: skip
+SERVERS = (
+    worked("model", "the model that it serves", "agent.model.source", rlvr_work.served_model),
+    *(refused(key, "of vLLM", PENALTY, (0,)) for key in ("quantization", "speculative_config", "max_logprobs")),
+    *(
+        ignored(key, "of vLLM", SERVER)
+        for key in (
+            "tensor_parallel_size", "data_parallel_size", "max_concurrent_per_replica", "gpu_memory_utilization",
+            "max_model_len", "max_num_seqs", "max_num_batched_tokens", "dtype", "enforce_eager", "seed",
+            "enable_prefix_caching", "logprobs_mode", "trust_remote_code", "disable_log_stats",
+            "enable_chunked_prefill", "load_format",
+        )
+    ),
+)  # fmt: skip
+FILE = (*RUN, *DATA, *SAMPLING, *LOSS, *STEPS, *SFT, *TEACHER)
+ROLES: dict[str, tuple[Row, ...]] = {"titan": TRAINER, "vllm": SERVERS}
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What the counts of prompts come to, in completions: of a group, of a gradient step, of a round."""
+def kind_of(data: Any) -> str:
+    """Which of their programs a file is for."""
+    data = data if isinstance(data, dict) else {}
+    training, loss = (data.get(key) if isinstance(data.get(key), dict) else {} for key in ("training", "loss"))
+    if data.get("sft_data") and not data.get("data"):
+        return "sft"
+    alone = loss.get("name") == "opsd" or ("batch_size" in training and "teacher_top_k" in training)
+    return "distill" if alone else "rl"
 
-    group: int
-    step: int
-    round: int
+
+TABLE = Table((*FILE, *under("roles.*.config", *TRAINER, *SERVERS)), kind_of)
 
 
 def recognises(content: Any) -> bool:
@@ -45,225 +242,14 @@ def recognises(content: Any) -> bool:
 
 def _sections(top: Section) -> None:
     conversion = top.conversion
-    top.copy("name", "name")
-    _run(top.below("run"))
-    sizes = _sizes(top.below("training"), top.below("sampling"))
-    _loss(top.below("loss"))
-    data(top.below("data"))
-    data_iter(top.below("data_iter"))
-    _sampling(top.below("sampling"))
-    _imitation(top)
-    _training(top.below("training"), sizes)
-    _verifier(top.below("verifier"))
-    roles(top)
+    for path, first, last in conversion.theirs.repeated:
+        conversion.remark(path, f"given on lines {first} and {last}: the last one counts, as in their YAML loader")
+    rlvr_work.roles(top, ROLES)
+    read(top, [row for row in TABLE.chosen(conversion.kind) if row.parts[0] != "roles"])
+    rlvr_work.algorithm(top)
     conversion.set("meta.device", "auto", ("roles",))
     conversion.set("meta.max_session", 1, ("run",))
-    buffer = top.below("buffer")
-    buffer.lacks({"max_reads": "has no counterpart: a completion is learnt from in its own round"}, (1,))
-    buffer.drop({"maxsize": "left out: a round is learnt from as soon as it is verified"})
-    buffer.close()
-    top.drop(
-        {
-            "tokenizer": "left out: the model brings its own tokenizer",
-            "trace_path": "left out: what a run records lies in its directory",
-            "sync": "left out: the generator reads the trainer's weights, so there is nothing to send",
-        }
-    )
-    top.close()
+    top.close_all()
 
 
-convert = converter(LAB, _sections)
-
-
-def _run(run: Section) -> None:
-    run.get("name")
-    run.copy("seed", "meta.seed", SEED)
-    run.drop({"port_start": "left out: one process needs no ports"})
-    run.close()
-
-
-def _sizes(training: Section, sampling: Section) -> Sizes:
-    """Prompts of a step and completions of a prompt, as one count of completions."""
-    conversion, group = training.conversion, sampling.whole("n", 1)
-    if group < 2:
-        conversion.refuse(sampling.at("n"), "leaves nothing to compare a completion with", "2 or more")
-        group = 2
-    prompts = max(1, training.whole("prompts_per_optim_step", 1))
-    training.need("prompts_per_optim_step")
-    synced = max(prompts, training.whole("prompts_per_rollout_sync", prompts))
-    sizes = Sizes(group, prompts * group, synced // prompts * prompts * group)
-    origin = training.at("prompts_per_optim_step")
-    conversion.set("agent.algorithm.group_size", group, sampling.at("n"))
-    conversion.set("agent.algorithm.batch_size", sizes.round, origin)
-    conversion.remark(origin, f"{prompts} prompts x {group} completions = {sizes.step} completions in a gradient step")
-    if sizes.round > sizes.step:
-        conversion.set("agent.algorithm.minibatch_size", sizes.step, origin)
-        times = sizes.round // sizes.step
-        conversion.remark(
-            training.at("prompts_per_rollout_sync"),
-            f"{times} steps between two updates of the generator: a round of {sizes.round} completions "
-            f"is learnt in {times} minibatches",
-        )
-    return sizes
-
-
-def _loss(loss: Section) -> None:
-    """Advantages and loss by name; the ratio's denominator and the averages are those of the whole batch."""
-    conversion = loss.conversion
-    name = loss.only("name", LOSSES, f"is none of {', '.join(LOSSES)}", "drgrpo") or "dr_grpo"
-    conversion.set("agent.algorithm.name", name, loss.at("name"))
-    conversion.set("agent.algorithm.old_logprobs", "generator", loss.at("name"))
-    conversion.set("agent.algorithm.zero_variance", "resample", loss.at("name"))
-    conversion.remark(loss.at("name"), REPLACED)
-    if name == "dapo":
-        loss.copy("eps_low", "agent.algorithm.clip_low")
-        loss.copy("eps_high", "agent.algorithm.clip_high")
-        conversion.remark(loss.at("name"), "token means are over the whole step, not over each micro-batch")
-    elif loss.get("eps") == 0:
-        conversion.set("agent.algorithm.loss", "reinforce", loss.at("eps"))
-        conversion.remark(loss.at("eps"), "no clipping: the loss is reinforce")
-    elif loss.get("eps") is not None:
-        for side in ("clip_low", "clip_high"):
-            conversion.set(f"agent.algorithm.{side}", loss.get("eps"), loss.at("eps"))
-    if name == "dr_grpo":
-        loss.copy("C", "agent.algorithm.constant_length")
-    if loss.get("beta", 0):
-        conversion.set("agent.algorithm.kl", "k3", loss.at("beta"))
-        loss.copy("beta", "agent.algorithm.kl_coef")
-    loss.drop({"C": f"left out: {name} has no constant length", "eps": f"left out: {name} reads eps_low and eps_high"})
-    loss.drop(dict.fromkeys(("eps_low", "eps_high"), f"left out: {name} reads eps"))
-    loss.close()
-
-
-def _training(training: Section, sizes: Sizes) -> None:
-    """The budget in frames, how often to save, and how much goes through the model at once."""
-    conversion, steps = training.conversion, max(1, training.whole("max_steps", 1))
-    training.need("max_steps")
-    conversion.set("env.max_frame", steps * sizes.step, training.at("max_steps"))
-    conversion.remark(
-        training.at("max_steps"), f"{steps} steps x {sizes.step} completions = {steps * sizes.step:,} frames"
-    )
-    _saving(training, sizes, steps)
-    _staleness(training, sizes)
-    _pass_tokens(training)
-    reference = training.get("prompts_per_reference_sync")
-    if reference is not None and training.whole("prompts_per_reference_sync", NEVER) < steps * sizes.step:
-        conversion.lose(
-            training.at("prompts_per_reference_sync"), "has no counterpart: the reference is the first policy"
-        )
-    elif reference is not None:
-        conversion.remark(
-            training.at("prompts_per_reference_sync"), "never in this budget: the reference stays the first policy"
-        )
-    training.lacks({"resume_step": "has no counterpart: operant resume RUN goes on at a run's checkpoint"}, (0,))
-    training.lacks({"alpha_grpo": "has no counterpart: the loss of the policy has weight 1"}, (1,))
-    training.lacks({"adaptive_sampling": "has no counterpart: every prompt has group_size completions"})
-    training.lacks(dict.fromkeys(("alpha_gkd", "jsd_alpha", "teacher_top_k", "teacher_use_chat_template"), DISTILLING))
-    training.lacks(dict.fromkeys(LEGACY_KEYS, LEGACY))
-    training.drop(HOW_FAST)
-    training.close()
-
-
-LEGACY_KEYS = (
-    "batch_size", "minibatch_size", "sync_every_n_steps", "opsd_loss_type", "discard_perfect_completions",
-    "sft_batch_size", "sft_accumulation_steps",
-)  # fmt: skip
-HOW_FAST = {
-    "num_epochs": "left out: its trainer for verified rewards ignores it too; max_steps ends the run",
-    "abort_in_flight": "left out: a completion is generated to its end by the weights that began it",
-    "prompts_per_forward_backward": OWN_SHAPES,
-    "completion_len_buckets": OWN_SHAPES,
-    "completions_per_micro_batch_reference": OWN_SHAPES,
-    "max_concurrent_tasks": ONE_PROCESS,
-    "rollout_timeout_s": "left out: completions end by their length",
-}
-
-
-def _staleness(training: Section, sizes: Sizes) -> None:
-    """How many updates old the weights that generated a completion may be; no less than a round."""
-    origin, allowed, steps = training.at("max_staleness"), training.whole("max_staleness", 0), sizes.round // sizes.step
-    if 0 < allowed < steps:
-        said = f"an upper limit, which holds: a round is {steps} updates, so writing and training take turns"
-        training.conversion.remark(origin, said)
-    elif training.get("max_staleness") is not None:
-        training.conversion.set("agent.algorithm.staleness", allowed, origin)
-
-
-def _saving(training: Section, sizes: Sizes, steps: int) -> None:
-    conversion, interval = training.conversion, training.whole("checkpoint_interval", 0)
-    every = steps if interval in UNSAVED else interval
-    origin = training.at("checkpoint_interval")
-    for key in ("save_frequency", "eval_frequency"):
-        conversion.set(f"meta.{key}", every * sizes.step, origin)
-    conversion.set("meta.log_frequency", sizes.round, origin)
-    said = f"a checkpoint and an evaluation every {every} steps = {every * sizes.step:,} frames"
-    conversion.remark(origin, f"{said}, a metric row after every round")
-
-
-def _pass_tokens(training: Section) -> None:
-    """Completions of a micro-batch times their padded length is what one pass holds at most."""
-    conversion, buckets, size = (
-        training.conversion,
-        training.get("seq_len_buckets"),
-        training.get("completions_per_micro_batch"),
-    )
-    longest = max((each for each in buckets if isinstance(each, int)), default=0) if isinstance(buckets, list) else 0
-    if longest:
-        conversion.remark(
-            training.at("seq_len_buckets"), f"{OWN_SHAPES}; completions longer than {longest} are not dropped"
-        )
-    products = size.items() if isinstance(size, dict) else [(longest, size)]
-    counts = [(str(a), str(b)) for a, b in products]
-    tokens = max((int(a) * int(b) for a, b in counts if COUNT.fullmatch(a) and COUNT.fullmatch(b)), default=0)
-    if tokens:
-        origin = training.at("completions_per_micro_batch")
-        conversion.set("agent.algorithm.pass_tokens", tokens, origin)
-        conversion.remark(
-            origin, f"{tokens:,} tokens in one pass: the largest product of completions and padded length"
-        )
-
-
-def _sampling(sampling: Section) -> None:
-    for key in ("temperature", "top_p"):
-        sampling.copy(key, f"agent.algorithm.{key}")
-    if sampling.get("top_k", -1) != -1:
-        sampling.copy("top_k", "agent.algorithm.top_k")
-    sampling.copy("max_tokens", "env.text.max_tokens")
-    sampling.lacks(dict.fromkeys(("min_p", "presence_penalty", "frequency_penalty"), "has no counterpart"), (0,))
-    sampling.lacks({"repetition_penalty": "has no counterpart"}, (1,))
-    sampling.drop(
-        {
-            "stop": "left out: each task has its own stop strings, the same in training and evaluation",
-            "include_stop_str_in_output": "left out: a stop string is trained on, and not verified",
-            "logprobs": "left out: the log-probability of each token is always kept",
-            "seed": "left out: completions are sampled from the run's seed, each differently",
-        }
-    )
-    sampling.close()
-
-
-def _verifier(verifier: Section) -> None:
-    verifier.copy("num_workers", "env.text.workers")
-    verifier.copy("timeout", "env.text.seconds")
-    judged = "has no counterpart: answers are verified by their task"
-    verifier.lacks(dict.fromkeys(("type", "role", "kwargs", "alpha", "judge"), judged))
-    pool = "left out: the pool of verifiers has its own"
-    verifier.drop(dict.fromkeys(("max_workers", "max_concurrent", "warmup", "truncate"), pool))
-    verifier.close()
-
-
-def _imitation(top: Section) -> None:
-    """Supervised answers beside the completions: here they are reference answers of the same prompts, or none."""
-    training, weight = top.below("training"), top.below("training").get("alpha_sft", 0)
-    given = [key for key in ("sft_data", "sft_data_iter", "sft") if (training if key == "sft" else top).get(key)]
-    for key in given:
-        section = training if key == "sft" else top
-        if weight:
-            section.conversion.lose(
-                section.at(key), "has no counterpart: sft_coef imitates reference answers of the same prompts"
-            )
-        else:
-            section.conversion.remark(section.at(key), "left out: training.alpha_sft is 0")
-    if weight and not given:
-        training.copy("alpha_sft", "agent.algorithm.sft_coef")
-        training.conversion.remark(training.at("alpha_sft"), "imitates the reference answers of its prompts")
+convert = converter(LAB, _sections, TABLE)

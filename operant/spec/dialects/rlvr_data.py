@@ -1,40 +1,64 @@
-"""The data of an rlvr-experiments file: its loaders as tasks, its mixtures, and how prompts are formatted."""
+"""The data of an rlvr-experiments file: its loaders as tasks, its mixtures, and how long completions may be."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.conversion import Section, is_number
 from operant.spec.reading.diagnostics import did_you_mean
 
-TASKS = {name: name for name in ("gsm8k", "math", "mbpp", "humaneval", "ifeval")}
-ELSEWHERE = (
-    "deepscaler", "aime", "beyondaime", "apps", "if_multi_constraints", "ifbench", "allenai_rlvr",
-    "allenai_gsm8k_mini", "dummy", "sft_jsonl",
-)  # fmt: skip
-OWN_FILE = "has no task here; write its problems as JSONL (env.name: jsonl)"
-OTHER_ROWS = {
-    "ifeval": "the prompts of the official IFEval, not of RLVR-IFeval",
-    "humaneval": "problems of a set that is meant for evaluation",
+
+@dataclass(frozen=True)
+class Loader:
+    """One of their loaders: our task, the tokens of its completions, its problems if known, and its arguments here."""
+
+    task: str
+    tokens: int | None = None
+    problems: int | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = ()
+
+
+MINI = (("n_samples", "samples"), ("seed", "seed"))
+LOADERS = {
+    "gsm8k": Loader("gsm8k", 512, 7473),
+    "math": Loader("math", 1024, 7500, (("level", "level"),)),
+    "mbpp": Loader("mbpp", 512, 374),
+    "humaneval": Loader("humaneval", 512, 164),
+    "ifeval": Loader("rlvr_ifeval", 2048, 14973),
+    "if_multi_constraints": Loader("if_multi_constraints", 2048),
+    "deepscaler": Loader("deepscaler", 1024, 40315),
+    "apps": Loader("apps", 512, None, (("difficulty", "difficulty"),)),
+    "allenai_rlvr": Loader("allenai_rlvr", None, None, (("datasets", "datasets"),)),
+    "allenai_gsm8k_mini": Loader("allenai_rlvr", 512, None, MINI, (("datasets", ["gsm8k"]), ("samples", 10))),
+    "dummy": Loader("one_question", 512, 64, (("num_samples", "samples"),)),
 }
+ELSEWHERE = ("aime", "beyondaime", "ifbench", "sft_jsonl")
+OWN_FILE = "has no task here; write its problems as JSONL (env.name: jsonl)"
+IN_PATHS = {"gsm8k": "gsm8k", "ifeval": "if_multi_constraints", "math": "math", "mbpp": "mbpp"}
 MODES = {"weighted": "weighted", "sequential": "sequential"}
 
 
-def data(section: Section) -> None:
+def data(top: Section, key: str) -> None:
     """The task, or the mixture of tasks."""
-    conversion, name = section.conversion, section.need("dataset")
+    section, conversion = top.below(key), top.conversion
+    if conversion.kind == "sft" or conversion.is_given("env.name"):
+        section.skip()
+        return
+    name = section.need("dataset")
     if name == "mixed":
         _mixture(section)
         return
-    task = _task(section, str(name)) if name is not None else None
-    if task is not None:
-        conversion.set("env.name", task, section.at("dataset"))
-        for key, value in _arguments(section, task).items():
-            conversion.set(f"env.text.arguments.{key}", value, section.at(key))
-        section.lacks({"count": "has no counterpart: the task's problems are all used"})
-    else:
+    loader = _loader(section, "dataset") if name is not None else None
+    if loader is None:
         section.skip()
-    section.close()
+        return
+    conversion.set("env.name", loader.task, section.at("dataset"))
+    for ours, value, origin in _arguments(section, loader):
+        conversion.set(f"env.text.arguments.{ours}", value, section.at(origin))
+    section.lacks({"count": "has no counterpart: the task's problems are all used"})
 
 
 def _mixture(section: Section) -> None:
@@ -45,63 +69,96 @@ def _mixture(section: Section) -> None:
     parts = [part for part in map(_part, section.items("datasets")) if part is not None]
     if not parts:
         conversion.refuse(section.at("datasets"), "names no task to mix")
+    seen: Counter[str] = Counter()
+    for part in parts:
+        seen[part["name"]] += 1
+        if seen[part["name"]] > 1:
+            part["label"] = f"{part['name']}_{seen[part['name']]}"
     conversion.set("env.text.mixture", parts, section.at("datasets"))
     section.drop({"seed": "left out: run.seed orders the problems"})
-    section.close()
 
 
 def _part(section: Section) -> dict[str, Any] | None:
     """One task of a mixture, in native words."""
     key = "dataset" if "dataset" in section.data else "name"
-    task = _task(section, str(section.need(key)), key)
-    if task is None:
+    loader = _loader(section, key)
+    if loader is None:
         section.skip()
         return None
-    part: dict[str, Any] = {"name": task}
-    for own in ("weight", "count", "order"):
-        value = section.get(own)
-        if value is not None:
-            part[own] = value
-    arguments = _arguments(section, task)
+    arguments = {ours: value for ours, value, _ in _arguments(section, loader)}
+    own = {name: value for name in ("weight", "count", "order") if (value := section.get(name)) is not None}
     section.drop({"name": "left out: a label"})
-    section.close()
-    return {**part, "arguments": arguments} if arguments else part
+    return {"name": loader.task, **own, **({"arguments": arguments} if arguments else {})}
 
 
-def _task(section: Section, name: str, key: str = "dataset") -> str | None:
-    """The native task of a loader; None, and a refusal, where there is none."""
-    conversion = section.conversion
-    if name in TASKS:
-        if name in OTHER_ROWS:
-            conversion.remark(section.at(key), OTHER_ROWS[name])
-        return TASKS[name]
-    known = (*TASKS, *ELSEWHERE, "mixed")
-    hint = "" if name in ELSEWHERE else did_you_mean(name, known) or f"there are {', '.join(TASKS)}, mixed"
-    conversion.refuse(section.at(key), OWN_FILE if name in ELSEWHERE else "is no loader that is known here", hint)
+def _loader(section: Section, key: str) -> Loader | None:
+    """What is known of a loader; None, and a refusal, where there is no task for it."""
+    name = str(section.need(key))
+    if name in LOADERS:
+        return LOADERS[name]
+    known = (*LOADERS, *ELSEWHERE, "mixed")
+    hint = "" if name in ELSEWHERE else did_you_mean(name, known) or f"there are {', '.join(LOADERS)}, mixed"
+    why = OWN_FILE if name in ELSEWHERE else "is no loader that is known here"
+    section.conversion.refuse(section.at(key), why, hint)
     return None
 
 
-def _arguments(section: Section, task: str) -> dict[str, Any]:
-    """The arguments of a loader, as far as the task takes it."""
-    found: dict[str, Any] = {}
-    level = section.get("level")
-    if level is not None and task == "math":
-        found["level"] = level
-    elif level is not None:
-        section.conversion.lose(section.at("level"), f"has no counterpart: {task} has no levels")
+def _arguments(section: Section, loader: Loader) -> list[tuple[str, Any, str]]:
+    """The arguments of the task, each with the key that it comes from."""
+    found = {ours: (value, "name") for ours, value in loader.fixed}
+    for theirs, ours in loader.arguments:
+        if section.get(theirs) is not None:
+            found[ours] = (section.get(theirs), theirs)
     if section.get("split", "train") != "train":
         section.conversion.lose(section.at("split"), "has no counterpart: a task trains on its training problems")
-    section.lacks(dict.fromkeys(("num_samples", "difficulty", "datasets"), "has no counterpart"))
+    others = {"level", "num_samples", "difficulty", "datasets", "n_samples"} - dict(loader.arguments).keys()
+    section.lacks(dict.fromkeys(sorted(others), "is no argument of this loader"))
     section.drop({"seed": "left out: run.seed orders the problems", "split": "left out: it is so always"})
-    return found
+    return [(ours, value, origin) for ours, (value, origin) in found.items()]
 
 
-def data_iter(section: Section) -> None:
-    """Order and format of the prompts: a task has its own words before and after a problem."""
-    section.copy("order", "env.text.order")
-    bare = section.get("skip_chat_template")
-    if bare is not None:
-        section.conversion.set("agent.model.template", "raw" if bare else "chat", section.at("skip_chat_template"))
-    own = "has no counterpart: each task has its own words around a problem"
-    section.lacks(dict.fromkeys(("system_prompt", "assistant_prefix"), own), ("",))
-    section.close()
+def problems(top: Section) -> int | None:
+    """How many problems a pass over the data has; None where that is not known."""
+    section = top.below("data")
+    parts = section.items("datasets") if section.get("dataset") == "mixed" else [section]
+    counts = [_count(part) for part in parts]
+    return None if None in counts or not counts else sum(each for each in counts if each is not None)
+
+
+def _count(section: Section) -> int | None:
+    loader = LOADERS.get(str(section.get("dataset") or section.get("name")))
+    limited = section.get("count") or section.get("num_samples")
+    if is_number(limited):
+        return int(limited)
+    return loader.problems if loader is not None and section.get("level") is None else None
+
+
+def max_tokens(sampling: Section, key: str) -> None:
+    """The longest completion: each dataset has its own there, which counts before the one of the file."""
+    conversion, name = sampling.conversion, sampling.top.below("data").get("dataset")
+    stated, loader = sampling.get(key), LOADERS.get(str(name))
+    alone = conversion.kind == "distill" and sampling.whole("n", 1) == 1
+    if conversion.kind == "sft":
+        return
+    if alone or (name != "mixed" and (loader is None or loader.tokens is None)):
+        sampling.copy(key, "env.text.max_tokens")
+        return
+    length = loader.tokens if loader is not None else None
+    if length is not None:
+        conversion.set("env.text.max_tokens", length, sampling.at(key))
+    if stated is not None and stated != length:
+        own = f"{length:,}" if length is not None else "each dataset's own length"
+        conversion.remark(sampling.at(key), f"{own}: the datasets have limits that count before this one")
+
+
+def evaluated(section: Section, key: str) -> None:
+    """The task that a policy which only imitates is evaluated on: the one whose name is in the file's."""
+    conversion, path = section.conversion, str(section.get(key))
+    if conversion.is_given("env.name"):
+        return
+    found = next((task for name, task in IN_PATHS.items() if name in path.rpartition("/")[2]), None)
+    if found is None:
+        conversion.refuse(section.at(key), "does not say which task to evaluate on", "give it by -s env.name=VALUE")
+        return
+    conversion.set("env.name", found, section.at(key))
+    conversion.remark(section.at(key), f"evaluated on {found}; their program evaluates nothing")

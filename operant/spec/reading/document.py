@@ -72,11 +72,15 @@ class Mark:
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data (mappings, lists, scalars) and the marks of everything in it, by path."""
+    """Plain data (mappings, lists, scalars) and the marks of everything in it, by path.
+
+    `repeated` has the keys that were given twice, with the lines of both, where the last one is taken.
+    """
 
     source: Source
     data: Any
     marks: dict[KeyPath, Mark]
+    repeated: tuple[tuple[KeyPath, int, int], ...] = ()
 
     def mark_of(self, path: KeyPath) -> tuple[KeyPath, Mark] | None:
         """The mark of `path` or, where it was never written, of its nearest ancestor below the root."""

@@ -51,14 +51,17 @@ SCALARS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def read_yaml(source: Source) -> Document:
-    """Parse a text of one YAML document; the data of an empty one is None."""
+def read_yaml(source: Source, last_wins: bool = False) -> Document:
+    """Parse a text of one YAML document; the data of an empty one is None.
+
+    Of a key that is given twice the last one counts where `last_wins`, and the document says so; else it is an error.
+    """
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.reader import ReaderError
 
     _check_version(source)
     try:
-        return check_values(_Walk(source).document(_parser().compose(source.text)))
+        return check_values(_Walk(source, last_wins).document(_parser().compose(source.text)))
     except _Limit as limit:
         raise limit.refuse(source, limit.at) from None
     except MarkedYAMLError as fault:
@@ -123,8 +126,10 @@ def _limited() -> tuple[type, type]:
 class _Walk:
     """Turns a tree of YAML nodes into plain data and marks."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, last_wins: bool) -> None:
         self.source = source
+        self.last_wins = last_wins
+        self.repeated: list[tuple[KeyPath, int, int]] = []
         self.marks: dict[KeyPath, Mark] = {}
         self.diagnostics: list[Diagnostic] = []
         self.open: list[int] = []
@@ -134,7 +139,7 @@ class _Walk:
         data = None if node is None else self.value(node, ())
         if self.diagnostics:
             raise report(self.diagnostics)
-        return Document(self.source, data, self.marks)
+        return Document(self.source, data, self.marks, tuple(self.repeated))
 
     def value(self, node: Node, path: KeyPath, key: Node | None = None) -> Any:
         from ruamel.yaml.nodes import MappingNode, ScalarNode
@@ -169,6 +174,8 @@ class _Walk:
                 self.diagnostics.append(Diagnostic("a key must be plain text", self.span(key)))
             elif _tag(key) == "merge":
                 merged.append(value)
+            elif name in data and self.last_wins:
+                data[name] = self.again((*path, name), value, key)
             elif name in data:
                 first = self.marks[(*path, name)].key
                 hint = f"first given on line {first.line}; keep one of them" if first else "keep one of them"
@@ -178,6 +185,14 @@ class _Walk:
         for value in merged:
             self.merge(value, data, path)
         return data
+
+    def again(self, path: KeyPath, node: Node, key: Node) -> Any:
+        """The value of a key that was given before, of which nothing is left."""
+        first = self.marks[path].key
+        self.repeated.append((path, first.line if first else 0, self.span(key).line))
+        for inside in [at for at in self.marks if at[: len(path)] == path]:
+            del self.marks[inside]
+        return self.value(node, path, key)
 
     def merge(self, node: Node, data: dict[str, Any], path: KeyPath) -> None:
         """`<<: *base` gives the keys of `base`, and of what that merges, which the mapping does not give itself."""

@@ -13,7 +13,7 @@ from typing import Any
 from operant.errors import UsageError
 from operant.spec.registry import PartRegistry
 from operant.spec.settings.algorithm import Algorithm
-from operant.spec.settings.language_algorithms import VERIFIED
+from operant.spec.settings.language_algorithms import LANGUAGE
 from operant.spec.settings.off_policy import CrossQSpec, DqnSpec, SacSpec, Td3Spec
 from operant.spec.settings.on_policy import A2cSpec, RandomSpec, ReinforceSpec, SarsaSpec
 from operant.spec.settings.ppo import PpoSilSpec, PpoSpec, SilSpec
@@ -30,7 +30,7 @@ BUILTIN: dict[str, type[Algorithm]] = {
     "random": RandomSpec,
     "sil": SilSpec,
     "ppo_sil": PpoSilSpec,
-    **VERIFIED,
+    **LANGUAGE,
 }
 
 

@@ -38,7 +38,7 @@ class LmOptimizerSpec(Closed):
     name: Literal["adamw", "adam", "sgd"] = fixed(
         "what an optimiser remembers is its own", default="adamw", description="Optimiser, by torch's name."
     )
-    lr: float = free(default=1e-6, gt=0, le=1, description="Learning rate, once warmed up.")
+    lr: float = free(default=1e-6, ge=0, le=1, description="Learning rate, once warmed up.")
     warmup_updates: int = free(default=0, ge=0, le=10**9, description="Updates over which it rises from zero.")
     lr_end_fraction: float = free(
         default=1.0, ge=0, le=1, description="The learning rate falls linearly to this fraction over `env.max_frame`."
@@ -217,6 +217,15 @@ class TextSpec(Closed):
     )
     max_tokens: int | None = free(
         default=None, ge=1, le=10**6, description="Longest completion; null for each problem's own limit."
+    )
+    stop: tuple[str, ...] | None = free(
+        default=None,
+        max_length=64,
+        description="Texts after which a completion ends; null for each problem's own, [] for none.",
+    )
+    system: str = free(default="", max_length=100_000, description="Text before the prompts that have none.")
+    prefix: str = free(
+        default="", max_length=100_000, description="Beginning of the answer, where a problem has none of its own."
     )
     workers: int = free(default=2, ge=1, le=1024, description="Processes that verify answers.")
     seconds: float | None = free(

@@ -3,57 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any, Literal
 
-from operant.spec.fields import Closed, fixed, free
-from operant.spec.registry import in_engines
+from operant.spec.fields import fixed, free
 from operant.spec.schedules import Schedule, Scheduled
-from operant.spec.settings.algorithm import Algorithm, algorithm_name
-
-before_training = partial(fixed, "it was done before the checkpoint")
+from operant.spec.settings.algorithm import algorithm_name
+from operant.spec.settings.supervised import LanguageAlgorithm, SftDataSpec, SftSpec, WarmupSpec, before_training
 
 Credit = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "max_rl"]
 Scale = Literal["group", "batch", "none"]
 Loss = Literal["clip", "gspo", "cispo", "reinforce"]
 Aggregate = Literal["sequence_mean", "sequence_sum", "token_mean", "constant"]
 ZeroVariance = Literal["keep", "drop", "resample"]
+TeacherKl = Literal["k2", "k3", "jsd", "forward"]
+OVER_TOP_K = ("jsd", "forward")
+"""Divergences over the teacher's likeliest tokens, not on the sampled ones."""
 WEIGHING = ("truncate", "truncate_sequence")
 """Values of `importance` that weigh by the trainer's ratio to the generator."""
 OF_THE_BATCH = ("reinforce_pp", "reinforce_pp_baseline")
 """Credits whose baseline is the whole batch's, so that groups of equal rewards teach too."""
-GAMES = {
-    "env.num_envs": "prompts are counted by agent.algorithm.batch_size",
-    "env.max_t": "completions end by env.text.max_tokens",
-    "env.normalize_obs": "text is not normalised",
-    "env.normalize_reward": "agent.algorithm.scale does that",
-    "env.clip_obs": "text has no limits",
-    "env.clip_reward": "verifiers reward between 0 and 1",
-    "env.vectorization": "language tasks have no environments to step",
-    "env.kwargs": "arguments of a task are in env.text.arguments",
-    "meta.precision": "agent.model.dtype says it",
-    "meta.compile": "language models are not compiled",
-}
 
 
-class WarmupSpec(Closed):
-    """Supervised learning of reference answers before the first completion is sampled."""
-
-    updates: int = before_training(default=100, ge=1, le=10**9, description="Gradient steps.")
-    batch_size: int = before_training(default=64, ge=1, le=10**6, description="Reference answers in each.")
-    lr: float = before_training(default=1e-3, gt=0, le=1, description="Learning rate, falling linearly to a tenth.")
-    problems: int | None = before_training(
-        default=None, ge=1, le=10**9, description="Only so many of the training problems; null for all."
-    )
-
-
-class VerifiedAlgorithm(Algorithm):
+class VerifiedAlgorithm(LanguageAlgorithm):
     """The base of algorithms that learn from groups of verified completions, without a critic (abstract)."""
 
-    LEARNERS = in_engines(language="trainer:Trainer")
-
-    group_size: int = free(default=8, ge=2, le=4096, description="Completions of each prompt.")
-    batch_size: int = free(default=64, ge=2, le=10**6, description="Completions of one round of generation.")
+    group_size: int = free(default=8, ge=1, le=4096, description="Completions of each prompt.")
     minibatch_size: int | None = free(
         default=None,
         ge=1,
@@ -62,12 +36,6 @@ class VerifiedAlgorithm(Algorithm):
         "is cut into the number of equal steps that comes closest.",
     )
     training_epoch: int = free(default=1, ge=1, le=1000, description="Passes over a round's completions.")
-    pass_tokens: int = free(
-        default=16_384, ge=16, le=10**8, description="Most tokens, padding included, in one forward and backward pass."
-    )
-    temperature: float = free(default=1.0, gt=0, le=10, description="Temperature of the sampling that is learnt from.")
-    top_p: float = free(default=1.0, gt=0, le=1, description="Draw from the likeliest tokens of this probability.")
-    top_k: int = free(default=0, ge=0, le=10**6, description="Draw from so many likeliest tokens; 0 for all.")
     credit: Credit = free(default="grpo", description="How rewards of a group become advantages.")
     scale: Scale = free(
         default="group", description="Divide advantages by the rewards' deviation in the group, in the batch, or not."
@@ -83,6 +51,9 @@ class VerifiedAlgorithm(Algorithm):
     )
     constant_length: int = free(
         default=256, ge=1, le=10**6, description="What token sums are divided by, with aggregate `constant`."
+    )
+    policy_coef: float = free(
+        default=1.0, ge=0, le=1e3, description="Weight of the loss of rewards; 0 for distillation alone."
     )
     clip_low: float = free(default=0.2, ge=0, le=1, description="How far a ratio may fall below 1.")
     clip_high: float = free(default=0.2, ge=0, le=100, description="How far a ratio may rise above 1.")
@@ -107,22 +78,50 @@ class VerifiedAlgorithm(Algorithm):
         "k3 that of KL(first || policy); k1 has none on average and is refused.",
     )
     kl_coef: float = free(default=0.0, ge=0, le=100, description="Its weight.")
+    reference_updates: int | None = fixed(
+        "the checkpoint has the reference of the run, or none",
+        default=None,
+        ge=1,
+        le=10**9,
+        description="Updates after which the policy of that time takes the first one's place in `kl`; null for never.",
+    )
     entropy_coef: Annotated[Schedule, Scheduled(ge=0, le=10)] = free(
         default=0.0, description="Weight of the entropy bonus."
     )
-    sft_coef: float = free(
-        default=0.0, ge=0, le=100, description="Weight of supervised loss on the reference answers of the same prompts."
+    sft_coef: Annotated[Schedule, Scheduled(ge=0, le=100)] = free(
+        default=0.0, description="Weight of supervised loss on given answers."
     )
+    sft_data: SftDataSpec | None = free(
+        default=None,
+        description="These answers, with `sft_coef`; null for the reference answers of the same prompts.",
+    )
+    sft_batch_size: int = free(default=64, ge=1, le=10**6, description="Examples of `sft_data` in each gradient step.")
     teacher: str | None = free(
         default=None,
         min_length=1,
         max_length=1000,
-        description="A fixed model, named as `agent.model.source`, to come closer to on the sampled tokens.",
+        description="A model, named as `agent.model.source`, to come closer to; `self` for the policy as it is, which "
+        "is then asked otherwise (teacher_prompt).",
     )
     teacher_coef: float = free(default=1.0, gt=0, le=1e3, description="Weight of the divergence from the teacher.")
-    teacher_kl: Literal["k2", "k3"] = free(
+    teacher_kl: TeacherKl = free(
         default="k2",
-        description="Its estimator: k2 has the gradient of KL(policy || teacher), k3 that of KL(teacher || policy).",
+        description="On the sampled tokens k2, with the gradient of KL(policy || teacher), or k3, of KL(teacher || "
+        "policy); over the teacher's likeliest tokens jsd or forward, KL(teacher || policy).",
+    )
+    teacher_top_k: int = free(
+        default=0, ge=0, le=10**4, description="How many likeliest tokens of the teacher jsd and forward compare."
+    )
+    jsd_alpha: float = free(
+        default=0.5, gt=0, lt=1, description="The teacher's share in the mixture that jsd compares both with."
+    )
+    teacher_prompt: Literal["same", "chat", "answer"] = free(
+        default="same",
+        description="How the teacher is asked: as the policy, in its own chat template where it has one, or with the "
+        "problem's answer told before.",
+    )
+    learn_from: Literal["all", "unsolved"] = free(
+        default="all", description="Completions that are learnt from: all, or those rewarded with less than 1."
     )
     zero_variance: ZeroVariance = free(
         default="keep",
@@ -181,7 +180,7 @@ class VerifiedAlgorithm(Algorithm):
         return "warm" if timed or external_environments(spec["env"]) else cls.RESUME
 
     def inert(self) -> Mapping[str, str]:
-        reasons = dict(GAMES)
+        reasons = dict(super().inert())
         if self.aggregate != "constant":
             reasons["agent.algorithm.constant_length"] = "aggregate is not constant"
         if self.importance != "icepop":
@@ -194,10 +193,16 @@ class VerifiedAlgorithm(Algorithm):
             reasons["agent.algorithm.clip_low"] = f"the loss {self.loss} has no lower limit"
         if self.loss == "reinforce":
             reasons["agent.algorithm.clip_high"] = "the loss reinforce has no limit"
+        if self.policy_coef == 0:
+            unread = ("credit", "scale", "loss", "clip_low", "clip_high")
+            reasons |= {f"agent.algorithm.{name}": "policy_coef is 0" for name in unread}
         if self.teacher is None:
-            reasons |= dict.fromkeys(
-                ("agent.algorithm.teacher_coef", "agent.algorithm.teacher_kl"), "there is no teacher"
-            )
+            unread = ("teacher_coef", "teacher_kl", "teacher_top_k", "jsd_alpha", "teacher_prompt")
+            reasons |= {f"agent.algorithm.{name}": "there is no teacher" for name in unread}
+        elif self.teacher_kl != "jsd":
+            reasons["agent.algorithm.jsd_alpha"] = "teacher_kl is not jsd"
+        if self.sft_data is None:
+            reasons["agent.algorithm.sft_batch_size"] = "there is no sft_data"
         if self.zero_variance != "resample":
             reasons["agent.algorithm.resample_rounds"] = "zero_variance is not resample"
         return reasons
@@ -268,6 +273,16 @@ class ReinforcePpSpec(VerifiedAlgorithm):
     aggregate: Aggregate = free(default="token_mean", description="How the losses of tokens are added up.")
 
 
+class GkdSpec(VerifiedAlgorithm):
+    """Generalized knowledge distillation (Agarwal et al., 2024): towards a teacher, on the policy's own completions."""
+
+    name: Literal["gkd"] = algorithm_name("gkd")
+    group_size: int = free(default=1, ge=1, le=4096, description="Completions of each prompt.")
+    policy_coef: float = free(default=0.0, ge=0, le=1e3, description="Weight of the loss of rewards beside it.")
+    teacher_kl: TeacherKl = free(default="jsd", description="Divergence: over the teacher's likeliest tokens, or not.")
+    teacher_top_k: int = free(default=20, ge=0, le=10**4, description="How many of its likeliest tokens are compared.")
+
+
 VERIFIED: dict[str, type[VerifiedAlgorithm]] = {
     "grpo": GrpoSpec,
     "dr_grpo": DrGrpoSpec,
@@ -276,7 +291,9 @@ VERIFIED: dict[str, type[VerifiedAlgorithm]] = {
     "cispo": CispoSpec,
     "rloo": RlooSpec,
     "reinforce_pp": ReinforcePpSpec,
+    "gkd": GkdSpec,
 }
+LANGUAGE: dict[str, type[LanguageAlgorithm]] = {**VERIFIED, "sft": SftSpec}
 
 
 def external_environments(env: Mapping[str, Any]) -> list[str]:

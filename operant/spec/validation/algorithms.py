@@ -18,6 +18,7 @@ from operant.spec.settings.on_policy import (
 )
 from operant.spec.settings.ppo import ImitatingAlgorithm, ProximalAlgorithm
 from operant.spec.settings.sections import SpecFields
+from operant.spec.settings.supervised import LanguageAlgorithm
 from operant.spec.validation import language
 from operant.spec.validation.conflict import (
     Conflict,
@@ -268,7 +269,8 @@ CHECKS: dict[type[Algorithm], tuple[Check, ...]] = {
     DqnSpec: (training_rounds, replay_size, lookahead),
     TwinAlgorithm: (training_rounds, replay_size),
     SoftAlgorithm: (temperature,),
-    VerifiedAlgorithm: (unused_net, *language.CHECKS),
+    LanguageAlgorithm: (unused_net, *language.SHARED),
+    VerifiedAlgorithm: language.CHECKS,
 }
 """What is checked for each class of algorithms, and for those derived from it."""
 

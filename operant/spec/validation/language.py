@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from operant.spec.settings.language_algorithms import OF_THE_BATCH, WEIGHING, VerifiedAlgorithm, external_environments
+from operant.spec.settings.language_algorithms import (
+    OF_THE_BATCH,
+    OVER_TOP_K,
+    WEIGHING,
+    VerifiedAlgorithm,
+    external_environments,
+)
 from operant.spec.settings.rewards import RESERVED
 from operant.spec.settings.sections import SpecFields
+from operant.spec.settings.supervised import LanguageAlgorithm
 from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
 
 
 def batches(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
-    """Whole groups fill a round, equal minibatches fill it too, and the budget holds one round."""
+    """Whole groups fill a round, and equal minibatches fill it too."""
     batch, group, step = algorithm.batch_size, algorithm.group_size, algorithm.step_size
     if batch % group:
         sizes = near_multiples(group, batch, most=10**6)
@@ -31,12 +38,17 @@ def batches(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict
             closest(sizes, step),
             ("agent.algorithm.batch_size",),
         )
+
+
+def budget(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
+    """The budget holds one round."""
+    batch = algorithm.batch_size
     if batch > spec.env.max_frame:
-        reason = f"ends before the first round of batch_size = {batch} completions"
+        reason = f"ends before the first round of batch_size = {batch}"
         yield Conflict("env.max_frame", reason, f"{batch} or more", batch, ("agent.algorithm.batch_size",))
 
 
-def parts(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+def parts(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
     """A mixture has parts, and nothing else has."""
     text = spec.env.text
     mixed = spec.env.name == "mixture"
@@ -51,7 +63,7 @@ def parts(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
             yield Conflict(f"env.text.{path}", "has no effect: each task of the mixture has its own", "leave it out")
 
 
-def history(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+def history(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
     """A rollout that is one sample holds every turn."""
     text = spec.env.text
     if text is not None and text.dialogue.history is not None and text.dialogue.strategy == "interleaved":
@@ -64,7 +76,7 @@ def history(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict
         )
 
 
-def rewards(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+def rewards(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
     """Reward functions have names of their own in the record; without any the verifier's weight changes nothing."""
     text = spec.env.text
     if text is None:
@@ -151,7 +163,7 @@ def ahead(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
         yield Conflict("meta.processes", reason, "1", 1, (path,))
 
 
-def received(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+def received(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
     """Environments that ask when they please cannot be answered by processes that must work in step."""
     hosted = external_environments(spec.env.model_dump(include={"name": True, "text": {"mixture"}}))
     if hosted and spec.meta.processes > 1:
@@ -159,7 +171,7 @@ def received(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflic
         yield Conflict("meta.processes", reason, "1", 1, ("env.name",))
 
 
-def tiny(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+def tiny(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
     """Attention heads have equal, even shares of the width."""
     model = spec.agent.model
     if model is None:
@@ -176,7 +188,7 @@ def tiny(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
         )
 
 
-def server(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+def server(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
     """A server has an address."""
     model = spec.agent.model
     if model is not None and model.generator == "openai" and model.url is None:
@@ -185,4 +197,50 @@ def server(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]
         )
 
 
-CHECKS = (batches, parts, history, rewards, divergence, baseline, ratios, tiny, server, ahead, received)
+def comparison(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Rewards are compared within a group, unless there is nothing to learn from them; something is learnt."""
+    if algorithm.group_size == 1 and algorithm.policy_coef and algorithm.credit not in OF_THE_BATCH:
+        reason = "leaves nothing to compare a completion with"
+        yield Conflict("agent.algorithm.group_size", reason, "2 or more; or policy_coef 0", 2)
+    if not algorithm.policy_coef and algorithm.teacher is None:
+        reason = "leaves nothing to learn from: there is no teacher"
+        yield Conflict("agent.algorithm.policy_coef", reason, "1; or agent.algorithm.teacher: MODEL", 1.0)
+    if not algorithm.policy_coef and algorithm.zero_variance != "keep":
+        reason = "has no use: with policy_coef 0 rewards are not learnt from"
+        yield Conflict("agent.algorithm.zero_variance", reason, "keep", "keep", ("agent.algorithm.policy_coef",))
+
+
+def teaching(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """A divergence over the teacher's likeliest tokens says how many; a teacher asked otherwise is compared so."""
+    if algorithm.teacher is None:
+        return
+    over = algorithm.teacher_kl in OVER_TOP_K
+    path, others = "agent.algorithm.teacher_top_k", ("agent.algorithm.teacher_kl",)
+    if over and not algorithm.teacher_top_k:
+        yield Conflict(path, f"is 0, but {algorithm.teacher_kl} compares likeliest tokens", "20", 20, others)
+    elif algorithm.teacher_top_k and not over:
+        yield Conflict(path, f"has no effect: teacher_kl is {algorithm.teacher_kl}", "teacher_kl jsd", 0, others)
+    if algorithm.teacher_prompt != "same" and not over:
+        reason = f"does not fit teacher_kl {algorithm.teacher_kl}, which reads the policy's own prompts"
+        yield Conflict("agent.algorithm.teacher_prompt", reason, "same; or teacher_kl jsd", "same", others)
+    if algorithm.teacher == "self" and algorithm.teacher_prompt == "same":
+        reason = "is the policy itself, asked the same: there is nothing to come closer to"
+        yield Conflict("agent.algorithm.teacher", reason, "teacher_prompt answer; or another model")
+
+
+def moving(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """A reference that moves is compared with."""
+    if algorithm.reference_updates is not None and algorithm.kl == "none":
+        path, others = "agent.algorithm.reference_updates", ("agent.algorithm.kl",)
+        yield Conflict(path, "has no effect: kl is none", "leave it out; or kl k3", None, others)
+
+
+def examples(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:
+    """Given answers have a weight."""
+    if algorithm.sft_data is not None and algorithm.sft_coef == 0:
+        path, others = "agent.algorithm.sft_data", ("agent.algorithm.sft_coef",)
+        yield Conflict(path, "has no effect: sft_coef is 0", "sft_coef 1", None, others)
+
+
+SHARED = (budget, parts, history, rewards, tiny, server, received)
+CHECKS = (batches, comparison, divergence, moving, baseline, ratios, ahead, teaching, examples)

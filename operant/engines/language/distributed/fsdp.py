@@ -17,12 +17,12 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from operant.engines.language.distributed.ranks import Ranks
 from operant.engines.language.policy.batching import Batch
-from operant.engines.language.policy.logprobs import token_logprobs
+from operant.engines.language.policy.logprobs import TokenScores, token_logprobs
 from operant.engines.language.policy.shared_prompts import enable_shared_prompts
 
 
 class Scorer(nn.Module):
-    """A model as a function from a batch to the log-probabilities, and entropies if asked for, of its tokens (final).
+    """A model as a function from a batch to the log-probabilities of its tokens, and more if asked for (final).
 
     The head belongs to it, so that one pass is one call even where the weights are spread over processes. Completions
     should share a prompt where that saves the part `share_from` of their tokens; never if it is None.
@@ -33,10 +33,11 @@ class Scorer(nn.Module):
         self.model = model
         self.share_from = enable_shared_prompts(model)
 
-    def forward(self, batch: Batch, temperature: float, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
-        """Log-probabilities and entropies of the completion tokens, in the batch's order."""
-        found = token_logprobs(self.model, batch, temperature, entropy=entropy)
-        return found.logprobs, found.entropies
+    def forward(
+        self, batch: Batch, temperature: float, entropy: bool = False, others: Tensor | None = None, top: int = 0
+    ) -> TokenScores:
+        """What `token_logprobs` gives of the completion tokens, in the batch's order."""
+        return token_logprobs(self.model, batch, temperature, entropy=entropy, others=others, top=top)
 
 
 def shard_model(scorer: Scorer, ranks: Ranks) -> Scorer:

@@ -7,6 +7,7 @@ The checkpoint is a Hugging Face folder as it stands: `transformers`, vLLM and l
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,41 @@ from operant.run.restoring import Saved, restoring
 LEARNER_FILE = "learner.safetensors"
 FACTS_FILE = "learner.json"
 WEIGHTS = "weights/"
+REFERENCE = "reference/"
 
 
-def write(folder: Path, policy: Policy, optimizer: Optimizer, facts: dict[str, Any]) -> None:
-    """Save the model as a plain folder, and beside it what only training needs."""
+def write(
+    folder: Path,
+    policy: Policy,
+    optimizer: Optimizer,
+    facts: dict[str, Any],
+    reference: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Save the model as a plain folder, and beside it what only training needs; `reference` where it has moved."""
     write_folder(policy, folder)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in optimizer.state().items()}
     if policy.has_adapter:
         # The folder holds the sum of weights and adapter, from which the adapter cannot be had back.
         adapter = {f"{WEIGHTS}{name}": weight.detach().cpu() for name, weight in optimizer.named.items()}
         tensors |= adapter
+    tensors |= {f"{REFERENCE}{name}": weight.detach().cpu().contiguous() for name, weight in (reference or {}).items()}
     save_file(tensors or {"empty": torch.zeros(1)}, folder / LEARNER_FILE)
     # Not sorted: the order of the unfinished averages is the order of their columns in the next row.
     (folder / FACTS_FILE).write_text(json.dumps(facts))
 
 
-def read(folder: Path, policy: Policy, optimizer: Optimizer) -> dict[str, Any]:
-    """Put what `write` saved into a policy and an optimizer made from the same spec; returns the facts."""
+@torch.no_grad()
+def read(
+    folder: Path, policy: Policy, optimizer: Optimizer, reference: Mapping[str, Tensor] | None = None
+) -> dict[str, Any]:
+    """Put what `write` saved into a policy, an optimizer and a reference made from the same spec; returns the facts."""
     file = folder / LEARNER_FILE
     tensors = Saved(load_file(file), file)
     read_weights(folder, policy, tensors)
     with restoring(file, "the optimizer"):
         optimizer.restore(tensors)
+        for name, weight in (reference or {}).items():
+            weight.copy_(shard_like(tensors[f"{REFERENCE}{name}"], weight))
     return json.loads((folder / FACTS_FILE).read_text())
 
 

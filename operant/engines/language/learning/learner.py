@@ -24,14 +24,17 @@ from operant.engines.language.distributed.fsdp import Scorer, frozen_copy, full_
 from operant.engines.language.distributed.ranks import Ranks, on_all_ranks
 from operant.engines.language.generation.activation_cache import ActivationCache
 from operant.engines.language.learning import checkpoint as checkpoint_files
+from operant.engines.language.learning.distillation import likeliest
 from operant.engines.language.learning.losses import LossSettings, Normalizer, Tokens, loss_settings, policy_loss
 from operant.engines.language.learning.optimizer import Optimizer
 from operant.engines.language.learning.samples import TrainingSample, minibatches, training_samples
 from operant.engines.language.policy.batching import Batch, Sample, micro_batches
+from operant.engines.language.policy.logprobs import TokenScores
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.types import Group
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
+from operant.spec.schedules import value_at
 from operant.spec.settings.language import LmOptimizerSpec, ModelSpec
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
@@ -50,6 +53,8 @@ MEANS = {
 class MicroBatch:
     """One micro-batch, and for each of its completion tokens what the loss needs to know.
 
+    `top` are the teacher's likeliest tokens in each place, with their log-probabilities.
+
     `weight` is 0 for one that is only computed because all ranks make the same number of passes.
     """
 
@@ -57,9 +62,11 @@ class MicroBatch:
     weight: float
     advantages: Tensor
     generator: Tensor
+    samples: Sequence[TrainingSample] = ()
     old: Tensor | None = None
     reference: Tensor | None = None
     teacher: Tensor | None = None
+    top: tuple[Tensor, Tensor] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ class Learner:
         self.device = self.optimizer.weights[0].device
         self.reference: Scorer | None = None
         self.teacher: Scorer | None = None
+        self.teacher_policy: Policy | None = None
         self.activation_cache: ActivationCache | None = None
         self.computes_all = False
         self.beat: Callable[[], object] = lambda: None
@@ -117,12 +125,37 @@ class Learner:
             self.reference = frozen_copy(self.scorer, self.ranks)
 
     @on_all_ranks
+    @torch.no_grad()
+    def move_reference(self) -> None:
+        """Let the policy as it is now take the reference's place."""
+        for name, kept in self._reference_weights().items():
+            kept.copy_(self.optimizer.named[name])
+
+    def _reference_weights(self) -> dict[str, Tensor]:
+        """What a reference that moves has of its own, by name: the weights that are trained. Nothing for others."""
+        if self.reference is None or self.settings.reference_updates is None:
+            return {}
+        own = dict(self.reference.model.named_parameters())
+        return {name: own[name] for name in self.optimizer.named}
+
+    @on_all_ranks
+    def imitate(self, samples: Sequence[Sample], at: Progress, budget: int) -> Report:
+        """Take one gradient step towards given completions, from where a run of `budget` frames now is."""
+        sums = self._supervised_gradients(samples)
+        norm = self.optimizer.step(at.updates, at.frames / budget)
+        self._publish()
+        found = self.ranks.total(sums)
+        tokens = sum(len(sample.places) for sample in samples)
+        means = {"loss/sft": found["sft"], "sft/accuracy": found["right"] / tokens, "optim/grad_norm": norm}
+        return Report(1, {**means, "optim/lr": self.optimizer.rate})
+
+    @on_all_ranks
     def supervised_steps(self, batches: Sequence[Sequence[Sample]], lr: float) -> list[float]:
         """Imitate one batch of given completions after the other; returns the loss of each step."""
         optimizer = Optimizer(self.policy.model, LmOptimizerSpec(lr=lr, lr_end_fraction=0.1))
         losses = []
         for update, samples in enumerate(batches):
-            losses.append(self.ranks.total({"sft": self._supervised_gradients(samples)})["sft"])
+            losses.append(self.ranks.total(self._supervised_gradients(samples))["sft"])
             optimizer.step(update, update / len(batches))
             self.on_supervised_step(update + 1, len(batches))
         self.optimizer.adopt()
@@ -133,21 +166,27 @@ class Learner:
     def write(self, folder: Path, facts: dict[str, Any]) -> None:
         """Save a checkpoint; the other processes only hand over their part of it."""
         if self.ranks.rank == 0:
-            checkpoint_files.write(folder, self.full_policy, self.optimizer, facts)
+            kept = {name: full_tensor(weight) for name, weight in self._reference_weights().items()}
+            checkpoint_files.write(folder, self.full_policy, self.optimizer, facts, kept)
         else:
-            for part in self.optimizer.parts().values():
+            for part in (*self._reference_weights().values(), *self.optimizer.parts().values()):
                 full_tensor(part)
 
     @on_all_ranks
     def read(self, folder: Path) -> dict[str, Any]:
         """Take up a checkpoint; returns the facts that were saved with it."""
-        facts = checkpoint_files.read(folder, self.policy, self.optimizer)
+        facts = checkpoint_files.read(folder, self.policy, self.optimizer, self._reference_weights())
         self._publish()
         return facts
 
     @on_all_ranks
-    def learn(self, groups: Sequence[Group], at: Progress, budget: int, gold: Sequence[Sample] = ()) -> Report:
-        """Take a round's gradient steps, from where a run of `budget` frames now is; `gold` is imitated beside it."""
+    def learn(
+        self, groups: Sequence[Group], at: Progress, budget: int, gold: Sequence[Sequence[Sample]] = ()
+    ) -> Report:
+        """Take a round's gradient steps, from where a run of `budget` frames now is.
+
+        Each step also imitates one batch of `gold`, in turn.
+        """
         settings, update, share = self.settings, at.updates, at.frames / budget
         answers = training_samples(groups, settings)
         if not answers:
@@ -162,7 +201,8 @@ class Learner:
             for index in self.seeds.rng("minibatches", update, epoch).permutation(len(steps)):
                 self._gradients(steps[index], loss, update, sums)
                 if gold:
-                    sums["sft"] += self._supervised_gradients(gold, settings.sft_coef)
+                    coef = value_at(settings.sft_coef, at.frames)
+                    sums["sft"] += self._supervised_gradients(gold[len(norms) % len(gold)], coef)["sft"]
                 norms.append(self.optimizer.step(update + len(norms), share))
                 self._clear_activations()
         self._publish()
@@ -183,31 +223,41 @@ class Learner:
         if self.activation_cache is not None:
             self.activation_cache.clear()
 
-    def _supervised_gradients(self, samples: Sequence[Sample], weight: float = 1.0) -> float:
-        """Add the gradients of the mean negative log-probability of given completions; returns this process's share."""
+    def _supervised_gradients(self, samples: Sequence[Sample], weight: float = 1.0) -> dict[str, float]:
+        """Add the gradients of the mean negative log-probability of given completions.
+
+        Returns this process's share of that mean (`sft`), and of the tokens that the policy finds likeliest (`right`).
+        """
         total = sum(len(sample.places) for sample in samples)
-        summed = 0.0
+        sums = {"sft": 0.0, "right": 0.0}
         for batch, counts in self._batches(samples):
-            loss = -self.scorer(batch, 1.0)[0].sum() * counts / total
+            scores = self.scorer(batch, 1.0, top=1)
+            assert scores.top is not None
+            loss = -scores.logprobs.sum() * counts / total
             (weight * loss).backward()
-            summed += float(loss.detach())
-        return summed
+            self.beat()
+            sums["sft"] += float(loss.detach())
+            sums["right"] += counts * int((scores.top[0][:, 0] == batch.targets).sum())
+        return sums
 
     def _gradients(self, step: Minibatch, loss: LossSettings, update: int, sums: defaultdict[str, float]) -> None:
         """Add the gradients of all micro-batches of a minibatch."""
         found: list[dict[str, Tensor]] = []
         for piece in step.pieces:
-            logprobs, entropies, watched = self._scored(piece.batch, update, bool(loss.entropy_coef))
+            top = piece.top and piece.top[0]
+            scores, watched = self._scored(piece.batch, update, bool(loss.entropy_coef), top)
             tokens = Tokens(
-                logprobs=logprobs,
-                old=logprobs.detach() if piece.old is None else piece.old,
+                logprobs=scores.logprobs,
+                old=scores.logprobs.detach() if piece.old is None else piece.old,
                 generator=piece.generator,
                 advantages=piece.advantages,
                 owner=piece.batch.owner,
                 reference=piece.reference,
                 teacher=piece.teacher,
-                entropies=entropies,
+                entropies=scores.entropies,
                 watched=watched,
+                teacher_top=piece.top and piece.top[1],
+                policy_top=scores.others,
             )
             share = policy_loss(tokens, loss, step.whole)
             (share.value * piece.weight).backward()
@@ -217,13 +267,16 @@ class Learner:
         for key in found[0]:
             sums[key] += float(torch.stack([each[key] for each in found]).sum())
 
-    def _scored(self, batch: Batch, update: int, entropy: bool = False) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The policy's log-probabilities and entropies, and which of the tokens were computed anew (None: all)."""
+    def _scored(
+        self, batch: Batch, update: int, entropy: bool = False, others: Tensor | None = None
+    ) -> tuple[TokenScores, Tensor | None]:
+        """What the policy says of a batch's tokens, and which of them were computed anew (None: all)."""
         found = None if self.activation_cache is None else self.activation_cache.find(batch, update)
         if self.activation_cache is None or found is None:
-            return *self.scorer(batch, self.settings.temperature, entropy), None
+            return self.scorer(batch, self.settings.temperature, entropy, others), None
         with self.activation_cache.reused(found):
-            return *self.scorer(batch, self.settings.temperature, entropy), torch.isin(batch.owner, found.watched)
+            scores = self.scorer(batch, self.settings.temperature, entropy, others)
+        return scores, torch.isin(batch.owner, found.watched)
 
     @torch.no_grad()
     def _prepare(self, pieces: Sequence[MicroBatch], steps: int, update: int) -> None:
@@ -237,11 +290,14 @@ class Learner:
             if stale:
                 piece.old = piece.generator
             elif steps > 1:
-                piece.old = self._scored(piece.batch, update)[0]
+                piece.old = self._scored(piece.batch, update)[0].logprobs
             if self.reference is not None:
-                piece.reference = self.reference(piece.batch, temperature)[0]
-            if self.teacher is not None:
-                piece.teacher = self.teacher(piece.batch, temperature)[0]
+                piece.reference = self.reference(piece.batch, temperature).logprobs
+            if self.teacher is not None and (top := self.settings.teacher_top_k):
+                pad_id = self.policy.pad_id
+                piece.top = likeliest(self.teacher, piece.batch, piece.samples, top, temperature, pad_id)
+            elif self.teacher is not None:
+                piece.teacher = self.teacher(piece.batch, temperature).logprobs
 
     def _steps(self, dealt: Sequence[Sequence[TrainingSample]], loss: LossSettings) -> list[Minibatch]:
         """The minibatches of a round, each of which divides by the same share of the whole round."""
@@ -263,7 +319,8 @@ class Learner:
         for batch, weight in self._batches([sample.tokens for sample in samples]):
             drawn = [value for index in batch.samples for value in samples[index].logprobs]
             generator = torch.from_numpy(np.array(drawn, dtype=np.float32)).to(self.device)
-            pieces.append(MicroBatch(batch, weight, advantages[batch.owner], generator))
+            own = [samples[index] for index in batch.samples]
+            pieces.append(MicroBatch(batch, weight, advantages[batch.owner], generator, own))
         return pieces
 
     def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from operant.spec.schedules import value_at
-from operant.spec.settings.language_algorithms import VerifiedAlgorithm
+from operant.spec.settings.language_algorithms import TeacherKl, VerifiedAlgorithm
 
 Surrogate = Literal["clip", "cispo", "reinforce"]
 Level = Literal["token", "sequence"]
@@ -23,6 +23,8 @@ Mean = Literal["token", "sequence", "sum", "constant"]
 Divergence = Literal["k1", "k2", "k3"]
 Mask = Literal["none", "icepop", "dppo"]
 Correction = Literal["none", "token", "sequence"]
+FLOOR = 1e-12
+"""The least probability whose logarithm is taken."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class LossSettings:
     """
 
     surrogate: Surrogate = "clip"
+    policy_coef: float = 1.0
     level: Level = "token"
     mean: Mean = "token"
     clip_low: float = 0.2
@@ -53,8 +56,9 @@ class LossSettings:
     kl: Divergence = "k3"
     kl_coef: float = 0.0
     square_coef: float = 0.0
-    teacher_kl: Divergence = "k2"
+    teacher_kl: TeacherKl = "k2"
     teacher_coef: float = 0.0
+    jsd_alpha: float = 0.5
     entropy_coef: float = 0.0
 
     @property
@@ -68,7 +72,8 @@ class Tokens:
     """The completion tokens of a micro-batch, one sequence after another; `owner` numbers their sequences.
 
     Every sequence is whole. `old` and `generator` carry no gradient; `advantages` has one number for each token.
-    Generator and trainer are compared by the tokens that are `watched`, all of them by default.
+    Generator and trainer are compared by the tokens that are `watched`, all of them by default. `teacher_top` has the
+    teacher's log-probabilities of its likeliest tokens in each place, and `policy_top` the model's of the same ones.
     """
 
     logprobs: Tensor
@@ -80,6 +85,8 @@ class Tokens:
     teacher: Tensor | None = None
     entropies: Tensor | None = None
     watched: Tensor | None = None
+    teacher_top: Tensor | None = None
+    policy_top: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -107,8 +114,8 @@ def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normalizer) -> Lo
     terms, clipped = _surrogate(log_ratio, tokens, settings)
     kept = keep(tokens, settings)
     terms = terms * kept * correction(tokens.old - tokens.generator, number, count, settings)
-    value = aggregate(terms + beside(tokens, settings), number, count, settings, whole)
-    return Loss(value, metrics(tokens, log_ratio, clipped, kept))
+    value = aggregate(settings.policy_coef * terms + beside(tokens, settings), number, count, settings, whole)
+    return Loss(value, metrics(tokens, log_ratio, clipped, kept, settings))
 
 
 def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
@@ -119,9 +126,7 @@ def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
             raise ValueError("a KL term needs the log-probabilities of a reference")
         extra = extra + settings.kl_coef * divergence(tokens.logprobs, tokens.reference, settings.kl)
     if settings.teacher_coef:
-        if tokens.teacher is None:
-            raise ValueError("distillation needs the log-probabilities of a teacher")
-        extra = extra + settings.teacher_coef * divergence(tokens.logprobs, tokens.teacher, settings.teacher_kl)
+        extra = extra + settings.teacher_coef * teacher_divergence(tokens, settings)
     if settings.square_coef:
         extra = extra + settings.square_coef * (tokens.logprobs - tokens.generator).square()
     if settings.entropy_coef:
@@ -129,6 +134,34 @@ def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
             raise ValueError("an entropy bonus needs entropies")
         extra = extra - settings.entropy_coef * tokens.entropies
     return extra
+
+
+def teacher_divergence(tokens: Tokens, settings: LossSettings) -> Tensor:
+    """How far each token's distribution is from the teacher's: on the sampled token, or over its likeliest ones."""
+    if settings.teacher_kl in ("k2", "k3"):
+        if tokens.teacher is None:
+            raise ValueError("distillation needs the log-probabilities of a teacher")
+        return divergence(tokens.logprobs, tokens.teacher, settings.teacher_kl)
+    if tokens.policy_top is None or tokens.teacher_top is None:
+        raise ValueError("distillation over likeliest tokens needs their log-probabilities")
+    return top_divergence(tokens.policy_top, tokens.teacher_top, settings.teacher_kl, settings.jsd_alpha)
+
+
+def top_divergence(policy: Tensor, teacher: Tensor, kind: TeacherKl, alpha: float) -> Tensor:
+    """The divergence of two distributions over the teacher's likeliest tokens, from log-probabilities [tokens, k].
+
+    q is the teacher's share of each among them, and p the model's probability, which is not made to add up to 1.
+    forward: sum q log(q / p). jsd (Agarwal et al. 2024): a sum q log(q / m) + (1 - a) sum p log(p / m), where
+    m = a q + (1 - a) p.
+    """
+    q = torch.softmax(teacher, -1)
+    log_q = q.clamp_min(FLOOR).log()
+    if kind == "forward":
+        return (q * (log_q - policy)).sum(-1)
+    p = policy.exp()
+    log_m = (alpha * q + (1 - alpha) * p).clamp_min(FLOOR).log()
+    of_policy = p * (p.clamp_min(FLOOR).log() - log_m)
+    return (alpha * q * (log_q - log_m) + (1 - alpha) * of_policy).sum(-1)
 
 
 def clip_terms(log_ratio: Tensor, advantages: Tensor, low: float, high: float, cap: float | None = None) -> Tensor:
@@ -202,7 +235,9 @@ def aggregate(terms: Tensor, owner: Tensor, count: int, settings: LossSettings, 
     return terms.sum() / (settings.length * whole.sequences)
 
 
-def metrics(tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor) -> dict[str, Tensor]:
+def metrics(
+    tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor, settings: LossSettings
+) -> dict[str, Tensor]:
     """Sums over tokens: ratio, KL to the old and to the generator's model (k3), clipped and masked tokens, entropy."""
     with torch.no_grad():
         drift = tokens.logprobs - tokens.generator
@@ -219,6 +254,8 @@ def metrics(tokens: Tokens, log_ratio: Tensor, clipped: Tensor, kept: Tensor) ->
             found["reference_kl"] = divergence(tokens.logprobs, tokens.reference, "k3").sum()
         if tokens.teacher is not None:
             found["teacher_kl"] = divergence(tokens.logprobs, tokens.teacher, "k3").sum()
+        if tokens.teacher_top is not None:
+            found["teacher_kl"] = teacher_divergence(tokens, settings).sum()
         if tokens.entropies is not None:
             found["entropy"] = tokens.entropies.sum()
         return found
@@ -261,6 +298,7 @@ def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
     masked = settings.importance if settings.importance in ("icepop", "dppo") else "none"
     return LossSettings(
         surrogate="clip" if settings.loss == "gspo" else settings.loss,
+        policy_coef=settings.policy_coef,
         level="sequence" if settings.loss == "gspo" else "token",
         mean=MEANS[settings.aggregate],  # pyright: ignore[reportArgumentType]
         clip_low=settings.clip_low,
@@ -276,6 +314,7 @@ def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
         kl_coef=settings.kl_coef,
         teacher_kl=settings.teacher_kl,
         teacher_coef=0.0 if settings.teacher is None else settings.teacher_coef,
+        jsd_alpha=settings.jsd_alpha,
         square_coef=settings.mismatch_coef,
         entropy_coef=value_at(settings.entropy_coef, frames),
     )

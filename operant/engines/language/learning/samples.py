@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 import numpy as np
@@ -14,20 +14,32 @@ from operant.engines.language.policy.batching import Sample
 from operant.engines.language.rollouts.types import Answer, Group
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
+SOLVED = 1.0 - 1e-6
+
 
 @dataclass(frozen=True)
 class TrainingSample:
-    """A completion to train on; `logprobs` are the generator's, one for each token of the completion."""
+    """A completion to train on; `logprobs` are the generator's, one for each token of the completion.
+
+    A teacher is asked with `teacher_prompt` where that is another prompt than the policy's.
+    """
 
     tokens: Sample
     logprobs: tuple[float, ...]
     advantage: float
+    teacher_prompt: tuple[int, ...] | None = None
+
+    @property
+    def for_teacher(self) -> Sample:
+        """The completion after the prompt that the teacher is asked with."""
+        return self.tokens if self.teacher_prompt is None else replace(self.tokens, prompt=self.teacher_prompt)
 
 
 def training_samples(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[list[TrainingSample]]:
     """The samples of a round, answer by answer, with their advantages; answers cut off only if the spec says so."""
     chosen = chosen_groups(groups, settings)
     answers = [answer for group in chosen for answer in group.answers]
+    asked = [group.teacher_prompt for group in chosen for _ in group.answers]
     if not answers:
         return []
     rewards = np.array([answer.reward for answer in answers])
@@ -35,8 +47,8 @@ def training_samples(groups: Sequence[Group], settings: VerifiedAlgorithm) -> li
     lengths = np.array([answer.length for answer in answers])
     advantages = compute_advantages(settings.credit, rewards, numbers, settings.scale, lengths)
     return [
-        [TrainingSample(sample, logprobs, float(advantage)) for sample, logprobs in samples_of(answer)]
-        for answer, advantage in zip(answers, advantages, strict=True)
+        [TrainingSample(sample, logprobs, float(advantage), prompt) for sample, logprobs in samples_of(answer)]
+        for answer, advantage, prompt in zip(answers, advantages, asked, strict=True)
         if _is_learnt(answer, settings)
     ]
 
@@ -89,4 +101,5 @@ def chosen_groups(groups: Sequence[Group], settings: VerifiedAlgorithm) -> list[
 
 def _is_learnt(answer: Answer, settings: VerifiedAlgorithm) -> bool:
     cut_off = settings.overlong == "mask" and answer.completion.finish == "length"
-    return answer.length > 0 and not cut_off
+    solved = settings.learn_from == "unsolved" and answer.reward >= SOLVED
+    return answer.length > 0 and not cut_off and not solved

@@ -1,4 +1,4 @@
-"""The supervised warm-up: gold answers of training problems, before the first completion is drawn."""
+"""Supervised learning: of gold answers or given examples, before the first completion, beside rewards, or alone."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from operant.engines.language.generation.generator import Completion, Step
 from operant.engines.language.generation.transcript import new_transcript
 from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.policy.batching import Sample
-from operant.engines.language.policy.chat_template import Template
+from operant.engines.language.policy.chat_template import Template, bare_tokens
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.types import Answer
 from operant.envs.text.dialogue import DialogueTask, Played, Scripted, play_script
+from operant.envs.text.examples import Example
 from operant.envs.text.task import Problem, Task
 from operant.errors import UsageError
+from operant.spec.schedules import value_at
 from operant.spec.settings.language import DialogueSpec
-from operant.spec.settings.language_algorithms import WarmupSpec
+from operant.spec.settings.supervised import WarmupSpec
 
 if TYPE_CHECKING:
     from operant.engines.language.build import TrainingContext
@@ -37,6 +39,50 @@ def warm_up(context: TrainingContext, settings: WarmupSpec, advance: Callable[[i
     losses = context.learner.supervised_steps(batches, settings.lr)
     tenth = max(1, settings.updates // 10)
     return {"warmup/first_loss": float(np.mean(losses[:tenth])), "warmup/last_loss": float(np.mean(losses[-tenth:]))}
+
+
+def imitated(context: TrainingContext, problems: Sequence[Problem]) -> list[list[Sample]]:
+    """What the gradient steps of a round imitate beside its completions, a batch for each; nothing without a weight.
+
+    Batches of examples follow each other with the updates of the run; gold answers are those of the round's problems.
+    """
+    settings, updates = context.settings, context.tracker.updates
+    if not value_at(settings.sft_coef, context.tracker.frames):
+        return []
+    if context.examples is None:
+        return [gold_samples(context, problems)]
+    size, steps = settings.sft_batch_size, settings.updates_per_round
+    return [example_samples(context, (updates + step) * size, size) for step in range(steps)]
+
+
+def next_examples(context: TrainingContext) -> list[Sample]:
+    """The next batch of supervised learning alone."""
+    position, count = context.tracker.position, context.settings.batch_size
+    if context.examples is None:
+        return gold_samples(context, context.sampler.take(position, count))
+    return example_samples(context, position, count)
+
+
+def example_samples(context: TrainingContext, position: int, count: int) -> list[Sample]:
+    """Examples of the run's file as samples to imitate."""
+    assert context.examples is not None
+    return [_example_sample(context, example) for example in context.examples.take(position, count)]
+
+
+def _example_sample(context: TrainingContext, example: Example) -> Sample:
+    """An example in tokens; what is too long for the model is cut off, the answer's end first."""
+    data, policy, text = context.sft_data, context.policy, text_of(context.spec)
+    assert data is not None
+    system, prefix = example.system or text.system or None, example.prefix or text.prefix
+    asked = Problem("example", "examples", example.prompt, None, system, prefix)
+    prompt = context.worker.prompt(asked).tokens
+    tokens = (
+        as_completion(policy, example.completion).tokens
+        if data.end_of_text
+        else bare_tokens(example.completion, policy)
+    )
+    room = policy.context + 1 - min(len(prompt), policy.context)
+    return Sample(prompt[-policy.context :], tuple(tokens[: min(room, data.max_tokens or room)]))
 
 
 def gold_samples(context: TrainingContext, problems: Sequence[Problem]) -> list[Sample]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,21 +16,32 @@ CHUNK = 1 << 23
 """So many logits are in memory at once (32 MB in float32)."""
 
 
-@dataclass(frozen=True)
-class TokenScores:
-    """One number for each completion token of a batch, in the batch's order; entropies only where asked for."""
+class TokenScores(NamedTuple):
+    """One number for each completion token of a batch, in the batch's order; all but the first where asked for.
+
+    `others` has the log-probabilities of other tokens in its place, and `top` the likeliest tokens there with theirs.
+    """
 
     logprobs: Tensor
-    entropies: Tensor | None
+    entropies: Tensor | None = None
+    others: Tensor | None = None
+    top: tuple[Tensor, Tensor] | None = None
 
 
 def token_logprobs(
-    model: nn.Module, batch: Batch, temperature: float = 1.0, *, entropy: bool = False, chunk: int = CHUNK
+    model: nn.Module,
+    batch: Batch,
+    temperature: float = 1.0,
+    *,
+    entropy: bool = False,
+    others: Tensor | None = None,
+    top: int = 0,
+    chunk: int = CHUNK,
 ) -> TokenScores:
     """Log-probabilities of the batch's completion tokens under the logits divided by the temperature (1 where it is 0).
 
-    They are computed in float32 at least, whatever the weights are. Gradients flow to the model; neither pass ever
-    holds more than `chunk` logits.
+    They are computed in float32 at least, whatever the weights are. Gradients flow to the model from all but the `top`
+    likeliest tokens; neither pass ever holds more than `chunk` logits.
     """
     inner = base_model(model)
     head = inner.get_output_embeddings()
@@ -40,8 +50,14 @@ def token_logprobs(
     weight = head.weight
     scale = 1.0 / temperature if temperature else 1.0
     rows = max(1, chunk // weight.shape[0])
-    logprobs, entropies = _HeadScores.apply(hidden, weight, batch.targets, scale, rows, entropy)  # pyright: ignore[reportGeneralTypeIssues]
-    return TokenScores(logprobs, entropies if entropy else None)
+    targets = batch.targets[:, None] if others is None else torch.cat([batch.targets[:, None], others], 1)
+    logprobs, entropies, ids, best = _HeadScores.apply(hidden, weight, targets, scale, rows, entropy, top)  # pyright: ignore[reportGeneralTypeIssues]
+    return TokenScores(
+        logprobs[:, 0],
+        entropies if entropy else None,
+        None if others is None else logprobs[:, 1:],
+        (ids, best) if top else None,
+    )
 
 
 def hidden_states(inner: Any, batch: Batch) -> Tensor:
@@ -70,7 +86,7 @@ def check_head(inner: Any, head: nn.Module) -> None:
 
 
 class _HeadScores(torch.autograd.Function):
-    """Hidden states and the head's weights to log-probabilities and entropies, a few rows at a time.
+    """Hidden states and the head's weights to log-probabilities of `targets` [tokens, some] and entropies, by rows.
 
     The backward pass computes the logits again, unless all rows fit in at once.
 
@@ -78,19 +94,26 @@ class _HeadScores(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, scale: float, rows: int, entropy: bool):
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, scale: float, rows: int, entropy: bool, top: int
+    ):
         logprobs = torch.empty(targets.shape, dtype=_wide(hidden), device=hidden.device)
-        entropies = torch.zeros_like(logprobs)
+        entropies = torch.zeros_like(logprobs[:, 0])
+        top = min(top, weight.shape[0])
+        best, ids = logprobs.new_empty(len(targets), top), targets.new_empty(len(targets), top)
         logs = None
         for at in _pieces(len(targets), rows):
             logs = _log_softmax(hidden[at], weight, scale)
-            logprobs[at] = logs.gather(1, targets[at, None])[:, 0]
+            logprobs[at] = logs.gather(1, targets[at])
+            if top:
+                best[at], ids[at] = logs.topk(top, -1)
             if entropy:
                 entropies[at] = -(logs.exp() * logs).sum(-1)
         kept = logs if len(targets) <= rows and any(ctx.needs_input_grad) else None
         ctx.save_for_backward(hidden, weight, targets, entropies, kept)
         ctx.scale, ctx.rows, ctx.entropy = scale, rows, entropy
-        return logprobs, entropies
+        ctx.mark_non_differentiable(ids, best)
+        return logprobs, entropies, ids, best
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor):
@@ -100,14 +123,14 @@ class _HeadScores(torch.autograd.Function):
         for at in _pieces(len(targets), ctx.rows):
             logs = _log_softmax(hidden[at], weight, ctx.scale) if kept is None else kept
             chances = logs.exp()
-            d_logits = chances * -grads[0][at, None]
-            d_logits.scatter_add_(1, targets[at, None], grads[0][at, None])
+            d_logits = chances * -grads[0][at].sum(1, keepdim=True)
+            d_logits.scatter_add_(1, targets[at], grads[0][at])
             if ctx.entropy:
                 d_logits -= grads[1][at, None] * chances * (logs + entropies[at, None])
             d_logits = d_logits.mul_(ctx.scale).to(hidden.dtype)
             d_hidden[at] = d_logits @ weight
             d_weight += d_logits.t() @ hidden[at]
-        return d_hidden, d_weight.to(weight.dtype), None, None, None, None
+        return d_hidden, d_weight.to(weight.dtype), None, None, None, None, None
 
 
 def _log_softmax(hidden: Tensor, weight: Tensor, scale: float) -> Tensor:

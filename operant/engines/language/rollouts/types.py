@@ -79,6 +79,7 @@ class Group:
     """The answers to one problem; those that came late or whose scoring failed are left out, and counted.
 
     `place` is the prompt's position in the problem sampler, by which it is accounted for; evaluation has none.
+    `teacher_prompt` are the tokens of the prompt as a teacher is asked it, where that is not as the policy is.
     """
 
     problem: Problem
@@ -86,6 +87,7 @@ class Group:
     answers: tuple[Answer, ...]
     errors: tuple[str, ...] = ()
     place: int | None = None
+    teacher_prompt: tuple[int, ...] | None = None
 
     @property
     def version(self) -> int:
