@@ -21,7 +21,8 @@ Surrogate = Literal["clip", "cispo", "reinforce"]
 Level = Literal["token", "sequence"]
 Mean = Literal["token", "sequence", "sum", "constant"]
 Divergence = Literal["k1", "k2", "k3"]
-Mask = Literal["none", "icepop", "dppo"]
+Mask = Literal["none", "icepop", "dppo", "ipo"]
+Drift = Literal["squared", "kl"]
 Correction = Literal["none", "token", "sequence"]
 
 
@@ -33,7 +34,8 @@ class LossSettings:
     tokens of the batch, each sequence's own length and then their number, their number alone (`sum`), or `length` and
     their number.
     `mask` leaves tokens out on which generator and trainer disagree: IcePop where pi/mu is outside
-    [mask_low, mask_high], DPPO where pi - mu exceeds `mask_difference` in the advantage's direction.
+    [mask_low, mask_high], DPPO where pi - mu exceeds `mask_difference` in the advantage's direction, IPO where it does
+    in either direction. `drift` with weight `drift_coef` keeps pi near mu.
     `correction` weighs by old/mu, truncated at `correction_cap`.
     """
 
@@ -52,7 +54,8 @@ class LossSettings:
     correction_cap: float = 2.0
     kl: Divergence = "k3"
     kl_coef: float = 0.0
-    square_coef: float = 0.0
+    drift: Drift = "squared"
+    drift_coef: float = 0.0
     teacher_kl: Divergence = "k2"
     teacher_coef: float = 0.0
     entropy_coef: float = 0.0
@@ -60,7 +63,7 @@ class LossSettings:
     @property
     def has_beside(self) -> bool:
         """Whether tokens have a gradient beside that of their advantage."""
-        return any((self.kl_coef, self.square_coef, self.teacher_coef, self.entropy_coef))
+        return any((self.kl_coef, self.drift_coef, self.teacher_coef, self.entropy_coef))
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,11 @@ def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normalizer) -> Lo
     terms, clipped = _surrogate(log_ratio, tokens, settings)
     kept = keep(tokens, settings)
     terms = terms * kept * correction(tokens.old - tokens.generator, number, count, settings)
-    value = aggregate(terms + beside(tokens, settings), number, count, settings, whole)
+    value = aggregate(terms + beside(tokens, settings, kept), number, count, settings, whole)
     return Loss(value, metrics(tokens, log_ratio, clipped, kept))
 
 
-def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
+def beside(tokens: Tokens, settings: LossSettings, kept: Tensor) -> Tensor:
     """What is added to a token's term whatever it was rewarded with: divergences, and less its entropy."""
     extra = torch.zeros_like(tokens.logprobs)
     if settings.kl_coef:
@@ -122,13 +125,25 @@ def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
         if tokens.teacher is None:
             raise ValueError("distillation needs the log-probabilities of a teacher")
         extra = extra + settings.teacher_coef * divergence(tokens.logprobs, tokens.teacher, settings.teacher_kl)
-    if settings.square_coef:
-        extra = extra + settings.square_coef * (tokens.logprobs - tokens.generator).square()
+    if settings.drift_coef:
+        extra = extra + settings.drift_coef * drift(tokens, settings.drift, kept)
     if settings.entropy_coef:
         if tokens.entropies is None:
             raise ValueError("an entropy bonus needs entropies")
         extra = extra - settings.entropy_coef * tokens.entropies
     return extra
+
+
+def drift(tokens: Tokens, kind: Drift, kept: Tensor) -> Tensor:
+    """How far each token's pi is from mu: log(r)^2, or r log r - r + 1 of the kept tokens, with r = pi/mu.
+
+    The second is KL(pi || mu) as tokens of mu estimate it, importance-weighted, and its gradient is that of the KL.
+    """
+    log_ratio = tokens.logprobs - tokens.generator
+    if kind == "squared":
+        return log_ratio.square()
+    ratio = log_ratio.exp()
+    return (ratio * log_ratio - ratio + 1) * kept
 
 
 def clip_terms(log_ratio: Tensor, advantages: Tensor, low: float, high: float, cap: float | None = None) -> Tensor:
@@ -172,9 +187,10 @@ def keep(tokens: Tokens, settings: LossSettings) -> Tensor:
         if settings.mask == "icepop":
             ratio = (tokens.logprobs - tokens.generator).exp()
             return ((ratio >= settings.mask_low) & (ratio <= settings.mask_high)).to(ratio.dtype)
-        if settings.mask == "dppo":
+        if settings.mask in ("dppo", "ipo"):
             difference = tokens.logprobs.exp() - tokens.generator.exp()
-            ahead = torch.where(tokens.advantages > 0, difference, -difference)
+            directed = torch.where(tokens.advantages > 0, difference, -difference)
+            ahead = directed if settings.mask == "dppo" else difference.abs()
             return (ahead <= settings.mask_difference).to(difference.dtype)
         return torch.ones_like(tokens.logprobs)
 
@@ -258,7 +274,7 @@ CORRECTIONS = {"truncate": "token", "truncate_sequence": "sequence"}
 
 def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
     """The loss of an algorithm after so many frames."""
-    masked = settings.importance if settings.importance in ("icepop", "dppo") else "none"
+    masked = settings.importance if settings.importance in ("icepop", "dppo", "ipo") else "none"
     return LossSettings(
         surrogate="clip" if settings.loss == "gspo" else settings.loss,
         level="sequence" if settings.loss == "gspo" else "token",
@@ -276,6 +292,7 @@ def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
         kl_coef=settings.kl_coef,
         teacher_kl=settings.teacher_kl,
         teacher_coef=0.0 if settings.teacher is None else settings.teacher_coef,
-        square_coef=settings.mismatch_coef,
+        drift=settings.mismatch_loss,
+        drift_coef=settings.mismatch_coef,
         entropy_coef=value_at(settings.entropy_coef, frames),
     )
