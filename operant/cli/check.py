@@ -60,7 +60,7 @@ def check(
     from operant.spec.load import load
     from operant.trackers.start import require_trackers
 
-    asked = asked_by_flags(flags)
+    asked = asked_by_flags(flags, target, name, overrides or [])
     loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec
     require_trackers(spec.meta.track)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects import prime_rl, rlvr
+from operant.spec.dialects import hackmatrix, prime_rl, rlvr
 from operant.spec.dialects.conversion import Converter
 from operant.spec.dialects.slm.convert import convert
 from operant.spec.dialects.slm.shape import is_slm
@@ -49,4 +49,5 @@ def lab_of(data: Any) -> Lab | None:
 def tables() -> dict[str, tuple[str, Table]]:
     """The tables of all labs that have one: its title and its rows, by the name of its page."""
     found = {lab.convert.lab.lower(): (lab.convert.lab, lab.convert.table) for lab in LABS}
+    found["hackmatrix"] = ("HackMatrix", hackmatrix.TABLE)
     return {name: each for name, each in found.items() if each[1].rows}
