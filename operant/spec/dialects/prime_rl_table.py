@@ -99,9 +99,10 @@ def _model_name(section: Section, key: str) -> None:
 
 
 def _steps_again(section: Section, key: str) -> None:
-    """A second mention of the steps, which must agree with the first."""
-    if section.get(key) is not None and section.get(key) != lookup(section.conversion.theirs.data, ("max_steps",)):
-        section.conversion.lose(section.at(key), "differs from max_steps of the orchestrator")
+    """The trainer's own mention of the steps, which must agree with the orchestrator's."""
+    theirs = lookup(section.conversion.theirs.data, ("orchestrator", key))
+    if section.get(key) is not None and theirs is not None and section.get(key) != theirs:
+        section.conversion.lose(section.at(key), f"differs from the orchestrator's {theirs}")
 
 
 def _staleness(section: Section, key: str) -> None:
@@ -303,7 +304,7 @@ ORCHESTRATOR = (
         refused(f"buffer.{key}", "pools by difficulty", POOLS)
         for key in ("easy_threshold", "hard_threshold", "easy_fraction", "hard_fraction")
     ),
-    worked("max_steps", "optimizer steps", "env.max_frame", _steps_again),
+    ignored("max_steps", "optimizer steps", ONCE),
     ignored("seq_len", "longest sequence", CONTEXT),
     *_all("concurrency tasks_per_minute workers_per_env", "rollouts at once", FLOW),
     ignored("use_token_client", "send tokens to the server", "training always uses the sampled tokens"),
