@@ -38,7 +38,8 @@ class DirectedResearch(DialogueTask):
     `task` is that task by name or folder, with its own `arguments`. A rollout has `nodes` attempts, of at most
     `actions` actions of the executor each. `executor` is `verbatim` (a direction is done word for word), the name of a
     scripted agent of the task, `tiny`, the folder or name of a model, or the address of an OpenAI-compatible server,
-    whose model `executor_model` names. `begin` says whether attempts go on from their parent's files or start fresh.
+    whose model `executor_model` names. `begin` says whether attempts go on from their parent's files or start fresh;
+    with `lenient` words without form are a direction too.
     `target` is the raw score from which the reward `target` pays all (the ceiling, unless said).
     """
 
@@ -54,6 +55,7 @@ class DirectedResearch(DialogueTask):
         executor_model: str | None = None,
         executor_temperature: float = 0.9,
         begin: Begin = "parent",
+        lenient: bool = False,
         target: float | None = None,
         turns: int | None = None,
         max_tokens: int | None = None,
@@ -66,6 +68,7 @@ class DirectedResearch(DialogueTask):
         if begin not in get_args(Begin):
             raise UsageError(f"{self.name}: begin is no {begin!r}", remedy=f"begin: {' or '.join(get_args(Begin))}")
         self.nodes, self.actions, self.begin_from = nodes, actions, begin
+        self.lenient = lenient
         self._turns = turns or nodes + 1
         self._max_tokens = max_tokens
         self.executor, self.executor_model = executor, executor_model
@@ -172,7 +175,7 @@ class DirectedRollout(Dialogue):
             return Response(fault="the rollout has ended", done=True)
         self._turns += 1
         try:
-            direction = directions.parse_direction(text, self._nodes, self._settings.style, cut)
+            direction = directions.parse_direction(text, self._nodes, self._settings.style, cut, self._task.lenient)
         except Misspoken as why:
             return self._misspoken(str(why))
         best = self._best

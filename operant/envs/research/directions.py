@@ -28,6 +28,7 @@ DIRECTION = re.compile(r"^\s*DIRECTION:\s*(.*?)(?=^\s*(?:PARENT|MODE|MEMORY|REAS
 HOW = "a message has a line PARENT: and then DIRECTION: with what to try"
 BARE_HOW = "the number of a node, and then what to try"
 SHOWN_DIRECTION = 120  # characters
+LEAST_LENIENT = 5  # characters of a direction
 
 
 @dataclass(frozen=True)
@@ -38,20 +39,27 @@ class Direction:
     text: str
 
 
-def parse_direction(text: str, nodes: Sequence[Attempt], style: Style, cut: bool = False) -> Direction:
-    """The direction in a policy's words, of a tree whose first node is the root; `Misspoken` where there is none."""
+def parse_direction(
+    text: str, nodes: Sequence[Attempt], style: Style, cut: bool = False, lenient: bool = False
+) -> Direction:
+    """The direction in a policy's words, of a tree whose first node is the root; `Misspoken` where there is none.
+
+    A `lenient` reader takes words without form as a direction, and an attempt that is not there as the root.
+    """
     text = THOUGHT.sub("", text)
     if style == "bare":
         name, _, words = text.strip().partition(" ")
     else:
         found, asked = PARENT.search(text), DIRECTION.search(text)
-        name, words = found.group(1) if found else ROOT, asked.group(1) if asked else ""
-    if not words.strip():
+        name, words = found.group(1) if found else ROOT, asked.group(1) if asked else text * lenient
+    if len(words.strip()) < (LEAST_LENIENT if lenient else 1):
         raise Misspoken(
             "the message was cut by its length" if cut else f"no direction: {BARE_HOW if style == 'bare' else HOW}"
         )
     known = {str(place): node for place, node in enumerate(nodes)} if style == "bare" else {}
     known |= {node.name: node for node in nodes}
+    if name not in known and lenient:
+        name = ROOT
     if name not in known:
         raise Misspoken(f"there is no attempt {name[:40]}; there are {', '.join(known)}")
     return Direction(known[name], words.strip())

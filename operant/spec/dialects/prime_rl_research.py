@@ -136,6 +136,7 @@ def _tree(section: Section, key: str, plain: str, arguments: Section) -> tuple[l
         "executor": arguments.get("executor_url", URL),
         "executor_model": arguments.get("executor_model", MODEL),
         "begin": "fresh",
+        **({"lenient": True} if newest else {}),
         "turns": budget + 1 if newest else max(1, budget),
         "arguments": instances,
     }

@@ -65,6 +65,14 @@ def test_misspoken_words_cost_a_turn_and_no_attempt() -> None:
     assert [verdict.parts[key] for key in ("faults", "nodes", "binary", "last")] == [2, 0, -0.5, -0.5]
 
 
+def test_a_lenient_tree_takes_words_without_form() -> None:
+    rollout = begun(directed(nodes=2, lenient=True))
+    assert rollout.hear(RIGHT).score == 1.0
+    assert direct(rollout, "root.9", HALF).done
+    assert [node.parent for node in rollout.verdict().nodes] == [None, None]
+    assert "no direction" in (begun(directed(lenient=True)).hear("abc").fault or "")
+
+
 def test_rewards_look_at_the_best_or_the_last_attempt() -> None:
     rollout = begun(directed(nodes=2, target=0.75))
     half = direct(rollout, "root", HALF)
