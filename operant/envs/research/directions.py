@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from operant.envs.research.attempts import ROOT, Attempt
-from operant.envs.research.commands import THOUGHT, Misspoken
+from operant.envs.research.commands import LONGEST, THOUGHT, Misspoken
 from operant.envs.research.rewards import Scale
 from operant.envs.research.settings import Settings, Style
 
@@ -23,8 +23,10 @@ BEGINS = {
     "parent": "The executor finds the files as the attempt that you name left them.",
     "fresh": "The executor begins with the task's own files each time, and is told your direction alone.",
 }
-PARENT = re.compile(r"^\s*PARENT:\s*[\"'`]?([\w.]+)", re.MULTILINE)
-DIRECTION = re.compile(r"^\s*DIRECTION:\s*(.*?)(?=^\s*(?:PARENT|MODE|MEMORY|REASONING):|\Z)", re.MULTILINE | re.DOTALL)
+PARENT = re.compile(r"^[ \t]*PARENT:[ \t]*[\"'`]?([\w.]+)", re.MULTILINE)
+DIRECTION = re.compile(
+    r"^[ \t]*DIRECTION:\s*(.*?)(?=^[ \t]*(?:PARENT|MODE|MEMORY|REASONING):|\Z)", re.MULTILINE | re.DOTALL
+)
 HOW = "a message has a line PARENT: and then DIRECTION: with what to try"
 BARE_HOW = "the number of a node, and then what to try"
 SHOWN_DIRECTION = 120  # characters
@@ -46,6 +48,8 @@ def parse_direction(
 
     A `lenient` reader takes words without form as a direction, and an attempt that is not there as the root.
     """
+    if len(text) > LONGEST:
+        raise Misspoken(f"the message is longer than {LONGEST} characters")
     text = THOUGHT.sub("", text)
     if style == "bare":
         name, _, words = text.strip().partition(" ")
