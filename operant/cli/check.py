@@ -62,7 +62,7 @@ def check(
 
     if (code := show_evaluation(target, as_json)) is not None:
         return code
-    asked = asked_by_flags(flags)
+    asked = asked_by_flags(flags, target, name, overrides or [])
     loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec
     require_trackers(spec.meta.track)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from operant.cli.output import document, plural, say
@@ -48,8 +49,9 @@ def show_evaluation(target: str, as_json: bool) -> int | None:
     return EXIT_DONE
 
 
-def asked_by_flags(flags: str | None) -> Flags:
-    """What the flags of another trainer ask for."""
-    from operant.spec.dialects.hackmatrix import read_flags
+def asked_by_flags(flags: str | None, target: str, name: str | None, overrides: Sequence[str]) -> Flags:
+    """What the flags of another trainer ask for, of the spec as it is without them."""
+    from operant.spec.dialects.hackmatrix import Flags, read_flags
+    from operant.spec.load import load
 
-    return read_flags(flags or "")
+    return Flags([], []) if flags is None else read_flags(flags, load(target, name, overrides).spec)

@@ -63,9 +63,18 @@ def train(
     from operant.cli.run_trial import run_trial
     from operant.spec.load import load
 
-    asked = asked_by_flags(flags)
-    loaded = load(target, name, [*asked.overrides, *(overrides or []), *shortcuts(sessions, seed)])
+    given = [*(overrides or []), *shortcuts(sessions, seed)]
+    asked = asked_by_flags(flags, target, name, given)
+    if asked.root is not None and root == Path(DEFAULT_ROOT):
+        root = Path(asked.root)
+    if asked.measures:
+        from operant.cli.check import check
+
+        return check(target, name, overrides=overrides, flags=flags, as_json=as_json)
+    loaded = load(target, name, [*asked.overrides, *given])
     show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
+    if asked.resumes is not None:
+        return resume(asked.resumes, until=until, root=root, as_json=as_json, plain=plain)
     if loaded.spec.search is not None:
         show("the spec has a search block: `train` runs its base setting only, `operant search` tries others")
     if continue_stored:

@@ -71,6 +71,10 @@ TASKS: dict[str, Environment | str] = {
     ),
     "guess": _task(f"{TEXT}.guessing:Guess", "a number found by guessing higher and lower, in several turns"),
     "hackmatrix_game": _task(f"{TEXT}.hackmatrix_game:HackMatrixGame", "whole games of it, one action a turn"),
+    "directed_research": _task(
+        "operant.envs.research.directed:DirectedResearch",
+        "a tree of attempts at a research task, directed by the policy and made by another model",
+    ),
     "jsonl": _task(f"{TEXT}.jsonl:JsonlTask", "a JSONL file of one's own, with a verifier by name or import path"),
 }
 BUILTIN = {**CONTROL, **TASKS}

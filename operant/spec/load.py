@@ -19,10 +19,10 @@ from pydantic import ValidationError
 
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
-from operant.spec.dialects import rlvr
+from operant.spec.dialects import prime_rl, rlvr
 from operant.spec.dialects.conversion import Remark
 from operant.spec.dialects.explain import Explained, explain
-from operant.spec.dialects.registry import lab_of
+from operant.spec.dialects.registry import Lab, lab_of
 from operant.spec.dialects.slm.shape import holds_slm, without_last_commas
 from operant.spec.errors import span_of, spec_error
 from operant.spec.overrides import apply, fill
@@ -83,13 +83,16 @@ class _Origin:
     path: Path | None
 
     def documents(self) -> dict[str, Document]:
-        return _split(_read(self.source, self.suffix), _as_name(self.stem))
+        document = _read(self.source, self.suffix)
+        if self.path is not None and prime_rl.program_of(document.data) is not None:
+            document = prime_rl.joined(document, _beside(self.path))
+        return _split(document, _as_name(self.stem))
 
     def loaded(self, name: str, document: Document, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
         document = _named(document, name)
         lab, remarks = lab_of(document.data), ()
         if lab is not None:
-            document, overrides = fill(document, overrides)
+            document, overrides = _filled(lab, document, overrides)
             converted = lab.convert(document, lossy, overrides)
             document, remarks, overrides = converted.document, converted.remarks, converted.overrides
         document = apply(document, overrides)
@@ -104,7 +107,7 @@ class _Origin:
         if lab is None:
             cause = f"nothing to explain: {cut(name)} is native already"
             raise UsageError(cause, place=self.source.label, remedy=f"operant check {self.source.label}")
-        filled, rest = fill(document, overrides)
+        filled, rest = _filled(lab, document, overrides)
         conversion, _ = lab.convert.converted(filled, rest)
         fault = ""
         try:
@@ -232,6 +235,23 @@ def _read(source: Source, suffix: str) -> Document:
             if holds_slm(document.data):
                 return document
         raise
+
+
+def _filled(lab: Lab, document: Document, overrides: Sequence[str]) -> tuple[Document, list[str]]:
+    """The file with its placeholders filled, by -s and, in a lab's files that mean it so, from the environment."""
+    if lab.variables:
+        document = prime_rl.from_environment(document, [text.partition("=")[0] for text in overrides])
+    return fill(document, overrides)
+
+
+def _beside(path: Path) -> list[Document]:
+    """The files of the same kind in the same folder that can be read."""
+    found: list[Document] = []
+    for each in sorted(path.parent.glob(f"*{path.suffix}")):
+        with suppress(SpecError, UsageError):
+            if each != path:
+                found.append(_read(_open(each).source, path.suffix.lower()))
+    return found
 
 
 def _spec_files(folder: Path) -> list[str]:

@@ -30,13 +30,13 @@ CONVERTED: dict[str, tuple[str, ...]] = {
     "prime_rl_older": ("prime_rl_older.toml",),
     "prime_rl_research": ("prime_rl_research.toml",),
     "prime_rl_guest": ("prime_rl_guest.toml",),
+    "prime_rl_tree": ("prime_rl_tree.toml",),
 }
 REFUSED: dict[str, tuple[str, ...]] = {
     "no_counterpart": ("dqn_cartpole.yaml",),
     "no_such_algorithm": ("hydra_cartpole.yaml", "--lossy"),
     "left_over_variables": ("ppo_continuous.yaml", "ppo_continuous"),
     "native_already": ("ppo_cartpole",),
-    "tree": ("prime_rl_tree.toml",),
 }
 
 

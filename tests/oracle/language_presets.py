@@ -13,7 +13,7 @@ PRESETS: dict[str, LossSettings] = {
     "gspo": LossSettings(level="sequence", mean="sequence", clip_low=3e-4, clip_high=4e-4),
     "cispo": LossSettings(surrogate="cispo", mean="token", clip_high=4.0),
     "icepop": LossSettings(surrogate="reinforce", mask="icepop"),
-    "dppo": LossSettings(surrogate="reinforce", mask="dppo", square_coef=1e-3),
+    "dppo": LossSettings(surrogate="reinforce", mask="dppo", drift_coef=1e-3),
     "reinforce": LossSettings(surrogate="reinforce"),
 }
 

@@ -18,7 +18,15 @@ import torch
 from torch import Tensor
 
 from operant.engines.language.learning.advantages import METHODS, compute_advantages
-from operant.engines.language.learning.losses import Divergence, LossSettings, Normalizer, Surrogate, divergence
+from operant.engines.language.learning.losses import (
+    Divergence,
+    LossSettings,
+    Normalizer,
+    Surrogate,
+    Tokens,
+    divergence,
+    drift,
+)
 from tests.oracle.language_worlds import Policies, World, expected_gradient, world
 
 HERE = world(longest=3)
@@ -134,7 +142,7 @@ def test_the_entropy_bonus_is_that_of_the_states_that_are_met() -> None:
 
 def test_the_squared_drift_is_that_over_the_generators_texts() -> None:
     who = Policies(POLICY, POLICY, NEAR)
-    found = expected_gradient(HERE, who, NOTHING, LossSettings(mean="sum", square_coef=0.4))
+    found = expected_gradient(HERE, who, NOTHING, LossSettings(mean="sum", drift_coef=0.4))
 
     def drift(logits: Tensor) -> Tensor:
         parts = [
@@ -144,6 +152,22 @@ def test_the_squared_drift_is_that_over_the_generators_texts() -> None:
         return torch.stack(parts).sum()
 
     same(found, 0.4 * gradient(drift, POLICY))
+
+
+def test_the_kl_to_the_generator_has_the_gradient_of_their_divergence() -> None:
+    """One token: KL(pi || mu) over the whole vocabulary, from tokens that mu wrote."""
+    logits, generator = torch.tensor([0.3, -0.8, 1.1], dtype=torch.float64), torch.tensor([0.0, 0.4, -0.2]).double()
+
+    def found(point: Tensor) -> Tensor:
+        ours, theirs = torch.log_softmax(point, -1), torch.log_softmax(generator, -1)
+        tokens = Tokens(ours, ours.detach(), theirs, torch.zeros(3).double(), torch.arange(3))
+        return (theirs.exp() * drift(tokens, "kl", torch.ones(3).double())).sum()
+
+    def exact(point: Tensor) -> Tensor:
+        ours, theirs = torch.log_softmax(point, -1), torch.log_softmax(generator, -1)
+        return (ours.exp() * (ours - theirs)).sum()
+
+    same(gradient(found, logits), gradient(exact, logits))
 
 
 def test_weights_of_whole_texts_undo_that_others_wrote_them() -> None:

@@ -31,6 +31,8 @@ CASES: dict[str, LossSettings] = {
     "cispo tight": preset("cispo", clip_high=0.1),
     "icepop tight": preset("icepop", mask_low=0.7, mask_high=1.5),
     "dppo tight": preset("dppo", mask_difference=0.05),
+    "ipo tight": preset("dppo", mask="ipo", mask_difference=0.05),
+    "icepop with KL": preset("icepop", mask_low=0.7, mask_high=1.5, drift="kl", drift_coef=0.3),
     "dual clip": preset("grpo", cap=1.25),
     "k1": preset("grpo", kl="k1", kl_coef=0.1),
     "k2": preset("dapo", kl="k2", kl_coef=0.1),
@@ -68,6 +70,9 @@ def oracle(new: np.ndarray, s: LossSettings) -> float:
                 term = 0.0
             if s.mask == "dppo" and (apart > s.mask_difference if a > 0 else apart < -s.mask_difference):
                 term = 0.0
+            if s.mask == "ipo" and abs(apart) > s.mask_difference:
+                term = 0.0
+            masked = s.mask == "icepop" and not s.mask_low <= drift <= s.mask_high
             if s.correction != "none":
                 weight = product if s.correction == "sequence" else math.exp(OLD[i] - MU[i])
                 term *= min(weight, s.correction_cap)
@@ -75,7 +80,13 @@ def oracle(new: np.ndarray, s: LossSettings) -> float:
             term += s.kl_coef * {"k1": -d, "k2": d * d / 2, "k3": math.exp(d) - d - 1}[s.kl]
             t = TEACHER[i] - new[i]
             term += s.teacher_coef * {"k2": t * t / 2, "k3": math.exp(t) - t - 1}[s.teacher_kl]
-            term += s.square_coef * (new[i] - MU[i]) ** 2 - s.entropy_coef * ENTROPY[i]
+            log_drift = new[i] - MU[i]
+            if s.drift == "kl":
+                weighted = math.exp(log_drift) * log_drift - math.exp(log_drift) + 1
+                term += 0.0 if masked else s.drift_coef * weighted
+            else:
+                term += s.drift_coef * log_drift**2
+            term -= s.entropy_coef * ENTROPY[i]
             terms.append(term)
         if s.mean == "sequence":
             total += math.fsum(terms) / length / len(LENGTHS)

@@ -72,6 +72,7 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     """Let a checkpoint answer `episodes` held-out problems, chosen by `seed`."""
     from operant.engines.language.build import build_context
     from operant.engines.language.policy.build import prepare_torch
+    from operant.engines.language.rollouts.types import SEARCH
     from operant.engines.language.trainer import evaluate_held_out
     from operant.run.seeding import Seeds
     from operant.spec.stored import stored
@@ -79,7 +80,9 @@ def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy:
     spec = stored(run.spec)
     prepare_torch(spec, run.threads)
     with build_context(spec, Seeds(run.seed), checkpoint.path) as context:
-        yield from evaluate_held_out(context, episodes, seed, greedy, "eval", checkpoint.at)
+        for episode in evaluate_held_out(context, episodes, seed, greedy, "eval", checkpoint.at):
+            if episode.split != SEARCH:  # an attempt of a tree, which is one of the episodes
+                yield episode
 
 
 def load_policy(run: Run, checkpoint: Checkpoint, device: str = "cpu") -> TrainedPolicy:

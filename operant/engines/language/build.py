@@ -26,6 +26,7 @@ from operant.engines.language.learning.samples import chosen_groups
 from operant.engines.language.policy.batching import Sample
 from operant.engines.language.policy.build import build_policy
 from operant.engines.language.policy.model import Policy, check_vocabulary, load_policy
+from operant.engines.language.rollouts.moving_rewards import MovingReward
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
@@ -102,6 +103,7 @@ class TrainingContext:
         with waiting, recording(self.learner.activation_cache):
             groups = self.worker.rollout(problems, sampling, places)
         tracker.position += prompts
+        groups = self._with_moving_rewards(groups)
         tracker.add_groups(groups, self.settings.credit in OF_THE_BATCH)
         return groups
 
@@ -110,11 +112,17 @@ class TrainingContext:
         tracker, timing, begun = self.tracker, self.worker.timing, time.perf_counter()
         groups = async_rollouts.collect(tracker.updates)
         timing.seconds["wait"] += time.perf_counter() - begun
+        groups = self._with_moving_rewards(groups)
         for answer in (answer for group in groups for answer in group.answers):
             timing.tokens += answer.length
             tracker.add({"rollout/staleness": float(tracker.updates - answer.version)})
         tracker.add_groups(groups, self.settings.credit in OF_THE_BATCH)
         return groups
+
+    def _with_moving_rewards(self, groups: list[Group]) -> list[Group]:
+        """The groups, rewarded by what earlier ones reached, where the spec asks for that."""
+        moving = MovingReward(text_of(self.spec), self.settings.batch_size)
+        return moving.rewarded(groups, self.tracker.reward_state) if moving.moves else groups
 
     def publish(self) -> None:
         """Let the generator have the weights as they are now, or a copy of them where it runs on its own."""

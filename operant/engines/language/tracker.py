@@ -24,6 +24,7 @@ class Tracker:
         self.rounds = 0
         self.silent_rounds = 0
         self.without_score = 0
+        self.reward_state: dict[str, Any] = {}
         self._sums: dict[str, list[float]] = {}
 
     def add(self, values: Mapping[str, float], weight: float = 1.0) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.learner import Report
 from operant.engines.language.learning.sft import imitated, next_examples, warm_up
-from operant.engines.language.rollouts.types import as_episodes
+from operant.engines.language.rollouts.types import SEARCH, as_episodes, tree_episodes
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.run.episode import Episode, counted_scores
 from operant.run.progress import Progress
@@ -96,7 +96,8 @@ class Trainer:
         self.alerts.check_round(groups)
         at = self.at
         for index, group in enumerate(groups):
-            for episode in as_episodes(group, "train", None, at, words=index < WORDY_GROUPS):
+            rows = as_episodes(group, "train", None, at, words=index < WORDY_GROUPS)
+            for episode in [*tree_episodes(group, "train", None, at), *rows]:
                 self.session.episode(episode)
         begun = time.perf_counter()
         updating = self.session.phase("updating")
@@ -166,12 +167,17 @@ class Trainer:
         """The mean greedy score on held-out problems, whose episodes are kept, and how many have no score."""
         meta = self.context.spec.meta
         with self.session.phase("evaluating"):
-            episodes = list(evaluate_held_out(self.context, count, meta.eval_seed, True, "eval", self.at))
-        for episode in episodes:
-            self.session.episode(episode)
+            episodes = self._recorded(evaluate_held_out(self.context, count, meta.eval_seed, True, "eval", self.at))
         self._asked = time.perf_counter()
         score = float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
         return {"eval/score": score, **self._unscored(episodes, "eval"), **self._reward_parts(episodes)}
+
+    def _recorded(self, episodes: Iterable[Episode]) -> list[Episode]:
+        """The episodes, all of which are recorded, but for the attempts of which some are made."""
+        found = list(episodes)
+        for episode in found:
+            self.session.episode(episode)
+        return [episode for episode in found if episode.split != SEARCH]
 
     def _reward_parts(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """What the rewards of an evaluation are made of, where there are reward functions."""
@@ -193,11 +199,9 @@ class Trainer:
         """The score of the run: the final policy, greedily, on held-out problems."""
         meta = self.context.spec.meta
         with self.session.phase("evaluating"):
-            episodes = list(
+            episodes = self._recorded(
                 evaluate_held_out(self.context, meta.final_episodes, meta.eval_seed, True, "final", self.at)
             )
-        for episode in episodes:
-            self.session.episode(episode)
         row, scores = self._unscored(episodes, "final"), counted_scores(each.score for each in episodes)
         if scores:
             row |= {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
@@ -224,4 +228,5 @@ def evaluate_held_out(
     context.worker.timing.seconds.clear()
     context.worker.timing.tokens = 0
     for index, group in enumerate(groups):
+        yield from tree_episodes(group, split, seed + index, at)
         yield from as_episodes(group, split, seed + index, at)

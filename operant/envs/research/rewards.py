@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 MOST_PENALTY = 0.1
+FAILED, BETWEEN = -0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,15 @@ def schemes(
         "best": max([0.0, *validated]) - cost,
         "delta": improvement(last or 0.0, start) - cost,
     }
+
+
+def tiered(measured: float | None, above: bool, least: float = 0.0) -> float:
+    """1 for a score `above` a threshold, 0.2 for any other above the baseline, `least` at the baseline.
+
+    `measured` is normalized and no less than the baseline's 0, or None where nothing was scored, which costs.
+    """
+    if measured is None:
+        return FAILED
+    if measured <= 0:
+        return least
+    return 1.0 if above else BETWEEN

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Literal
 
+from operant.run.episode import Turn
+
 Outcome = Literal["right", "wrong", "partial", "unparsed", "timeout", "error"]
 
 
@@ -41,17 +43,33 @@ class Verdict:
     One answer is worth 0 to 1; a dialogue has the scale of its environment.
 
     `parts` are further numbers to record, such as the share of instructions that were followed; `note` says
-    in a few words why, for people who read episodes.
+    in a few words why, for people who read episodes. `nodes` are the attempts of a rollout that was a tree of them.
     """
 
     score: float | None
     outcome: Outcome
     parts: dict[str, float] = field(default_factory=dict)
     note: str = ""
+    nodes: tuple[TreeNode, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.score is None) != (self.outcome == "error"):
             raise ValueError("a verdict without a score is an error, and only that")
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """One attempt of a tree: its name, that of the attempt it went on from, its own verdict and words.
+
+    `value` is what the search went by, the score that was shown; the `best` one is the tree's answer.
+    """
+
+    name: str
+    parent: str | None
+    verdict: Verdict
+    turns: tuple[Turn, ...] = ()
+    value: float | None = None
+    best: bool = False
 
 
 RIGHT = Verdict(1.0, "right")

@@ -1,227 +1,120 @@
-"""The `rl` files of prime-rl, of today's form and of the one that air-agent used, translated to native specs.
+"""The files of prime-rl, of today's form and of the one that air-agent used, translated to native specs.
 
 Batches count completions there as here. Servers, transports and placement decide how fast a run is and not what it
-learns, so they are left out, each key with the reason. A file says its model and environments once for three programs.
+learns. A file says its model and environments once for three programs, or each program has a file of its own: any of
+the three is read with the two beside it. `prime_rl_table` has the settings, `prime_rl_env` the environments.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from operant.spec.dialects.conversion import Section, converter, has_shape
-from operant.spec.dialects.prime_rl_env import environments
-from operant.spec.dialects.prime_rl_trainer import trainer
+from operant.spec.dialects.conversion import Converter, Section, has_shape
+from operant.spec.dialects.prime_rl_table import TABLE
+from operant.spec.dialects.table import read
+from operant.spec.reading.document import Document, leaves
 
 LAB = "prime-rl"
-BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
-PLACES = "left out: it places work on devices; -s meta.processes=N shares a model among processes"
-RECORDS = "left out: what a run records lies in its directory"
-SERVER = "left out: the built-in generator shares the trainer's device and weights"
-TRANSPORT = "left out: the generator reads the trainer's weights, so there is nothing to send"
-FLOW = "left out: env.text.dialogue.concurrency says how many rollouts are under way at once"
-AGES = ("max_async_level", "max_off_policy_steps")
-CREDITS = {"grpo": "dr_grpo", "max_rl": "max_rl"}
-SHARED = {
-    "output_dir": "left out: say --root DIR",
-    "clean": "left out: nothing is ever overwritten",
-    "dry_run": "left out: operant check FILE",
-    "env_vars": "left out: set them where the command is run",
-    "log": RECORDS,
-    "monitors": RECORDS,
-    "wandb": RECORDS,
-    "tokenizer": "left out: the model brings its own tokenizer",
-    "inference_gpu_ids": PLACES,
-    "trainer_gpu_ids": PLACES,
-    "deployment": PLACES,
-    "slurm": PLACES,
-    "weight_broadcast": TRANSPORT,
-    "rollout_transport": TRANSPORT,
-    "seq_len": "left out: the model's context is the limit, and env.text.max_tokens that of a completion",
-    "inference": SERVER,
+PROGRAMS = ("orchestrator", "trainer", "inference")
+SHARED = ("max_steps", "model", "ckpt", "output_dir", "name")
+TRAINER_SIGNS = {"loss", "optim", "scheduler", "data", "weight_broadcast", "rollout_transport"}
+INFERENCE_SIGNS = {
+    "max_model_len",
+    "tensor_parallel_size",
+    "gpu_memory_utilization",
+    "enable_lora",
+    "parallel",
+    "server",
 }
-ORCHESTRATOR = {
-    "seq_len": SHARED["seq_len"],
-    "concurrency": FLOW,
-    "tasks_per_minute": FLOW,
-    "workers_per_env": FLOW,
-    "use_token_client": "left out: training always uses the sampled tokens",
-    "renderer": "left out: agent.model.template says how prompts are formatted",
-    "log": RECORDS,
-    "wandb": RECORDS,
-    "client": SERVER,
-    "model": "left out: the model is said once",
-    "tokenizer": SHARED["tokenizer"],
-}
+OTHERS = {"agent", "env", "meta", "roles", "data_iter", "orchestrator"}
+VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
+UNSET = re.compile(r"\$([A-Za-z_]\w*)/")
 
 
 def recognises(content: Any) -> bool:
-    """Whether plain data has the shape of such a file: every one of them has an orchestrator."""
-    return has_shape(content, "orchestrator", dict, foreign="agent")
+    """Whether plain data has the shape of a file for all programs, or for one of them."""
+    return any(has_shape(content, each, dict, foreign="agent") for each in PROGRAMS) or program_of(content) is not None
+
+
+def program_of(content: Any) -> str | None:
+    """The program that a file is for, where it is for one alone."""
+    if not isinstance(content, dict):
+        return None
+    entries = content.get("env")
+    if isinstance(entries, list) and {"batch_size", "rollouts_per_example", "group_size"} & set(content):
+        return "orchestrator" if all(isinstance(each, dict) and "id" in each for each in entries) else None
+    if OTHERS & set(content):
+        return None
+    if len(TRAINER_SIGNS & set(content)) >= 2 and isinstance(content.get("model"), dict):
+        return "trainer"
+    return "inference" if "model" in content and len(INFERENCE_SIGNS & set(content)) >= 2 else None
+
+
+def joined(document: Document, beside: Sequence[Document]) -> Document:
+    """The file of one program with those of the others beside it, as one; each keeps its own places."""
+    own = program_of(document.data)
+    if own is None:
+        return document
+    found: dict[str, Document] = {}
+    for each in [document, *beside]:
+        found.setdefault(program_of(each.data) or "", each)
+    whole = replace(document, data={}, marks={})
+    for program in PROGRAMS:
+        if program in found:
+            whole = whole.placed((program,), found[program])
+            shared = {key: part for key, part in found[program].parts().items() if key in SHARED}
+            for key, part in shared.items():
+                whole = whole if key in whole.data or program == "inference" else whole.placed((key,), part)
+    return whole
+
+
+def from_environment(document: Document, names: Sequence[str]) -> Document:
+    """The file with each `${NAME}` filled from the environment; what -s names, and what is not set, is left."""
+    pieces: dict[tuple[str | int, ...], Document] = {}
+    for path, value in leaves(document.data):
+        if isinstance(value, str) and VARIABLE.search(value):
+            filled = VARIABLE.sub(lambda found: _value(found, names), value)
+            marks = {(): document.marks[path]} if path in document.marks else {}
+            pieces[path] = replace(document, data=filled, marks=marks)
+    return document.refilled(pieces) if pieces else document
+
+
+def _value(found: re.Match[str], names: Sequence[str]) -> str:
+    name = found.group(1)
+    return found.group(0) if name in names else os.environ.get(name, f"${name}")
 
 
 def _sections(top: Section) -> None:
     conversion = top.conversion
-    top.copy("name", "name")
-    run = top.below("run")
-    run.get("name")
-    run.drop({"dir": SHARED["output_dir"]})
-    run.close()
-    orchestrator = top.below("orchestrator")
-    batch = _batch(orchestrator)
-    steps = max(1, top.whole("max_steps", 1))
-    top.need("max_steps")
-    conversion.set("env.max_frame", steps * batch, top.at("max_steps"))
-    conversion.remark(top.at("max_steps"), f"{steps} steps x {batch} completions = {steps * batch:,} frames")
-    _checkpoints(top.below("ckpt"), batch, steps)
-    top.lacks({"resume": "has no counterpart: operant resume RUN goes on at a run's checkpoint"})
-    _model(top)
+    if "orchestrator" not in top.data:
+        conversion.refuse(
+            ("orchestrator",), "is missing: no file beside this one is an orchestrator's", "name orch.toml"
+        )
+    own = conversion.theirs.source.label
+    for label in dict.fromkeys(mark.value.source.label for mark in conversion.theirs.marks.values()):
+        if label not in (own, None):
+            conversion.remark((), f"read with {label}, which lies beside it")
     conversion.set("meta.device", "auto", ("orchestrator",))
     conversion.set("meta.max_session", 1, ("orchestrator",))
-    _orchestrator(orchestrator, batch, steps)
-    trainer(top.below("trainer"))
-    top.drop(SHARED)
-    top.close()
+    conversion.set("agent.algorithm.name", "grpo", ("orchestrator",))
+    read(top, TABLE.chosen(conversion.kind))
+    top.close_all()
+    _refuse_unset(top)
 
 
-convert = converter(LAB, _sections)
+def _refuse_unset(top: Section) -> None:
+    """A variable that is not set stops only a setting that is used."""
+    homes: Mapping[Any, Any] = top.conversion.origins
+    for path, value in leaves(top.conversion.native.data):
+        name = UNSET.search(value) if isinstance(value, str) else None
+        if name is not None:
+            origin = next((homes[path[:end]] for end in range(len(path), 0, -1) if path[:end] in homes), ())
+            hint = f"export {name.group(1)}=..., or -s {name.group(1)}=..."
+            top.conversion.refuse(origin, f"names the variable {name.group(1)}, which is not set", hint)
 
 
-def _model(top: Section) -> None:
-    """The model's name, from the place where it is shared, or from a program's own."""
-    model = top.below("model")
-    own = top.below("trainer").below("model")
-    if model.get("name") is not None:
-        model.copy("name", "agent.model.source")
-    elif own.get("name") is not None:
-        own.copy("name", "agent.model.source")
-    else:
-        top.conversion.refuse(model.at("name"), "is missing", "the model to train")
-    if model.get("name") is not None and own.get("name", model.get("name")) != model.get("name"):
-        top.conversion.lose(own.at("name"), "is another model than model.name")
-    model.close()
-
-
-def _batch(orchestrator: Section) -> int:
-    """Completions of a step, in groups."""
-    conversion = orchestrator.conversion
-    if orchestrator.get("token_batch_size") is not None:
-        conversion.refuse(
-            orchestrator.at("token_batch_size"), "has no counterpart: batches count completions", "batch_size"
-        )
-    older = orchestrator.get("rollouts_per_example") is not None
-    key = "rollouts_per_example" if older else "group_size"
-    group, batch = orchestrator.whole(key, GROUP), orchestrator.whole("batch_size", BATCH)
-    if group < 2:
-        conversion.refuse(orchestrator.at(key), "leaves nothing to compare a completion with", "2 or more")
-        group = 2
-    conversion.set("agent.algorithm.name", "grpo", orchestrator.at("algo"))
-    conversion.set("agent.algorithm.group_size", group, orchestrator.at(key))
-    conversion.set("agent.algorithm.batch_size", batch, orchestrator.at("batch_size"))
-    said = f"{batch} completions of a step = {batch // group} prompts x {group}"
-    conversion.remark(orchestrator.at("batch_size"), said)
-    return max(batch, 1)
-
-
-def _checkpoints(section: Section, batch: int, steps: int) -> None:
-    interval = section.get("interval")
-    every = steps if interval is None else max(1, section.whole("interval", steps))
-    section.conversion.set("meta.save_frequency", every * batch, section.at("interval"))
-    section.conversion.set("meta.log_frequency", batch, section.path)
-    if interval is not None:
-        section.conversion.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
-    section.copy("keep_last", "meta.keep_checkpoints")
-    section.drop({"keep_interval": "left out: the newest checkpoints and the best one are kept"})
-    section.drop({"resume_step": "left out: operant resume RUN", "weights_only": "left out: every one can be resumed"})
-    section.close()
-
-
-def _orchestrator(section: Section, batch: int, steps: int) -> None:
-    """Sampling, credit, filters and environments."""
-    train = section.below("train")
-    _sampling(section.below("sampling"))
-    _sampling(train.below("sampling"))
-    _credit(section)
-    keeps_all = train.get("filter_zero_advantages", True) is False
-    section.conversion.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", train.path)
-    _evaluation(section.below("eval"), batch, steps)
-    _staleness(section)
-    environments(section, train)
-    train.close()
-    _buffer(section.below("buffer"))
-    section.drop(ORCHESTRATOR)
-    section.close()
-
-
-def _staleness(section: Section) -> None:
-    """How far the generator may be behind: by the steps that it runs ahead, and by the age of rollouts that count."""
-    found = [(section.whole(key, 0), key) for key in AGES if section.get(key) is not None]
-    if not found:
-        return
-    allowed, key = min(found)
-    section.conversion.set("agent.algorithm.staleness", allowed, section.at(key))
-    for _, other in (each for each in found if each[1] != key):
-        section.conversion.remark(
-            section.at(other), f"an upper limit, which holds: {key} is no more, and is the staleness"
-        )
-
-
-def _sampling(section: Section) -> None:
-    section.copy("temperature", "agent.algorithm.temperature")
-    for key in ("max_completion_tokens", "max_tokens"):
-        section.copy(key, "env.text.max_tokens")
-    section.lacks({"extra_body": "has no counterpart: temperature, top_p and top_k say how tokens are sampled"}, ({},))
-    section.lacks({"repetition_penalty": "has no counterpart"}, (1,))
-    section.lacks({"min_tokens": "has no counterpart"}, (0,))
-    section.copy("top_p", "agent.algorithm.top_p")
-    if section.get("top_k", -1) != -1:
-        section.copy("top_k", "agent.algorithm.top_k")
-    section.drop({"seed": "left out: completions are sampled from the run's seed, each differently"})
-    section.close()
-
-
-def _credit(section: Section) -> None:
-    """Rewards less their group's mean, not divided by their deviation, unless an algorithm says otherwise."""
-    conversion, algo, advantage = section.conversion, section.get("algo", "grpo"), section.below("advantage")
-    name, at = algo, section.at("algo")
-    if isinstance(algo, dict):
-        inner = section.below("algo")
-        key = "type" if "type" in algo else "name"
-        name, at = inner.get(key, "grpo"), inner.at(key)
-        inner.lacks({"length_penalty": "has no counterpart: rewards are as verified"})
-        inner.close()
-    if isinstance(name, str) and name in CREDITS:
-        conversion.set("agent.algorithm.credit", CREDITS[name], at)
-        conversion.set("agent.algorithm.scale", "none", at)
-    else:
-        conversion.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")
-    advantage.lacks({"length_weighted_mean": "has no counterpart: a group's mean counts completions"}, (False,))
-    advantage.lacks({"type": "has no counterpart"}, ("default",))
-    advantage.close()
-
-
-def _evaluation(section: Section, batch: int, steps: int) -> None:
-    """The same held-out problems every so often."""
-    every = section.whole("interval", EVAL_INTERVAL) if section.data else steps
-    section.conversion.set("meta.eval_frequency", max(1, every) * batch, section.at("interval"))
-    if section.data:
-        section.conversion.remark(section.at("interval"), f"every {every} steps = {every * batch:,} frames")
-    section.copy("num_examples", "meta.eval_episodes")
-    once = "left out: an evaluation answers each problem once, greedily"
-    section.drop({"group_size": once, "rollouts_per_example": once, "sampling": once})
-    held_out = "left out: evaluations take held-out problems of the tasks that are trained on"
-    section.drop({"source": held_out, "env": held_out})
-    section.drop({"skip_first_step": "left out: a policy is always evaluated before it learns"})
-    section.close()
-
-
-def _buffer(section: Section) -> None:
-    section.drop({"seed": "left out: the run's seed orders the problems"})
-    filtering = section.get("online_difficulty_filtering")
-    if filtering:
-        section.conversion.set("agent.algorithm.zero_variance", "resample", section.at("online_difficulty_filtering"))
-        said = "groups whose rewards are all equal are replaced by others"
-        section.conversion.remark(section.at("online_difficulty_filtering"), said)
-    section.get("env_ratios")
-    pools = ("easy_threshold", "hard_threshold", "easy_fraction", "hard_fraction")
-    section.lacks(dict.fromkeys(pools, "has no counterpart: problems are not sorted into pools"))
-    section.close()
+convert = Converter(LAB, _sections, TABLE)

@@ -1,8 +1,8 @@
-"""The environments of a prime-rl file: language tasks, research tasks, and any other environment of verifiers."""
+"""The environments of a prime-rl file: language tasks, research tasks and trees of them, and any other of verifiers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from operant.spec.dialects.conversion import Section, is_number
@@ -11,32 +11,26 @@ from operant.spec.reading.diagnostics import did_you_mean
 from operant.spec.reading.document import KeyPath
 
 TASKS = {
-    "gsm8k": "gsm8k",
-    "math": "math",
-    "mbpp": "mbpp",
-    "humaneval": "humaneval",
-    "ifeval": "ifeval",
-    "reasoning_gym": "reasoning_gym",
+    **{name: name for name in ("gsm8k", "math", "mbpp", "humaneval", "ifeval", "reasoning_gym")},
     "reasoning_gym_env": "reasoning_gym",
 }
 GENERATED = {"gym": "dataset", "seed": "seed", "num_train_examples": "size", "num_eval_examples": "eval_size"}
-
-
 STRATEGIES = {"branching": "branching", "interleaved": "interleaved"}
 ONE_TURN = "left out: these tasks have one turn, so both strategies are the same"
+HERE = "left out: rollouts run on this machine, the policy is asked where it is trained"
+EVERY = "has no counterpart: it is the same for every task"
 
 
 @dataclass(frozen=True)
 class Source:
-    """An environment: its tasks, the share of the problems that they have together, and the most turns of a rollout.
+    """An environment: its tasks, their share of the problems, and settings of dialogues with where each is said.
 
-    `turns_at` is where the file says the turns; there are none of a language task.
+    It `talks` if its rollouts have many turns.
     """
 
     parts: list[dict[str, Any]]
     ratio: float | None = None
-    turns: int | None = None
-    turns_at: KeyPath = ()
+    dialogue: dict[str, tuple[Any, KeyPath]] = field(default_factory=dict)
     talks: bool = False
 
     def weighted(self) -> list[dict[str, Any]]:
@@ -46,23 +40,21 @@ class Source:
         return [{**part, "weight": self.ratio / len(self.parts)} for part in self.parts]
 
 
-def environments(orchestrator: Section, train: Section) -> None:
+def environments(orchestrator: Section, key: str) -> None:
     """One task, or a mixture of them by their ratios; and how dialogues are held and learnt from."""
-    older, newer = orchestrator.items("env"), train.items("source")
-    conversion, origin = orchestrator.conversion, train.at("source") if newer else orchestrator.at("env")
+    train = orchestrator.below("train")
+    older, newer = orchestrator.items(key), train.items("source")
+    origin = train.at("source") if newer else orchestrator.at(key)
     if not older and not newer:
-        conversion.refuse(origin, "is missing: there is no environment to learn in")
-    sources = [*map(_older, older), *map(_newer, newer)]
-    buffer = orchestrator.below("buffer")
-    ratios = buffer.get("env_ratios")
-    if isinstance(ratios, list) and len(ratios) == len(sources) and all(map(is_number, ratios)):
-        sources = [replace(source, ratio=ratio) for source, ratio in zip(sources, ratios, strict=True)]
-    elif ratios is not None:
-        conversion.refuse(
-            buffer.at("env_ratios"), f"is not a list of numbers, one for each of {len(sources)} environments"
-        )
+        orchestrator.conversion.refuse(origin, "is missing: there is no environment to learn in")
+    sources = _with_ratios(orchestrator, [*map(_older, older), *map(_newer, newer)])
+    _strategy(orchestrator, sources)
     _dialogues(orchestrator, sources)
-    parts = [part for source in sources for part in source.weighted()]
+    _tasks(orchestrator, [part for source in sources for part in source.weighted()], origin)
+
+
+def _tasks(section: Section, parts: list[dict[str, Any]], origin: KeyPath) -> None:
+    conversion = section.conversion
     if len(parts) == 1:
         conversion.set("env.name", parts[0]["name"], origin)
         for key, value in parts[0].get("arguments", {}).items():
@@ -72,29 +64,46 @@ def environments(orchestrator: Section, train: Section) -> None:
         conversion.set("env.text.mixture", parts, origin)
 
 
-def _dialogues(orchestrator: Section, sources: list[Source]) -> None:
-    """The turns of rollouts, said once where all agree, and what a rollout is to the learner."""
-    conversion, said = orchestrator.conversion, [source for source in sources if source.turns is not None]
-    for source in said:
-        if len({each.turns for each in said}) == 1:
-            conversion.set("env.text.dialogue.turns", source.turns, source.turns_at)
-        else:
-            for part in source.parts:
-                part["arguments"] = {**part.get("arguments", {}), "turns": source.turns}
+def _with_ratios(orchestrator: Section, sources: list[Source]) -> list[Source]:
+    buffer = orchestrator.below("buffer")
+    ratios = buffer.get("env_ratios")
+    if isinstance(ratios, list) and len(ratios) == len(sources) and all(map(is_number, ratios)):
+        return [replace(source, ratio=ratio) for source, ratio in zip(sources, ratios, strict=True)]
+    if ratios is not None:
+        cause = f"is not a list of numbers, one for each of {len(sources)} environments"
+        orchestrator.conversion.refuse(buffer.at("env_ratios"), cause)
+    return sources
+
+
+def _strategy(orchestrator: Section, sources: list[Source]) -> None:
     if not any(source.talks for source in sources):
         orchestrator.drop({"trajectory_strategy": ONE_TURN})
     elif orchestrator.get("trajectory_strategy") is not None:
         known = "has no counterpart: there are branching and interleaved"
-        chosen = orchestrator.only("trajectory_strategy", STRATEGIES, known)
-        conversion.set("env.text.dialogue.strategy", chosen or "interleaved", orchestrator.at("trajectory_strategy"))
+        chosen = orchestrator.only("trajectory_strategy", STRATEGIES, known) or "interleaved"
+        orchestrator.conversion.set("env.text.dialogue.strategy", chosen, orchestrator.at("trajectory_strategy"))
+
+
+def _dialogues(section: Section, sources: list[Source]) -> None:
+    """Settings of dialogues, said once where all environments agree; turns may be those of each task."""
+    conversion = section.conversion
+    for key in dict.fromkeys(key for source in sources for key in source.dialogue):
+        said = [source.dialogue[key] for source in sources if key in source.dialogue]
+        if len({str(value) for value, _ in said}) == 1:
+            conversion.set(f"env.text.dialogue.{key}", *said[0])
+        elif key == "turns":
+            for source in sources:
+                for part in source.parts if key in source.dialogue else ():
+                    part["arguments"] = {**part.get("arguments", {}), "turns": source.dialogue[key][0]}
+        else:
+            conversion.lose(said[1][1], f"has no counterpart: one {key} serves all environments")
 
 
 def _older(section: Section) -> Source:
     """An entry of `[[orchestrator.env]]`."""
     name, arguments = str(section.need("id")), section.below("args")
     section.drop({"name": "left out: a label", "address": "left out: environments run on this machine"})
-    turns = arguments.whole("max_turns", 1) if is_research(arguments) and "max_turns" in arguments.data else None
-    source = _source(section, "id", name, arguments, turns, arguments.at("max_turns"))
+    source = _source(section, "id", name, arguments)
     section.close()
     return source
 
@@ -103,17 +112,16 @@ def _newer(section: Section) -> Source:
     """An entry of `[[orchestrator.train.source]]`."""
     env = section.below("env")
     taskset, agent = env.below("taskset"), env.below("agent")
-    said = agent if agent.get("max_turns") is not None else taskset
-    turns = said.whole("max_turns", 1) if said.get("max_turns") is not None and is_research(taskset) else None
-    source = _source(taskset, "id", str(taskset.need("id")), taskset, turns, said.at("max_turns"))
-    here = "left out: rollouts run on this machine, the policy is asked where it is trained"
-    agent.drop(dict.fromkeys(("harness", "runtime", "model", "client", "timeout", "retries"), here))
-    agent.lacks({"max_turns": "has no counterpart: the environment limits its turns itself"} if turns is None else {})
+    source = _source(taskset, "id", str(taskset.need("id")), taskset)
+    agent.drop(dict.fromkeys(("harness", "runtime", "model", "client", "timeout", "retries"), HERE))
+    if agent.get("max_turns") is not None and is_research(taskset):
+        source.dialogue["turns"] = (agent.whole("max_turns", 1), agent.at("max_turns"))
+    else:
+        agent.lacks({"max_turns": "has no counterpart: the environment limits its turns itself"})
     agent.close()
-    env.drop({"id": here})
+    env.drop({"id": HERE})
     env.close()
-    every = "has no counterpart: it is the same for every task"
-    section.lacks(dict.fromkeys(("group_size", "sampling", "algo"), every))
+    section.lacks(dict.fromkeys(("group_size", "sampling", "algo"), EVERY))
     section.lacks({"curriculum": "has no counterpart: problems come in the order of the seed or of a file"})
     section.drop({"name": "left out: a label", "serve": "left out: environments run on this machine"})
     ratio = section.number("ratio")
@@ -121,11 +129,12 @@ def _newer(section: Section) -> Source:
     return replace(source, ratio=ratio)
 
 
-def _source(section: Section, key: str, name: str, arguments: Section, turns: int | None, turns_at: KeyPath) -> Source:
+def _source(section: Section, key: str, name: str, arguments: Section) -> Source:
     """The tasks of an environment, by its name and its arguments."""
     plain = name.rpartition("/")[2].partition("@")[0].replace("-", "_").lower()
     if is_research(arguments):
-        return Source(research(section, key, arguments), None, turns, turns_at, talks=True)
+        parts, dialogue = research(section, key, plain, arguments)
+        return Source(parts, None, dialogue, talks=True)
     if plain in TASKS:
         return Source([_task(TASKS[plain], arguments)])
     return Source([_external(section, key, plain, arguments)], talks=True)

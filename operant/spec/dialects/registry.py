@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from operant.spec.dialects import prime_rl, rlvr
+from operant.spec.dialects import hackmatrix, prime_rl, rlvr
 from operant.spec.dialects.conversion import Converter
 from operant.spec.dialects.slm.convert import convert
 from operant.spec.dialects.slm.shape import is_slm
@@ -18,13 +18,15 @@ from operant.spec.reading.document import lookup
 class Lab:
     """Another lab: what a file of its is called, how plain data is recognised; `convert` translates it.
 
-    `name_path` is where such a file, which then holds one spec only, says what the run is called.
+    `name_path` is where such a file, which then holds one spec only, says what the run is called. With `variables` a
+    `${NAME}` of its is one of the environment.
     """
 
     title: str
     recognises: Callable[[Any], bool]
     convert: Converter
     name_path: tuple[str, ...] = ()
+    variables: bool = False
 
     def name_in(self, data: Any) -> str | None:
         """What the file calls its run, if it does."""
@@ -35,7 +37,7 @@ class Lab:
 LABS = (
     Lab("an SLM-Lab spec", is_slm, convert),
     Lab("an rlvr-experiments spec", rlvr.recognises, rlvr.convert, ("run", "name")),
-    Lab("a prime-rl config", prime_rl.recognises, prime_rl.convert, ("run", "name")),
+    Lab("a prime-rl config", prime_rl.recognises, prime_rl.convert, ("run", "name"), variables=True),
 )
 
 
@@ -47,4 +49,5 @@ def lab_of(data: Any) -> Lab | None:
 def tables() -> dict[str, tuple[str, Table]]:
     """The tables of all labs that have one: its title and its rows, by the name of its page."""
     found = {lab.convert.lab.lower(): (lab.convert.lab, lab.convert.table) for lab in LABS}
+    found["hackmatrix"] = ("HackMatrix", hackmatrix.TABLE)
     return {name: each for name, each in found.items() if each[1].rows}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from operant.spec.dialects.conversion import Remark
     from operant.spec.load import Loaded
 
 WIDTH = 118
@@ -32,15 +34,18 @@ def _spec(loaded: Loaded, origin: str) -> str:
     lines = [
         about,
         *said,
-        *(line for each in loaded.remarks for line in _remark(str(each), each.at.line if each.at else 0)),
+        *(line for each in loaded.remarks for line in _remark(each, origin)),
     ]
     comments = "".join(f"# {line}\n" for line in lines)
     return comments + _dumped({loaded.spec.name: body})
 
 
-def _remark(text: str, line: int) -> list[str]:
-    """One remark behind its line number, folded below it."""
-    number = f"{line:>5}  " if line else " " * 7
+def _remark(remark: Remark, origin: str) -> list[str]:
+    """One remark behind its line number, folded below it; of a file beside it with that file's name."""
+    label = remark.at.source.label if remark.at else None
+    other = f"{PurePath(label).name}: " if label not in (None, origin) else ""
+    number = f"{remark.at.line:>5}  " if remark.at else " " * 7
+    text = f"{other}{remark}".removeprefix(": ")
     return textwrap.wrap(text, WIDTH, initial_indent=number, subsequent_indent=" " * 9, break_on_hyphens=False)
 
 

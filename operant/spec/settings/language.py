@@ -187,10 +187,21 @@ class DialogueSpec(Closed):
         description="Turns before the last that stay in a prompt, beside the system message; null for all. Needs "
         "`strategy: branching`.",
     )
-    reward: Literal["final", "best", "delta"] = free(
+    reward: Literal["final", "best", "delta", "binary", "target", "last", "moving_best", "percentile"] = free(
         default="final",
         description="Learn from the hidden score at the end, from the best validated one, or from the sum of "
-        "improvements between validations.",
+        "improvements between validations. Of trees of attempts: whether the baseline is beaten (binary), a target, "
+        "what the last attempt was worth, or whether the best of all rollouts so far (moving_best) or most of the last "
+        "ones (percentile) are.",
+    )
+    reward_every: int | None = free(
+        default=None, ge=1, le=10**6, description="Rollouts after which a moving threshold moves; null for a round."
+    )
+    reward_window: int = free(
+        default=64, ge=8, le=10**6, description="Last rollouts that `percentile` looks back on, once there are 8."
+    )
+    reward_percentile: float = free(
+        default=70.0, gt=0, lt=100, description="The percentile of their scores that is to be beaten."
     )
     concurrency: int = free(
         default=8, ge=1, le=4096, description="Rollouts under way at once, each in its own environment."

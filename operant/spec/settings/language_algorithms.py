@@ -57,10 +57,10 @@ class VerifiedAlgorithm(LanguageAlgorithm):
     )
     clip_low: float = free(default=0.2, ge=0, le=1, description="How far a ratio may fall below 1.")
     clip_high: float = free(default=0.2, ge=0, le=100, description="How far a ratio may rise above 1.")
-    importance: Literal["none", "truncate", "truncate_sequence", "icepop", "dppo"] = free(
+    importance: Literal["none", "truncate", "truncate_sequence", "icepop", "dppo", "ipo"] = free(
         default="none",
         description="Correct for generator and trainer that disagree: weigh by their ratio, cut off (truncate), or "
-        "mask tokens (icepop, dppo).",
+        "mask tokens (icepop by their ratio, dppo by the difference in the advantage's direction, ipo in either).",
     )
     old_logprobs: Literal["auto", "trainer", "generator"] = free(
         default="auto",
@@ -70,7 +70,7 @@ class VerifiedAlgorithm(LanguageAlgorithm):
     importance_low: float = free(default=0.5, ge=0, le=1, description="Least weight that `icepop` keeps.")
     importance_high: float = free(default=2.0, ge=1, le=1e6, description="Largest weight; more is cut off or masked.")
     importance_difference: float = free(
-        default=0.2, gt=0, le=1, description="Largest difference of probabilities that `dppo` keeps."
+        default=0.2, gt=0, le=1, description="Largest difference of probabilities that `dppo` and `ipo` keep."
     )
     kl: Literal["none", "k1", "k2", "k3"] = free(
         default="none",
@@ -138,7 +138,12 @@ class VerifiedAlgorithm(LanguageAlgorithm):
         default=0.0,
         ge=0,
         le=100,
-        description="Weight of the squared difference of the trainer's and the generator's log-probabilities.",
+        description="Weight of a loss that keeps the trainer near the generator.",
+    )
+    mismatch_loss: Literal["squared", "kl"] = free(
+        default="squared",
+        description="That loss: the squared difference of log-probabilities of all tokens, or KL(policy || generator), "
+        "importance-weighted, of the tokens that a mask keeps.",
     )
     staleness: int = free(
         default=0,
@@ -177,7 +182,8 @@ class VerifiedAlgorithm(LanguageAlgorithm):
     def resume_kind(cls, spec: Mapping[str, Any]) -> str:
         # Which completions are at hand when is a matter of time, and no checkpoint keeps it.
         timed = spec["agent"]["algorithm"].get("staleness") or (spec["env"].get("text") or {}).get("deadline")
-        return "warm" if timed or external_environments(spec["env"]) else cls.RESUME
+        others = external_environments(spec["env"]) or _asks_a_server(spec["env"])
+        return "warm" if timed or others else cls.RESUME
 
     def inert(self) -> Mapping[str, str]:
         reasons = dict(super().inert())
@@ -185,10 +191,12 @@ class VerifiedAlgorithm(LanguageAlgorithm):
             reasons["agent.algorithm.constant_length"] = "aggregate is not constant"
         if self.importance != "icepop":
             reasons["agent.algorithm.importance_low"] = "importance is not icepop"
-        if self.importance in ("none", "dppo"):
+        if self.importance in ("none", "dppo", "ipo"):
             reasons["agent.algorithm.importance_high"] = f"importance is {self.importance}"
-        if self.importance != "dppo":
-            reasons["agent.algorithm.importance_difference"] = "importance is not dppo"
+        if self.importance not in ("dppo", "ipo"):
+            reasons["agent.algorithm.importance_difference"] = "importance is neither dppo nor ipo"
+        if not self.mismatch_coef:
+            reasons["agent.algorithm.mismatch_loss"] = "mismatch_coef is 0"
         if self.loss in ("cispo", "reinforce"):
             reasons["agent.algorithm.clip_low"] = f"the loss {self.loss} has no lower limit"
         if self.loss == "reinforce":
@@ -298,5 +306,16 @@ LANGUAGE: dict[str, type[LanguageAlgorithm]] = {**VERIFIED, "sft": SftSpec}
 
 def external_environments(env: Mapping[str, Any]) -> list[str]:
     """The environments of verifiers among the tasks: they run on their own time and send requests at any moment."""
-    parts = (env.get("text") or {}).get("mixture") or ()
-    return [name for name in (env.get("name", ""), *(part["name"] for part in parts)) if name.startswith("verifiers:")]
+    return [name for name, _ in _tasks(env) if name.startswith("verifiers:")]
+
+
+def _asks_a_server(env: Mapping[str, Any]) -> bool:
+    """Whether the executor of a task is a model behind a server, which may say something else when asked again."""
+    return any(str(arguments.get("executor", "")).startswith("http") for _, arguments in _tasks(env))
+
+
+def _tasks(env: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The tasks and their arguments."""
+    text = env.get("text") or {}
+    parts = [(part["name"], part.get("arguments") or {}) for part in text.get("mixture") or ()]
+    return [(env.get("name", ""), text.get("arguments") or {}), *parts]

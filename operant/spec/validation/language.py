@@ -130,7 +130,7 @@ def ratios(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]
     if algorithm.old_logprobs == "generator" and importance in WEIGHING:
         reason = f"does not fit importance {importance}: ratios to the generator are its weights already"
         yield Conflict(path, reason, "auto; or importance none", "auto", ("agent.algorithm.importance",))
-    elif algorithm.old_logprobs == "trainer" and importance in ("icepop", "dppo"):
+    elif algorithm.old_logprobs == "trainer" and importance in ("icepop", "dppo", "ipo"):
         reason = f"does not fit importance {importance}, which masks tokens and leaves the others with weight 1"
         yield Conflict(path, reason, "auto", "auto", ("agent.algorithm.importance",), allowed_once=True)
     elif algorithm.old_logprobs == "trainer" and algorithm.staleness and importance == "none":

@@ -16,7 +16,7 @@ import pytest
 from operant.errors import UsageError
 from operant.spec.dialects.hackmatrix import read_flags
 from operant.spec.dialects.write import native_yaml
-from operant.spec.load import load_all
+from operant.spec.load import load, load_all
 from tests.unit.spec.mutations import Case, corpus, mutated
 
 SECONDS, SECONDS_PER_MB = 5.0, 60.0
@@ -29,7 +29,7 @@ def read(case: Case, folder: Path) -> str:
     path.write_bytes(case.content)
     try:
         if not case.suffix:
-            read_flags(case.content.decode("utf-8", "replace"))
+            read_flags(case.content.decode("utf-8", "replace"), load("ppo_hackmatrix").spec)
         else:
             for loaded in load_all(str(path), None, case.overrides, case.lossy)[:3]:
                 native_yaml([loaded], "case")

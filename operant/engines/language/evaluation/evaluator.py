@@ -17,7 +17,7 @@ from operant.engines.language.policy.model import Policy, load_policy
 from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts, attach_drivers, single_turn_tasks
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.tree_search import Search, Tree, records
-from operant.engines.language.rollouts.types import Group, as_episodes
+from operant.engines.language.rollouts.types import Group, as_episodes, tree_episodes
 from operant.envs.text.mixture import held_out
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.task import Problem, Task
@@ -172,6 +172,7 @@ class Evaluator:
             groups = self.worker.rollout(problems[start : start + PROBLEMS_AT_ONCE], self.eval_set.sampling)
             result.seconds += time.perf_counter() - begun
             for group in groups:
+                result.episodes += tree_episodes(group, "eval", self.eval_set.seed, at)
                 result.episodes += _episodes(group, self.eval_set.seed, at)
             yield result
 

@@ -21,7 +21,8 @@ Surrogate = Literal["clip", "cispo", "reinforce"]
 Level = Literal["token", "sequence"]
 Mean = Literal["token", "sequence", "sum", "constant"]
 Divergence = Literal["k1", "k2", "k3"]
-Mask = Literal["none", "icepop", "dppo"]
+Mask = Literal["none", "icepop", "dppo", "ipo"]
+Drift = Literal["squared", "kl"]
 Correction = Literal["none", "token", "sequence"]
 FLOOR = 1e-12
 """The least probability whose logarithm is taken."""
@@ -35,7 +36,8 @@ class LossSettings:
     tokens of the batch, each sequence's own length and then their number, their number alone (`sum`), or `length` and
     their number.
     `mask` leaves tokens out on which generator and trainer disagree: IcePop where pi/mu is outside
-    [mask_low, mask_high], DPPO where pi - mu exceeds `mask_difference` in the advantage's direction.
+    [mask_low, mask_high], DPPO where pi - mu exceeds `mask_difference` in the advantage's direction, IPO where it does
+    in either direction. `drift` with weight `drift_coef` keeps pi near mu.
     `correction` weighs by old/mu, truncated at `correction_cap`.
     """
 
@@ -55,7 +57,8 @@ class LossSettings:
     correction_cap: float = 2.0
     kl: Divergence = "k3"
     kl_coef: float = 0.0
-    square_coef: float = 0.0
+    drift: Drift = "squared"
+    drift_coef: float = 0.0
     teacher_kl: TeacherKl = "k2"
     teacher_coef: float = 0.0
     jsd_alpha: float = 0.5
@@ -64,7 +67,7 @@ class LossSettings:
     @property
     def has_beside(self) -> bool:
         """Whether tokens have a gradient beside that of their advantage."""
-        return any((self.kl_coef, self.square_coef, self.teacher_coef, self.entropy_coef))
+        return any((self.kl_coef, self.drift_coef, self.teacher_coef, self.entropy_coef))
 
 
 @dataclass(frozen=True)
@@ -114,11 +117,11 @@ def policy_loss(tokens: Tokens, settings: LossSettings, whole: Normalizer) -> Lo
     terms, clipped = _surrogate(log_ratio, tokens, settings)
     kept = keep(tokens, settings)
     terms = terms * kept * correction(tokens.old - tokens.generator, number, count, settings)
-    value = aggregate(settings.policy_coef * terms + beside(tokens, settings), number, count, settings, whole)
+    value = aggregate(settings.policy_coef * terms + beside(tokens, settings, kept), number, count, settings, whole)
     return Loss(value, metrics(tokens, log_ratio, clipped, kept, settings))
 
 
-def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
+def beside(tokens: Tokens, settings: LossSettings, kept: Tensor) -> Tensor:
     """What is added to a token's term whatever it was rewarded with: divergences, and less its entropy."""
     extra = torch.zeros_like(tokens.logprobs)
     if settings.kl_coef:
@@ -127,8 +130,8 @@ def beside(tokens: Tokens, settings: LossSettings) -> Tensor:
         extra = extra + settings.kl_coef * divergence(tokens.logprobs, tokens.reference, settings.kl)
     if settings.teacher_coef:
         extra = extra + settings.teacher_coef * teacher_divergence(tokens, settings)
-    if settings.square_coef:
-        extra = extra + settings.square_coef * (tokens.logprobs - tokens.generator).square()
+    if settings.drift_coef:
+        extra = extra + settings.drift_coef * drift(tokens, settings.drift, kept)
     if settings.entropy_coef:
         if tokens.entropies is None:
             raise ValueError("an entropy bonus needs entropies")
@@ -162,6 +165,18 @@ def top_divergence(policy: Tensor, teacher: Tensor, kind: TeacherKl, alpha: floa
     log_m = (alpha * q + (1 - alpha) * p).clamp_min(FLOOR).log()
     of_policy = p * (p.clamp_min(FLOOR).log() - log_m)
     return (alpha * q * (log_q - log_m) + (1 - alpha) * of_policy).sum(-1)
+
+
+def drift(tokens: Tokens, kind: Drift, kept: Tensor) -> Tensor:
+    """How far each token's pi is from mu: log(r)^2, or r log r - r + 1 of the kept tokens, with r = pi/mu.
+
+    The second is KL(pi || mu) as tokens of mu estimate it, importance-weighted, and its gradient is that of the KL.
+    """
+    log_ratio = tokens.logprobs - tokens.generator
+    if kind == "squared":
+        return log_ratio.square()
+    ratio = log_ratio.exp()
+    return (ratio * log_ratio - ratio + 1) * kept
 
 
 def clip_terms(log_ratio: Tensor, advantages: Tensor, low: float, high: float, cap: float | None = None) -> Tensor:
@@ -205,9 +220,10 @@ def keep(tokens: Tokens, settings: LossSettings) -> Tensor:
         if settings.mask == "icepop":
             ratio = (tokens.logprobs - tokens.generator).exp()
             return ((ratio >= settings.mask_low) & (ratio <= settings.mask_high)).to(ratio.dtype)
-        if settings.mask == "dppo":
+        if settings.mask in ("dppo", "ipo"):
             difference = tokens.logprobs.exp() - tokens.generator.exp()
-            ahead = torch.where(tokens.advantages > 0, difference, -difference)
+            directed = torch.where(tokens.advantages > 0, difference, -difference)
+            ahead = directed if settings.mask == "dppo" else difference.abs()
             return (ahead <= settings.mask_difference).to(difference.dtype)
         return torch.ones_like(tokens.logprobs)
 
@@ -295,7 +311,7 @@ CORRECTIONS = {"truncate": "token", "truncate_sequence": "sequence"}
 
 def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
     """The loss of an algorithm after so many frames."""
-    masked = settings.importance if settings.importance in ("icepop", "dppo") else "none"
+    masked = settings.importance if settings.importance in ("icepop", "dppo", "ipo") else "none"
     return LossSettings(
         surrogate="clip" if settings.loss == "gspo" else settings.loss,
         policy_coef=settings.policy_coef,
@@ -315,6 +331,7 @@ def loss_settings(settings: VerifiedAlgorithm, frames: int) -> LossSettings:
         teacher_kl=settings.teacher_kl,
         teacher_coef=0.0 if settings.teacher is None else settings.teacher_coef,
         jsd_alpha=settings.jsd_alpha,
-        square_coef=settings.mismatch_coef,
+        drift=settings.mismatch_loss,
+        drift_coef=settings.mismatch_coef,
         entropy_coef=value_at(settings.entropy_coef, frames),
     )

@@ -72,6 +72,9 @@ def attach_drivers(worker: RolloutWorker, tasks: Sequence[Task], settings: Dialo
     """Give dialogues among the tasks multi-turn rollouts, and environments that drive themselves an endpoint."""
     dialogues = {task.name: task for task in tasks if isinstance(task, DialogueTask)}
     if dialogues:
+        from operant.engines.language.rollouts.executors import attach_executors
+
+        attach_executors(tasks, worker.policy)
         worker.drivers |= dict.fromkeys(dialogues, MultiTurnRollouts(worker, dialogues, settings))
     external = {task.name: task for task in tasks if isinstance(task, VerifiersTask)}
     if external:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
 from operant.envs.text.rewards import RewardRequest, Value
-from operant.envs.text.task import Problem, Verdict
+from operant.envs.text.task import Problem, TreeNode, Verdict
 from operant.run.episode import Episode, Turn
 from operant.run.progress import Progress
+
+SEARCH = "search"
 
 
 @dataclass(frozen=True)
@@ -127,13 +129,57 @@ def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words:
     Dialogues keep their words always: they are few, dear and long to come by.
     """
     asked = (Turn("user", group.problem.prompt, len(group.prompt.tokens)),) if words else ()
-    episodes = [_episode(group.problem, asked, answer, split, seed, at) for answer in group.answers]
+    episodes = [
+        replace(_episode(group.problem, asked, answer, split, seed, at), **_tree_links(group, index, split, at))
+        for index, answer in enumerate(group.answers)
+    ]
     for note in group.errors:
         row = Episode(
             group.problem.task, split, seed, at, None, 0, "error", turns=asked, error=note, item=group.problem.id
         )
         episodes.append(row)
     return episodes
+
+
+def tree_episodes(group: Group, split: str, seed: int | None, at: Progress) -> list[Episode]:
+    """The records of all attempts where answers are trees of them, with the split of a search."""
+    return [
+        _attempt(group.problem, answer, node, _tree_name(group, index, split, at), seed, at)
+        for index, answer in enumerate(group.answers)
+        for node in answer.verdict.nodes
+    ]
+
+
+def _attempt(problem: Problem, answer: Answer, node: TreeNode, name: str, seed: int | None, at: Progress) -> Episode:
+    verdict = node.verdict
+    return Episode(
+        env=problem.task,
+        split=SEARCH,
+        seed=seed,
+        at=at,
+        score=verdict.score,
+        length=sum(turn.role == "assistant" for turn in node.turns),
+        ended="error" if verdict.score is None else "terminated",
+        parts={**verdict.parts, **({} if node.value is None else {"value": node.value})},
+        turns=node.turns,
+        error=verdict.note if verdict.score is None else None,
+        item=problem.id,
+        id=f"{name}/{node.name}",
+        parent=None if node.parent is None else f"{name}/{node.parent}",
+        version=answer.version,
+    )
+
+
+def _tree_name(group: Group, index: int, split: str, at: Progress) -> str:
+    """What tells a tree apart from all others of a run."""
+    return f"{group.problem.id}@{at.frames}.{split}.{group.place or 0}.{index}"
+
+
+def _tree_links(group: Group, index: int, split: str, at: Progress) -> dict[str, Any]:
+    """The name of an answer that is a tree, and its best attempt."""
+    nodes, name = group.answers[index].verdict.nodes, _tree_name(group, index, split, at)
+    best = next((f"{name}/{node.name}" for node in nodes if node.best), None)
+    return {"id": name, "parent": best} if best is not None else {}
 
 
 def _episode(

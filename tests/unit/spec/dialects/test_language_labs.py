@@ -9,6 +9,7 @@ import pytest
 from operant.errors import SpecError
 from operant.spec.dialects.write import native_yaml
 from operant.spec.load import Loaded, load
+from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 FILES = Path(__file__).parent / "files"
 LOADABLE = (
@@ -18,6 +19,7 @@ LOADABLE = (
     "prime_rl_older.toml",
     "prime_rl_research.toml",
     "prime_rl_guest.toml",
+    "prime_rl_tree.toml",
 )
 
 
@@ -75,7 +77,7 @@ LOST = [
     ("rlvr_gsm8k.yaml", "config: {model: models/base-1b", "config: {model: models/other", "roles.2.config.model"),
     ("prime_rl_gsm8k.toml", 'algo = "grpo"', 'algo = "echo"', "orchestrator.algo"),
     ("prime_rl_gsm8k.toml", 'type = "adamw"', 'type = "muon"', "trainer.optim.type"),
-    ("prime_rl_older.toml", "kl_tau = 0.0", "kl_tau = 0.1", "trainer.loss.kl_tau"),
+    ("prime_rl_older.toml", "kl_tau = 0.0", "teacher_tau = 0.5", "trainer.loss.teacher_tau"),
 ]
 
 
@@ -145,11 +147,113 @@ def test_a_task_that_is_not_recreated_is_refused(tmp_path: Path) -> None:
         changed(tmp_path, "prime_rl_research.toml", "tasks/blotto.yaml", "tasks/rlMetaMaze.yaml", lossy=True)
 
 
-def test_every_argument_of_a_tree_environment_is_named() -> None:
-    with pytest.raises(SpecError, match="direct another model") as error:
-        load(str(FILES / "prime_rl_tree.toml"), lossy=True)
-    for argument in ("node_budget", "executor_url", "executor_model", "max_actions", "reward_scheme", "v7_tau"):
-        assert f"{argument} (" in str(error.value)
+def test_a_tree_that_the_policy_directs() -> None:
+    spec = load(str(FILES / "prime_rl_tree.toml")).spec
+    assert spec.env.name == "directed_research"
+    assert spec.env.text is not None
+    assert spec.env.text.arguments == {
+        "task": "battle_of_sexes",
+        "nodes": 11,  # its last turn is never carried out
+        "actions": 15,
+        "executor": "http://127.0.0.1:8001/v1",
+        "executor_model": "executor",
+        "begin": "fresh",
+        "turns": 12,
+        "arguments": {"instances": 64, "eval_instances": 8},
+    }
+    said = spec.env.text.dialogue
+    assert (said.reward, said.reward_every, said.reward_window, said.reward_percentile) == ("percentile", 64, 64, 70)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "reward", "target"),
+    [("v6_binary", "binary", None), ("v7_fixed_tier", "target", 0.88), ("v8_global_best", "moving_best", None)],
+)
+def test_rewards_of_trees(tmp_path: Path, scheme: str, reward: str, target: float | None) -> None:
+    text = (FILES / "prime_rl_tree.toml").read_text().replace("v9_percentile", scheme)
+    (tmp_path / "tree.toml").write_text(text)
+    spec = load(str(tmp_path / "tree.toml")).spec
+    assert spec.env.text is not None
+    assert spec.env.text.dialogue.reward == reward
+    assert spec.env.text.arguments.get("target") == target
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "importance", "loss"),
+    [
+        ("", "[trainer.loss]\nkl_tau = 0.01\n", "dppo", "squared"),
+        ("", "[trainer.loss]\ntype = 'ipo'\nkl_tau = 0.01\n", "ipo", "squared"),
+        ("", "[trainer.loss]\nratio_type = 'token'\nkl_tau = 0.01\n", "icepop", "kl"),
+        ("max_steps", "inference_gpu_ids = [0]\nmax_steps", "icepop", "squared"),
+    ],
+)
+def test_the_weight_of_the_kl_to_the_generator(tmp_path: Path, old: str, new: str, importance: str, loss: str) -> None:
+    text = (FILES / "prime_rl_tree.toml").read_text()
+    (tmp_path / "tree.toml").write_text(text.replace(old, new, 1) if old else f"{text}\n{new}")
+    algorithm = load(str(tmp_path / "tree.toml")).spec.agent.algorithm
+    assert isinstance(algorithm, VerifiedAlgorithm)
+    assert (algorithm.importance, algorithm.mismatch_loss) == (importance, loss)
+    assert algorithm.mismatch_coef == (0.01 if "kl_tau" in new else 0.0)
+
+
+ORCHESTRATOR = """
+batch_size = 16
+rollouts_per_example = 4
+max_steps = 10
+[model]
+name = "tiny"
+[[env]]
+id = "mlgym"
+[env.args]
+task_config_path = "${CONFIGS}/tasks/battleOfSexes.yaml"
+max_steps = 50
+"""
+TRAINER = """
+max_steps = 10
+[model]
+name = "tiny"
+[optim]
+lr = 1e-4
+[scheduler]
+type = "constant"
+"""
+SERVER = 'model = "tiny"\nmax_model_len = 100\ngpu_memory_utilization = 0.9\n'
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    for name, text in (("orch", ORCHESTRATOR), ("train", TRAINER), ("infer", SERVER)):
+        (tmp_path / f"{name}.toml").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["orch", "train", "infer"])
+def test_a_file_of_one_program_is_read_with_those_beside_it(three: Path, name: str) -> None:
+    loaded = load(str(three / f"{name}.toml"))
+    spec = loaded.spec
+    assert (spec.env.name, spec.env.max_frame, spec.name) == ("battle_of_sexes", 160, name)
+    assert spec.agent.model is not None
+    assert spec.agent.model.optimizer.lr == 1e-4
+    assert sum("lies beside it" in str(each) for each in loaded.remarks) == 2
+
+
+def test_an_error_names_the_file_that_it_is_in(three: Path) -> None:
+    (three / "train.toml").write_text(TRAINER.replace("lr = 1e-4", "lr = -1"))
+    with pytest.raises(SpecError, match=r"train\.toml:6:6"):
+        load(str(three / "orch.toml"))
+    (three / "orch.toml").unlink()
+    with pytest.raises(SpecError, match="no file beside this one is an orchestrator's"):
+        load(str(three / "train.toml"))
+
+
+def test_variables_come_from_the_environment(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (three / "orch.toml").write_text(ORCHESTRATOR.replace('"tiny"', '"${MODELS}/base"'))
+    (three / "train.toml").unlink()
+    with pytest.raises(SpecError, match="names the variable MODELS, which is not set"):
+        load(str(three / "orch.toml"))
+    assert load(str(three / "orch.toml"), overrides=["MODELS=/there"]).spec.agent.model.source == "/there/base"  # pyright: ignore[reportOptionalMemberAccess]
+    monkeypatch.setenv("MODELS", "/models")
+    assert load(str(three / "orch.toml")).spec.agent.model.source == "/models/base"  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def test_any_other_environment_is_one_of_verifiers() -> None:
