@@ -15,10 +15,14 @@ from typer.testing import CliRunner
 
 from operant.cli.commands import app
 from operant.spec.describe import Row, Topic, describe, topics
+from operant.spec.dialects.registry import tables
+from operant.spec.dialects.table import Row as DialectRow
+from operant.spec.dialects.table import Table
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 COLUMNS = {"name": "setting", "type": "takes", "default": "default", "range": "range", "description": "meaning"}
 AS_CODE = ("name", "default")
+DIALECT = "`operant convert --explain FILE` prints this for a file, with its values. `*` stands for any key."
 TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -26,7 +30,8 @@ def pages() -> dict[str, str]:
     """Every page of the reference: file name and content."""
     words = [words for words, _ in topics()]
     settings = {f"{head}.md": settings_page(group) for head, group in groupby(words, lambda each: each.split()[0])}
-    return {"index.md": index_page(), "commands.md": commands_page(), **settings}
+    labs = {f"dialects/{name}.md": dialect_page(title, table) for name, (title, table) in tables().items()}
+    return {"index.md": index_page(), "commands.md": commands_page(), **settings, **labs}
 
 
 def index_page() -> str:
@@ -35,6 +40,31 @@ def index_page() -> str:
     for words, about in topics():
         lines.append(f"| [{words}]({words.split()[0]}.md#{words.replace(' ', '-').lower()}) | {about} |")
     return "\n".join([*lines, "", "The commands are [here](commands.md). In the terminal: `operant help`.", ""])
+
+
+def dialect_page(title: str, table: Table) -> str:
+    """What each setting of a lab's files means there and becomes here."""
+    lines = [f"# Settings of {title}", "", DIALECT, "", "| setting | meaning there | here |", "|---|---|---|"]
+    for row in table.rows:
+        place = f"`{row.place}`" + (f" ({', '.join(row.of)})" if row.of else "")
+        lines.append(f"| {place} | {_plain(row.means)} | {_plain(here(row))} |")
+    return "\n".join([*lines, ""])
+
+
+def here(row: DialectRow) -> str:
+    """What becomes of a setting, in a few words."""
+    ours = ", ".join(f"`{each}`" for each in row.ours)
+    default = f"; `{row.default}` where it is absent" if row.default is not None else ""
+    if row.kind == "refused":
+        said = ", ".join(f"`{each}`" for each in row.values or () if each is not None)
+        return f"refused{f' unless it is {said}' if said else ''}: it {row.said}"
+    if row.kind == "ignored":
+        return row.said
+    return f"{ours or 'checked'}{default}{'; ' if row.said else ''}{row.said}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def settings_page(words: Iterable[str]) -> str:
@@ -85,8 +115,9 @@ def spoken(name: str, command: object) -> list[str]:
 def main() -> None:
     """Replace the folder's pages."""
     FOLDER.mkdir(exist_ok=True)
-    for old in FOLDER.glob("*.md"):
+    for old in FOLDER.rglob("*.md"):
         old.unlink()
+    (FOLDER / "dialects").mkdir(exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,8 +11,8 @@ import typer
 
 from operant.cli.files import write_new
 from operant.cli.options import AsJson, Overrides, SpecName, Target
-from operant.cli.output import document, say
-from operant.errors import EXIT_DONE, UsageError
+from operant.cli.output import aside, document, say
+from operant.errors import EXIT_DONE, EXIT_USAGE, UsageError
 
 if TYPE_CHECKING:
     from operant.spec.load import Loaded
@@ -26,6 +28,10 @@ def convert(
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Drop settings without counterpart, and say so in the file.")
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Print what each setting means and becomes, also of a file that is refused."),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Write a spec of SLM-Lab, rlvr-experiments or prime-rl as native YAML.
@@ -37,7 +43,10 @@ def convert(
       operant convert ppo_cartpole.json ppo_cartpole --out ppo.yaml
       operant convert ppo_mujoco.yaml -s env=Hopper-v5 -s max_frame=4e6
       operant convert rl.toml --out grpo.yaml
+      operant convert --explain ppo_cartpole.json
     """
+    if explain:
+        return _explain(target, name, overrides or [], as_json)
     from operant.run.layout import shown
     from operant.spec.dialects.write import native_yaml
     from operant.spec.load import load_all
@@ -57,6 +66,23 @@ def convert(
     else:
         say(shown(out))
     return EXIT_DONE
+
+
+def _explain(target: str, name: str | None, overrides: list[str], as_json: bool) -> int:
+    """Setting by setting, in the order of the file; exit code 2 where the file is refused."""
+    from operant.cli.explanation import lines
+    from operant.spec.load import explain_all
+
+    found = explain_all(target, name, overrides)
+    code = EXIT_USAGE if any(each.fault for each in found) else EXIT_DONE
+    if as_json:
+        document({"specs": [asdict(each) for each in found], "exit": code})
+    else:
+        say(*(line for each in found for line in lines(each, shutil.get_terminal_size().columns)))
+        for each in found:
+            if each.fault:
+                aside(each.fault)
+    return code
 
 
 def _facts(specs: list[Loaded]) -> list[dict[str, object]]:

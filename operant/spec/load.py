@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from operant.errors import SpecError, UsageError
 from operant.spec.builtin import SECTION_NAMES, builtin_names, builtin_source
 from operant.spec.dialects.conversion import Remark
+from operant.spec.dialects.explain import Explained, explain
 from operant.spec.dialects.registry import lab_of
 from operant.spec.dialects.slm.shape import holds_slm, without_last_commas
 from operant.spec.errors import span_of, spec_error
@@ -62,6 +63,16 @@ class Loaded:
 
 
 @dataclass(frozen=True)
+class Explanation:
+    """A spec of another lab, setting by setting; `fault` is why it is refused, and empty where it is not."""
+
+    name: str
+    lab: str
+    settings: list[Explained]
+    fault: str = ""
+
+
+@dataclass(frozen=True)
 class _Origin:
     """A text to read specs from; `path` is None for one that ships with Operant."""
 
@@ -78,12 +89,28 @@ class _Origin:
         lab, remarks = lab_of(document.data), ()
         if lab is not None:
             document, overrides = fill(document, overrides)
-            converted = lab.convert(document, lossy)
-            document, remarks = converted.document, converted.remarks
+            converted = lab.convert(document, lossy, overrides)
+            document, remarks, overrides = converted.document, converted.remarks, converted.overrides
         document = apply(document, overrides)
         spec = _built(document)
         title = lab.title if lab is not None else ""
         return Loaded(spec, self.source.text, self.suffix, self.path, self.path is None, title, remarks, document.data)
+
+    def explained(self, name: str, document: Document, overrides: Sequence[str]) -> Explanation:
+        """What becomes of each setting, whether or not the spec as a whole is refused."""
+        document = _named(document, name)
+        lab = lab_of(document.data)
+        if lab is None:
+            cause = f"nothing to explain: {cut(name)} is native already"
+            raise UsageError(cause, place=self.source.label, remedy=f"operant check {self.source.label}")
+        filled, rest = fill(document, overrides)
+        conversion, _ = lab.convert.converted(filled, rest)
+        fault = ""
+        try:
+            self.loaded(name, document, overrides)
+        except SpecError as refused:
+            fault = str(refused)
+        return Explanation(name, lab.title, explain(conversion), fault)
 
 
 def load(target: str, name: str | None = None, overrides: Sequence[str] = (), lossy: bool = False) -> Loaded:
@@ -112,6 +139,19 @@ def load_all(target: str, name: str | None, overrides: Sequence[str] = (), lossy
     documents = origin.documents()
     chosen = list(documents) if name is None else [_pick(list(documents), name, target)]
     return [origin.loaded(each, documents[each], overrides, lossy) for each in chosen]
+
+
+def explain_all(target: str, name: str | None, overrides: Sequence[str] = ()) -> list[Explanation]:
+    """What becomes of each setting of another lab's file, spec by spec; of one spec where it is named."""
+    origin, name = _find(target, name)
+    documents = origin.documents()
+    chosen = list(documents) if name is None else [_pick(list(documents), name, target)]
+    return [origin.explained(each, documents[each], overrides) for each in chosen]
+
+
+def documents_of(path: str | Path) -> dict[str, Document]:
+    """The specs of a file as they are written, by name, none of them judged."""
+    return _open(Path(path)).documents()
 
 
 def load_specs(path: str | Path) -> dict[str, Loaded]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,13 @@ REFUSED: dict[str, tuple[str, ...]] = {
 }
 
 
+EXPLAINED: dict[str, tuple[str, ...]] = {
+    "ppo_cartpole": ("ppo_cartpole.json",),
+    "refused": ("hydra_cartpole.yaml",),
+    "completed": ("ppo_continuous.yaml:ppo_continuous", *FILLED),
+}
+
+
 @pytest.fixture(autouse=True)
 def _files(here: Path) -> None:
     for folder in (FILES, DIALECTS / "files"):
@@ -50,6 +58,17 @@ def test_a_converted_spec(operant: Operant, golden: Golden, name: str) -> None:
     result = operant("convert", *CONVERTED[name])
     assert (result.code, result.err) == (0, "")
     golden(f"convert/{name}", result.out)
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_a_file_explained_setting_by_setting(
+    operant: Operant, golden: Golden, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    result = operant("convert", "--explain", *EXPLAINED[name])
+    assert max(map(len, result.out.splitlines())) <= 100
+    golden(f"explain/{name}", f"{result.out}exit {result.code}\n")
+    assert json.loads(operant("convert", "--explain", "--json", *EXPLAINED[name]).out)["exit"] == result.code
 
 
 @pytest.mark.parametrize("name", REFUSED)

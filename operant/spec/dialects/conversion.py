@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from operant.spec.dialects.table import Row, Table
 from operant.spec.errors import dotted, key_span, span_of
+from operant.spec.overrides import Override, parse
 from operant.spec.reading.diagnostics import Diagnostic, did_you_mean, report, shown
 from operant.spec.reading.document import Document, KeyPath, Span, lookup, put
+from operant.spec.schema import Spec
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,25 @@ class Conversion:
 
     `losses` may be accepted with --lossy, and are then listed as `lost`; `refusals` never, for without
     the setting there is no spec.
-    `homes` gives, for each path of theirs, the native path that holds the very same value; `lab` is whose spec it is.
+    `homes` gives, for each path of theirs, the native path that holds the very same value, `origins` for each native
+    path where it comes from; `lab` is whose spec it is, `table` its settings, `given` what `-s` says of ours.
     """
 
-    def __init__(self, document: Document, lab: str = "SLM-Lab") -> None:
+    def __init__(
+        self,
+        document: Document,
+        lab: str = "SLM-Lab",
+        table: Table | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> None:
         self.lab = lab
         self.theirs = document
+        self.table = table or Table()
+        self.kind = self.table.kind_of(document.data)
+        self.given = given or {}
+        self.origins: dict[KeyPath, KeyPath] = {}
+        self.problem_paths: list[tuple[KeyPath, str]] = []
+        self.read_paths: set[KeyPath] = set()
         self.native = Document(document.source, {}, {})
         self.remarks: list[Remark] = []
         self.losses: list[Diagnostic] = []
@@ -48,6 +64,7 @@ class Conversion:
         """Give the native setting a value that comes from `origin` in their spec."""
         path = tuple(native.split(".")) if isinstance(native, str) else native
         found = self.theirs.mark_of(origin)
+        self.origins[path] = origin
         marks = {path: found[1]} if found else {}
         if value == lookup(self.theirs.data, origin):
             self.homes[origin] = path
@@ -62,13 +79,35 @@ class Conversion:
         self.remarks.append(Remark(dotted(path), text, key_span(path, self.theirs)))
 
     def lose(self, path: KeyPath, why: str, hint: str = "") -> None:
-        """Name a setting that changes results and has no counterpart."""
+        """Name a setting that changes results and has no counterpart; none where `-s` says what it is here."""
+        if self._is_moot(path):
+            return
+        self.problem_paths.append((path, why))
         self.losses.append(self._problem(path, why, hint))
         self.lost.append(Remark(dotted(path), f"LOST: {self._said(path)} {why}".replace("  ", " "), self._at(path)))
 
     def refuse(self, path: KeyPath, why: str, hint: str = "") -> None:
-        """Name what makes a conversion impossible."""
+        """Name what makes a conversion impossible; nothing where `-s` says what it is here."""
+        if self._is_moot(path):
+            return
+        self.problem_paths.append((path, why))
         self.refusals.append(self._problem(path, why, hint))
+
+    def row_at(self, path: KeyPath) -> Row | None:
+        """What the lab's table says of a path."""
+        return self.table.row_at(path, self.kind)
+
+    def _is_moot(self, path: KeyPath) -> bool:
+        """Whether an override says what the setting at `path` decides here."""
+        row = self.row_at(path)
+        said = next((ours for ours in (row.ours if row else ()) if self.is_given(ours)), None)
+        if said is not None and lookup(self.theirs.data, path) is not None:
+            self.remark(path, f"left out: -s says {said}")
+        return said is not None
+
+    def is_given(self, ours: str) -> bool:
+        """Whether `-s` says this setting of ours, a part of it, or the section that holds it."""
+        return any(f"{key}.".startswith(f"{ours}.") or f"{ours}.".startswith(f"{key}.") for key in self.given)
 
     def _problem(self, path: KeyPath, why: str, hint: str) -> Diagnostic:
         said = self._said(path)
@@ -102,6 +141,7 @@ class Section:
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, which counts as read; `default` where it is absent or null."""
         self._read.add(key)
+        self.conversion.read_paths.add(self.at(key))
         value = self.data.get(key)
         return default if value is None else value
 
@@ -109,7 +149,10 @@ class Section:
         """The value of a key that the other lab cannot do without."""
         value = self.get(key)
         if value is None:
-            self.conversion.refuse(self.at(key), "is missing", f"{self.conversion.lab} has no default for it")
+            row = self.conversion.row_at(self.at(key))
+            flag = f"give it by -s {row.ours[0]}=VALUE" if row and row.ours else ""
+            hint = flag or f"{self.conversion.lab} has no default for it"
+            self.conversion.refuse(self.at(key), "is missing", hint)
         return value
 
     def whole(self, key: str, default: int) -> int:
@@ -175,7 +218,14 @@ class Section:
 
     def skip(self) -> None:
         """Leave everything unread as it is, because the section as a whole was refused."""
-        self._read.update(self.data)
+        for key in self.data:
+            self.get(key)
+
+    def close_all(self) -> None:
+        """Close this section and every one below it that was looked into."""
+        self.close()
+        for each in self._below.values():
+            each.close_all()
 
     def unread(self) -> list[str]:
         """The keys that nobody has asked for, other than those that say null."""
@@ -191,10 +241,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Converted:
-    """A native document, whose marks lie in the other lab's file, and what is to be said about it."""
+    """A native document, whose marks lie in the other lab's file, and what is to be said about it.
+
+    `overrides` are those that are still to be applied to it, for others were settings of the other lab.
+    """
 
     document: Document
     remarks: tuple[Remark, ...]
+    overrides: tuple[str, ...] = ()
 
 
 def is_number(value: Any) -> bool:
@@ -207,18 +261,63 @@ def has_shape(content: Any, key: str, kind: type, foreign: str) -> bool:
     return isinstance(content, dict) and isinstance(content.get(key), kind) and foreign not in content
 
 
-def converter(lab: str, read: Callable[[Section], None]) -> Callable[[Document, bool], Converted]:
-    """The conversion of a lab's files, whose sections `read` converts from the top.
+def _as_it_is(document: Document) -> Document:
+    return document
 
-    It gives a native document, or SpecError with everything that has no counterpart; see `finished` for `lossy`.
+
+@dataclass(frozen=True)
+class Converter:
+    """The conversion of a lab's files: `read` converts their sections from the top, by the rows of `table` or beside.
+
+    `prepare` brings older forms of a file to the newest one first.
     """
 
-    def convert(document: Document, lossy: bool = False) -> Converted:
-        conversion = Conversion(document, lab)
-        read(Section(conversion, ()))
-        return finished(conversion, document, lossy)
+    lab: str
+    read: Callable[[Section], None]
+    table: Table
+    prepare: Callable[[Document], Document] = _as_it_is
 
-    return convert
+    def __call__(self, document: Document, lossy: bool = False, overrides: Sequence[str] = ()) -> Converted:
+        """The native document, or SpecError with everything that has no counterpart; see `finished` for `lossy`."""
+        conversion, rest = self.converted(document, overrides)
+        return replace(finished(conversion, document, lossy), overrides=rest)
+
+    def converted(self, document: Document, overrides: Sequence[str] = ()) -> tuple[Conversion, tuple[str, ...]]:
+        """All that is known of the file, refused or not, and the overrides that are settings of ours."""
+        prepared = self.prepare(document)
+        completed, ours = _completed(prepared, self.table, [parse(text) for text in overrides])
+        given = {each.key: each.value.data for each in ours}
+        conversion = Conversion(completed, self.lab, self.table, given)
+        self.read(Section(conversion, ()))
+        return conversion, tuple(each.value.source.text for each in ours)
+
+
+def converter(lab: str, read: Callable[[Section], None], table: Table | None = None) -> Converter:
+    """The conversion of a lab's files, whose sections `read` converts from the top."""
+    return Converter(lab, read, table or Table())
+
+
+def _completed(document: Document, table: Table, overrides: Sequence[Override]) -> tuple[Document, list[Override]]:
+    """The file with what overrides say of its settings, and the overrides that are settings of ours.
+
+    One of ours that is the same there is put into the file too, so that what follows from it there does so.
+    """
+    ours: list[Override] = []
+    for override in overrides:
+        kind, path = table.kind_of(document.data), tuple(override.key.split("."))
+        twin = next((row for row in table.chosen(kind) if _is_twin(row, override.key)), None)
+        row = table.row_at(path, kind)
+        if twin is not None:
+            document = document.placed(twin.parts, override.value)
+        elif path[0] not in Spec.model_fields and row is not None and row.place == override.key:
+            document = document.placed(path, override.value)
+            continue
+        ours.append(override)
+    return document, ours
+
+
+def _is_twin(row: Row, key: str) -> bool:
+    return row.kind == "same" and row.values is None and row.ours == (key,) and "*" not in row.place
 
 
 def finished(conversion: Conversion, document: Document, lossy: bool) -> Converted:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects import prime_rl, rlvr
-from operant.spec.dialects.conversion import Converted
+from operant.spec.dialects.conversion import Converter
 from operant.spec.dialects.slm.convert import convert
 from operant.spec.dialects.slm.shape import is_slm
-from operant.spec.reading.document import Document, lookup
+from operant.spec.dialects.table import Table
+from operant.spec.reading.document import lookup
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Lab:
 
     title: str
     recognises: Callable[[Any], bool]
-    convert: Callable[[Document, bool], Converted]
+    convert: Converter
     name_path: tuple[str, ...] = ()
 
     def name_in(self, data: Any) -> str | None:
@@ -41,3 +42,9 @@ LABS = (
 def lab_of(data: Any) -> Lab | None:
     """The lab that wrote plain data of this shape; None for a native spec."""
     return next((lab for lab in LABS if lab.recognises(data)), None)
+
+
+def tables() -> dict[str, tuple[str, Table]]:
+    """The tables of all labs that have one: its title and its rows, by the name of its page."""
+    found = {lab.convert.lab.lower(): (lab.convert.lab, lab.convert.table) for lab in LABS}
+    return {name: each for name, each in found.items() if each[1].rows}

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "docs" / "reference"
-WRITTEN = {path.name: path.read_text() for path in sorted(FOLDER.glob("*.md"))}
+WRITTEN = {str(path.relative_to(FOLDER)): path.read_text() for path in sorted(FOLDER.rglob("*.md"))}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from operant.spec.dialects.conversion import Conversion, Converted, Section, finished
+from operant.spec.dialects.conversion import Converter, Section
 from operant.spec.dialects.slm.dqn import dqn
 from operant.spec.dialects.slm.env import Budget, env
 from operant.spec.dialects.slm.meta import meta, search
@@ -13,9 +13,9 @@ from operant.spec.dialects.slm.on_policy import a2c, random, reinforce, sarsa
 from operant.spec.dialects.slm.ppo import ppo, ppo_sil, sil
 from operant.spec.dialects.slm.sac import crossq, sac
 from operant.spec.dialects.slm.shape import is_older_form, unwrapped
+from operant.spec.dialects.table import Table
 from operant.spec.errors import span_of
 from operant.spec.reading.diagnostics import Diagnostic, nearest
-from operant.spec.reading.document import Document
 
 Translator = Callable[[Section, Budget], None]
 
@@ -38,19 +38,8 @@ ALGORITHMS: dict[str, Translator] = {
 SINGLE_BODY = ({}, {"product": "outer", "num": 1})
 
 
-def convert(document: Document, lossy: bool = False) -> Converted:
-    """The native form of an SLM-Lab spec; SpecError with everything that has no counterpart.
-
-    `lossy` turns settings without counterpart into remarks, where a spec remains without them.
-    """
-    older = is_older_form(document.data)
-    conversion = Conversion(unwrapped(document))
-    _sections(Section(conversion, ()), older)
-    return finished(conversion, document, lossy)
-
-
-def _sections(top: Section, older: bool) -> None:
-    conversion = top.conversion
+def _sections(top: Section) -> None:
+    conversion, older = top.conversion, is_older_form(top.conversion.theirs.data)
     top.copy("name", "name")
     for key in ("agent", "env", "meta"):
         if isinstance(top.need(key), list):
@@ -85,3 +74,6 @@ def _agent(agent: Section, budget: Budget) -> None:
         return
     agent.drop({"name": "left out: a label", "critic_net": "left out: only CrossQ reads it"})
     agent.close()
+
+
+convert = Converter("SLM-Lab", _sections, Table(), unwrapped)

@@ -56,7 +56,12 @@ def _part(data: dict[str, Any], *path: str) -> dict[str, Any]:
 
 
 def unwrapped(document: Document) -> Document:
-    """The document with lists of one agent and of one env replaced by what is in them."""
+    """The document with lists of one agent and of one env replaced by what is in them.
+
+    One of the older form has a `body` afterwards, so that it can still be told.
+    """
+    if is_older_form(document.data) and "body" not in document.data:
+        document = replace(document, data={**document.data, "body": {}})
     for path in WRAPPED:
         value = lookup(document.data, path)
         if _is_wrapped(value) and len(value) == 1:

@@ -1,0 +1,180 @@
+"""One table per lab: every setting of its files, what it means there, and what becomes of it here.
+
+A row is `same` (copied, perhaps with their default or by a list of values), `ignored` (left out with a remark, because
+their program does not read it or no result depends on it), `refused` (a loss, unless it says what is so here anyway) or
+`worked` (by a function, for what a table cannot say). The first row of a place that fits the kind of file counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from operant.spec.reading.document import KeyPath
+
+if TYPE_CHECKING:
+    from operant.spec.dialects.conversion import Section
+
+Kind = Literal["same", "ignored", "refused", "worked"]
+Function = Callable[["Section", str], None]
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting of another lab: its dotted place, in which `*` is any key or index, and what it means there.
+
+    `ours` are the settings that it decides here, `said` the remark or the reason, `default` what its absence means
+    there, `values` what each accepted value is here, `of` the kinds of file that the row is for (all, where empty).
+    """
+
+    place: str
+    means: str
+    kind: Kind
+    ours: tuple[str, ...] = ()
+    said: str = ""
+    default: Any = None
+    needed: bool = False
+    values: Mapping[Any, Any] | None = None
+    by: Function | None = None
+    of: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The keys on the way to it."""
+        return tuple(self.place.split("."))
+
+    def fits(self, kind: str) -> bool:
+        """Whether the row is for this kind of file."""
+        return not self.of or kind in self.of
+
+    def is_at(self, path: KeyPath) -> bool:
+        """Whether it speaks of the setting at `path`, or of the section that holds it."""
+        return len(self.parts) <= len(path) and all(
+            part in (ANY, str(key)) for part, key in zip(self.parts, path, strict=False)
+        )
+
+
+def same(
+    place: str,
+    means: str,
+    ours: str,
+    *,
+    default: Any = None,
+    needed: bool = False,
+    values: Mapping[Any, Any] | None = None,
+    said: str = "",
+    by: Function | None = None,
+) -> Row:
+    """A setting that is one of ours; `by` adds to it what else it implies, `said` is a remark wherever it is given."""
+    return Row(place, means, "same", (ours,), said, default, needed, values, by)
+
+
+def ignored(place: str, means: str, said: str) -> Row:
+    """A setting that is left out with this remark."""
+    return Row(place, means, "ignored", (), f"left out: {said}")
+
+
+def refused(place: str, means: str, said: str, unless: Sequence[Any] = (), ours: str = "") -> Row:
+    """A setting without counterpart, a loss unless it has one of these values."""
+    known = dict.fromkeys(unless)
+    return Row(place, means, "refused", (ours,) if ours else (), said, values=known)
+
+
+def worked(place: str, means: str, ours: str, by: Function, *, needed: bool = False) -> Row:
+    """A setting that a function turns into those of ours that are named, separated by commas."""
+    return Row(place, means, "worked", tuple(each.strip() for each in ours.split(",") if each), "", None, needed, by=by)
+
+
+def under(place: str, *rows: Row) -> tuple[Row, ...]:
+    """The rows of a section, whose places are said from there."""
+    return tuple(replace(row, place=f"{place}.{row.place}") for row in rows)
+
+
+def only_of(kinds: Sequence[str], *rows: Row) -> tuple[Row, ...]:
+    """Rows that are for these kinds of file alone."""
+    return tuple(replace(row, of=tuple(kinds)) for row in rows)
+
+
+def _one_kind(data: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows of a lab; `kind_of` tells from plain data which kind of file it is, where rows differ by kind."""
+
+    rows: tuple[Row, ...] = ()
+    kind_of: Callable[[Any], str] = _one_kind
+    _chosen: dict[str, tuple[Row, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def chosen(self, kind: str) -> tuple[Row, ...]:
+        """The rows for a kind of file, one for each place."""
+        if kind not in self._chosen:
+            found: dict[str, Row] = {}
+            for row in self.rows:
+                if row.fits(kind):
+                    found.setdefault(row.place, row)
+            self._chosen[kind] = tuple(found.values())
+        return self._chosen[kind]
+
+    def row_at(self, path: KeyPath, kind: str) -> Row | None:
+        """The row that speaks most closely of a path; `*` is less close than a key."""
+        found = [row for row in self.chosen(kind) if row.is_at(path)]
+        return max(found, key=lambda row: (len(row.parts), ANY not in row.parts), default=None)
+
+    def is_single(self, path: KeyPath, kind: str) -> bool:
+        """Whether a row speaks of just this path, and none of what lies below it."""
+        row = self.row_at(path, kind)
+        inside = any(
+            len(each.parts) > len(path) and replace(each, place=".".join(each.parts[: len(path)])).is_at(path)
+            for each in self.chosen(kind)
+        )
+        return row is not None and len(row.parts) == len(path) and not inside
+
+
+def read(top: Section, rows: Sequence[Row]) -> None:
+    """Apply rows to a file, in order; whatever they do not speak of stays unread."""
+    for row in rows:
+        for section, key in list(_places(top, row.parts)):
+            _apply(row, section, key)
+
+
+def _places(section: Section, parts: Sequence[str]) -> Iterator[tuple[Section, str]]:
+    """The sections and keys that a place stands for."""
+    head, *rest = parts
+    keys = section.unread() if head == ANY and not rest else list(section.data) if head == ANY else [head]
+    for key in keys:
+        if not rest:
+            yield section, key
+        elif isinstance(section.data.get(key), list):
+            for each in section.items(key) if rest[0] == ANY else ():
+                yield from _places(each, rest[1:])
+        else:
+            yield from _places(section.below(key), rest)
+
+
+def _apply(row: Row, section: Section, key: str) -> None:
+    if row.needed:
+        section.need(key)
+    if row.kind == "same":
+        _copy(row, section, key)
+    elif row.kind == "ignored":
+        section.drop({key: row.said})
+    elif row.kind == "refused":
+        section.lacks({key: row.said}, tuple(row.values or ()))
+    if row.by is not None:
+        row.by(section, key)
+
+
+def _copy(row: Row, section: Section, key: str) -> None:
+    if row.values is None:
+        section.copy(key, row.ours[0], row.default)
+    elif section.get(key, row.default) is not None or None in row.values:
+        names = ", ".join(str(each) for each in row.values if each is not None)
+        found = section.only(key, row.values, f"has no counterpart; there are {names}", row.default)
+        if found is not None:
+            section.conversion.set(row.ours[0], found, section.at(key))
+    if row.said and section.get(key) is not None:
+        section.conversion.remark(section.at(key), row.said)
