@@ -74,11 +74,11 @@ class Budget(Closed):
 class TaskFile(Closed):
     """The whole file.
 
-    `prompt` describes the problem to the agent; how to use the tools and what is left is added. `bare`
-    is a prompt of one short line for models that read bytes. `visible` are files of visible/ that the agent finds
-    in its workspace (all of them, unless said), or `data:NAME` for a data file; `artefacts` are the files that are
-    graded, or folders such as `checkpoints/`. `noise` is the standard deviation of a hidden score over seeds. `data` names files below OPERANT_DATA,
-    and `packages` what programs in the sandbox may import besides the standard library.
+    `prompt` describes the problem to the agent; how to use the tools and what is left is added. `bare` is a prompt
+    of one short line for models that read bytes. `visible` are files of visible/ that the agent finds in its
+    workspace (all of them, unless said), or `data:NAME` for a data file; `artefacts` are the files that are graded,
+    or folders such as `checkpoints/`. `noise` is the standard deviation of a hidden score over seeds. `data` names
+    files below OPERANT_DATA, and `packages` what programs in the sandbox may import besides the standard library.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")

@@ -34,8 +34,8 @@ class ResearchTask(DialogueTask):
     `eval_instances` others, which differ in their seeds. `style` is words or bare; `output_bytes` limits what is shown
     of an output; `turns` and `validations` stand in for the folder's limits; `noise` is added to validation scores;
     `keep` says whether the best validated files are graded, or the last ones. `data` is the folder of datasets.
-    `folder` may be `mlgym:FILE`, a task file of a checkout, for which `ceiling` and `artefacts` may be given; `forgeable` runs
-    one though its agents can write their score themselves.
+    `folder` may be `mlgym:FILE`, a task file of a checkout, for which `ceiling` and `artefacts` may be given;
+    `forgeable` runs one though its agents can write their score themselves.
     """
 
     SECONDS = 600.0

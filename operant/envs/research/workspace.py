@@ -22,7 +22,7 @@ PAGE = 4_096  # bytes: what a small file takes
 
 # The plain files below a folder, none of them by a link; a name with a line's end is no name.
 LIST = """
-[ "$(realpath -e -- "$1" 2>/dev/null)" = "$(pwd -P)/$1" ] && [ -d "$1" ] || { echo 'there is no such folder' >&2; exit 3; }
+[ -d "$1" ] && [ "$(realpath -e -- "$1")" = "$(pwd -P)/$1" ] || { echo 'there is no such folder' >&2; exit 3; }
 exec find "$1" -type f ! -name '*
 *' -printf '%p\\n'
 """

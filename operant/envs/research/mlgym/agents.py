@@ -1,4 +1,4 @@
-"""Scripted agents for every task of a checkout: its own baseline, an idle one, and cheaters for each form of submission."""
+"""Scripted agents for every task of a checkout: its baseline, an idle one, and cheaters by what is handed in."""
 
 from __future__ import annotations
 

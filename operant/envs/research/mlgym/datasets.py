@@ -1,7 +1,7 @@
 """Where the data of a task lies: in the checkout, in a folder that the user names, or in the hub's local cache.
 
-Nothing is fetched. What is not there is told in one line that says what to put where. A dataset's file can be read on its
-own (`read_dataset`), without a task.
+Nothing is fetched. What is not there is told in one line that says what to put where. A dataset's file can be read on
+its own (`read_dataset`), without a task.
 """
 
 from __future__ import annotations

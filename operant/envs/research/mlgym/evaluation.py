@@ -1,8 +1,8 @@
-"""Their evaluation file, run in a fresh sandbox on pristine files and what the agent left, and whose failure a failure is.
+"""Their evaluation file, run in a fresh sandbox on pristine files and what the agent left.
 
-A failure of the evaluation is the agent's only if the evaluation works: where it fails, it is tried on a submission that is
-known to be good, and its packages are imported without anything of the agent's. If that fails too, `GraderBroken` tells what
-is wrong with the task, and the agent is not fined.
+A failure of the evaluation is the agent's only if the evaluation works: where it fails, it is tried on a submission
+that is known to be good, and its packages are imported without anything of the agent's. If that fails too,
+`GraderBroken` tells what is wrong with the task, and the agent is not fined.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Evaluation:
         return trouble
 
     def _known_good(self) -> dict[str, Mapping[str, bytes]]:
-        """Submissions that should be scored: the programs as they were given, or a sample or the labels as predictions."""
+        """Submissions that should be scored: the programs as they were given, a sample, or the labels."""
         if self.submission.form == "program":
             return {"its own starter code": {name: self.pristine[name] for name in self.submission.artefacts}}
         if self.submission.form != "csv":

@@ -1,7 +1,7 @@
-"""Runs an evaluation file so that a checkpoint is data: a pickle may name nothing but the parts of arrays and containers.
+"""Runs an evaluation file so that a checkpoint is data: its pickles may name parts of arrays and containers only.
 
-This file runs in the sandbox, by itself: `guard.py NAMES FILE ARGUMENTS`, where NAMES is a JSON object of the modules of the
-starter code and the classes of each. An audit hook cannot be taken back by what runs after it.
+This file runs in the sandbox, by itself: `guard.py NAMES FILE ARGUMENTS`, where NAMES is a JSON object of the modules
+of the starter code and the classes of each. An audit hook cannot be taken back by what runs after it.
 """
 
 import json

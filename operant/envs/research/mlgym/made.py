@@ -1,4 +1,4 @@
-"""Data that is made rather than read, such as by a checkout's own helper: made once, in a sandbox, and kept in the cache."""
+"""Data that is made, such as by a checkout's own helper: once, in a sandbox, and kept in the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,20 @@ from operant.store.cache import cache_folder
 SECONDS = 600.0
 MOST = 1 << 30
 LIST = "cd -- \"$1\" && find . -type f ! -name '*\n*' | sed 's,^./,,'"
-RUN = 'mkdir -p -- "$1" && cd _helpers && for file in *.py; do python3 -B "$file" || exit 1; done'
+RUN = 'mkdir -p -- "$1" && cd _helpers && for file in *.py; do python3 -B -c "$2" "$file" || exit 1; done'
+# Runs a helper as it ran with the pandas that it was written for, which did not mind an axis beside the columns.
+OLD_PANDAS = """
+import runpy, sys
+try:
+    import pandas
+    drop = pandas.DataFrame.drop
+    pandas.DataFrame.drop = lambda self, *args, columns=None, **kwargs: (
+        drop(self, *args, **kwargs) if columns is None else drop(self, columns=columns)
+    )
+except ImportError:
+    pass
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
 
 
 def kept(what: str, parts: Mapping[str, bytes], make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
@@ -52,7 +65,7 @@ def _run_helpers(helpers: Path, parts: Mapping[str, bytes], folder: str) -> dict
     limits = Limits(cpu_seconds=int(SECONDS), memory=8 << 30, disk=MOST, file_size=MOST, processes=64)
     files = {f"_helpers/{name}": data for name, data in parts.items()}
     with open_sandbox("auto", limits, files, readable=shown.folders) as sandbox:
-        ran = sandbox.run(["sh", "-c", RUN, "sh", folder], seconds=SECONDS, environment=shown.environment)
+        ran = sandbox.run(["sh", "-c", RUN, "sh", folder, OLD_PANDAS], seconds=SECONDS, environment=shown.environment)
         if ran.code or ran.killed:
             why = ran.killed or ran.err.decode(errors="replace").strip().rpartition("\n")[2]
             raise UsageError(f"it failed to make the data: {why}", place=str(helpers))

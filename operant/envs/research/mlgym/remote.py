@@ -1,8 +1,8 @@
 """A program that is handed in runs in a sandbox of its own, and the evaluation in another calls its functions.
 
-In place of the agent's module the evaluation imports a stub, which asks through its pipes. So nothing that the agent wrote
-runs where the score is computed, and what it answers is read as JSON. Questions may be objects: they are unpickled in the
-agent's sandbox only.
+In place of the agent's module the evaluation imports a stub, which asks through its pipes. So nothing that the agent
+wrote runs where the score is computed, and what it answers is read as JSON. Questions may be objects: they are
+unpickled in the agent's sandbox only.
 """
 
 from __future__ import annotations

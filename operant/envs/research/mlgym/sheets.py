@@ -59,6 +59,7 @@ class TaskSheet(Sheet):
     task_entrypoint: str = "CSVSubmissionTasks"
     dataset_configs: Paths = ()
     training_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    use_generic_conda: bool = True
     starter_code: Paths = ()
     baseline_paths: Paths = ()
     baseline_scores: Annotated[tuple[dict[str, Score], ...], BeforeValidator(_none_is_empty)] = ()

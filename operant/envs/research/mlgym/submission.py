@@ -1,7 +1,7 @@
 """What their task classes score: which files an agent hands in, and the command that evaluates them.
 
-A folder is written with a slash at its end. Code of the agent's is handed in by tasks of programs alone; with a checkpoint,
-the model's class is the one of the starter code.
+A folder is written with a slash at its end. Code of the agent's is handed in by tasks of programs alone; with a
+checkpoint, the model's class is the one of the starter code.
 """
 
 from __future__ import annotations

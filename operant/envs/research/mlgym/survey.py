@@ -1,4 +1,4 @@
-"""What becomes of all task files of a checkout: which are imported, which have their data, what their baselines score."""
+"""What becomes of all task files of a checkout: which are imported, which run, what their baselines score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASKS, DATASETS = f"{CONFIGS}/tasks", f"{CONFIGS}/datasets"
 
 @dataclass(frozen=True)
 class Row:
-    """One file: whether it is imported, what it lacks, what its baseline scored here, and what its file says of that."""
+    """One file: whether it is imported, what it lacks, what its baseline scored here, and what it should."""
 
     file: str
     task: str

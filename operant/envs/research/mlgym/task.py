@@ -1,8 +1,8 @@
 """Tasks of a person's own MLGym checkout, run in our sandbox and marked where their scores cannot be trusted.
 
-Their evaluation file runs in a fresh sandbox with pristine copies of itself, its opponents and its labels; from the agent
-come the declared files only, and labels are not in its workspace. What their format does not say is in the tables here:
-which metric counts, which way is better, where it ends, and what is known to be wrong with a task.
+Their evaluation file runs in a fresh sandbox with pristine copies of itself, its opponents and its labels; from the
+agent come the declared files only, and labels are not in its workspace. What their format does not say is in the
+tables here: which metric counts, which way is better, where it ends, and what is known to be wrong with a task.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -48,10 +48,27 @@ METRICS: dict[str, tuple[Direction, float | None]] = {
 }
 # The best that honest play can reach, computed for these games; a car's way up the mountain is worth 100.
 CEILINGS = {
-    **{"battleOfSexes": 1.440, "prisonersDilemma": 2.625, "blotto": 0.248},
-    **dict.fromkeys(("rlMountainCarContinuous", "rlMountainCarContinuousReinforce"), 100.0),
+    "battleOfSexes": 1.440,
+    "prisonersDilemma": 2.625,
+    "blotto": 0.248,
+    "rlMountainCarContinuous": 100.0,
+    "rlMountainCarContinuousReinforce": 100.0,
 }
 GPU_PACKAGES = {"jax", "torch", "tensorflow", "flax"}
+# What the common environment of their container holds, by the names that are imported; datasets decode pictures by PIL.
+GENERIC = (
+    "PIL",
+    "accelerate",
+    "datasets",
+    "matplotlib",
+    "numpy",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "torch",
+    "tqdm",
+    "transformers",
+)
 TIMEOUT = 3600.0
 MODEL_MB = 1_024  # of a checkpoint
 DATA_FILE = re.compile(r"\.(csv|json|jsonl|pkl|parquet|txt|npy|npz|bin)$")
@@ -68,7 +85,7 @@ PRISTINE_MODEL = "the model's class is the starter code's; -a artefacts=... hand
 
 
 class Imported(Source):
-    """A task of a checkout (final). `places` are folders of data, divided by commas; `forgeable` runs it all the same."""
+    """A task of a checkout (final). `places` are folders of data; `forgeable` runs it though a score can be written."""
 
     def __init__(
         self,
@@ -100,8 +117,9 @@ class Imported(Source):
 
     @cached_property
     def packages(self) -> Packages:
-        """What the starter code imports, as far as it is installed."""
-        shown = packages(tuple(sorted(name for name in self.checkout.imports if installed(name))))
+        """What the starter code imports and what their common environment holds, as far as it is installed."""
+        wanted = self.checkout.imports | set(GENERIC if self.checkout.sheet.use_generic_conda else ())
+        shown = packages(tuple(sorted(name for name in wanted if installed(name))))
         return replace(shown, environment={**shown.environment, **OFFLINE})
 
     @property
@@ -153,7 +171,8 @@ class Imported(Source):
         splits = tuple(self.checkout.evaluator_texts)
         return {**self.checkout.starter, **self._data(lambda files: without_labels(files, splits))}
 
-    def _data(self, hub) -> dict[str, bytes]:  # noqa: ANN001
+    def _data(self, hub: Callable[[dict[str, bytes]], dict[str, bytes]]) -> dict[str, bytes]:
+        """The data of datasets and models in the workspace; `hub` changes that of the hub."""
         found: dict[str, bytes] = {}
         for sheet, each in zip(self._sheets, self._found, strict=False):
             assert isinstance(each, Found), "data() has refused it"
