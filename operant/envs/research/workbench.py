@@ -17,6 +17,7 @@ from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind, require_sandbox
 from operant.envs.secret import load_secret
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted
+from operant.envs.text.dialogue import Kind as AgentKind
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
 
@@ -133,6 +134,11 @@ class ResearchTask(DialogueTask):
         """A fresh rollout that goes on from a snapshot, with what is left of its budget."""
         number = problem.answer["seed"]
         return Rollout(self.settings, number, seed, start_from(self.settings, number, snapshot))
+
+    @property
+    def agent_kinds(self) -> tuple[AgentKind, ...]:
+        """The kinds of scripted agents that the folder should have."""
+        return self.folder.agent_kinds
 
     def agents(self) -> Mapping[str, Scripted]:
         """The scripted agents of the folder."""

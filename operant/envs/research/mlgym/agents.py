@@ -52,7 +52,7 @@ end"""
 
 def agents_of(checkout: Checkout, submission: Submission) -> dict[str, Scripted]:
     """All of them by name."""
-    agents = [says("idle", "lazy"), *_baseline(checkout, submission), *_cheaters(checkout, submission)]
+    agents = [says("idle", "novice"), *_baseline(checkout, submission), *_cheaters(checkout, submission)]
     return {agent.name: agent for agent in agents}
 
 

@@ -87,6 +87,8 @@ PRISTINE_MODEL = "the model's class is the starter code's; -a artefacts=... hand
 class Imported(Source):
     """A task of a checkout (final). `places` are folders of data; `forgeable` runs it though a score can be written."""
 
+    agent_kinds = ("novice", "cheater")
+
     def __init__(
         self,
         checkout: Checkout,

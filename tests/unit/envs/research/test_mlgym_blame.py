@@ -48,7 +48,8 @@ def test_an_evaluation_that_fails_on_a_good_submission_too_fines_nobody(
     monkeypatch.syspath_prepend(str(site))
     response, verdict = handed_in(checkout, evaluation, seconds=seconds)
     assert (response.fault, response.reward, response.score) == (None, None, None)
-    assert "not counted" in response.messages[0].text and "validations left 3" in response.messages[0].text
+    assert "not counted" in response.messages[0].text
+    assert "validations left 3" in response.messages[0].text
     assert (verdict.score, verdict.outcome) == (None, "error")
     assert said in verdict.note
     assert (verdict.parts["faults"], verdict.parts["grader_failed"]) == (0, 1)
@@ -58,7 +59,8 @@ def test_a_bad_submission_is_the_agents_own(checkout: Path) -> None:
     strict = SCORE.replace('print("scoring")', "assert len(said) == len(truth), 'eight rows are asked'")
     response, verdict = handed_in(checkout, strict, "1 1 1")
     assert "eight rows are asked" in str(response.fault)
-    assert response.reward is not None and response.reward < 0
+    assert response.reward is not None
+    assert response.reward < 0
     assert (verdict.score, verdict.outcome, verdict.parts["faults"]) == (0.0, "wrong", 1)
     assert "grader_failed" not in verdict.parts
 
@@ -75,4 +77,5 @@ def test_a_game_whose_opponent_fails_is_the_tasks_error(checkout: Path) -> None:
     rollout = begun(named(checkout, "coins", ceiling=1.0))
     assert rollout.hear("validate").fault is None
     verdict = rollout.verdict()
-    assert (verdict.outcome, verdict.score) == ("error", None) and "KeyError" in verdict.note
+    assert (verdict.outcome, verdict.score) == ("error", None)
+    assert "KeyError" in verdict.note

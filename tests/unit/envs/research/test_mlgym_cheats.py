@@ -1,4 +1,4 @@
-"""What does not pay in tasks of a checkout: labels that are looked for, scores that are written, code in checkpoints."""
+"""What does not pay in tasks of a checkout: looking for labels, writing scores, code in checkpoints."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from operant.envs.research.rewards import MOST_PENALTY
 from operant.envs.research.grading import Work
+from operant.envs.research.rewards import MOST_PENALTY
 from operant.envs.research.rollout import Rollout
 from operant.envs.research.workbench import ResearchTask
 from operant.envs.sandbox import SandboxDied, bubblewrap, docker
@@ -192,11 +192,13 @@ def test_a_grader_that_fails_whatever_is_handed_in_is_an_error_of_the_task(
 
     monkeypatch.setitem(vars(rollout._settings.folder), "grade", fails)
     response = say(rollout, RIGHT, "validate")
-    assert "not counted" in words(response) and "validations left 3" in words(response)
+    assert "not counted" in words(response)
+    assert "validations left 3" in words(response)
     assert (response.fault, response.reward) == (None, None)
     verdict = rollout.verdict()
     assert (verdict.score, verdict.outcome, verdict.parts["grader_failed"]) == (None, "error", 1.0)
-    assert verdict.parts["faults"] == 0 and "a defect of the task" in verdict.note
+    assert verdict.parts["faults"] == 0
+    assert "a defect of the task" in verdict.note
 
 
 def test_a_grader_that_fails_on_an_artefact_gives_the_baseline_and_says_so(
