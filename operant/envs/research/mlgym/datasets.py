@@ -17,6 +17,7 @@ from operant.envs.research.mlgym.layouts import converted, converts
 from operant.envs.research.mlgym.made import made_by_helpers
 from operant.envs.research.mlgym.sheets import DataSheet, checkout_of, read_sheet
 from operant.envs.text.sources import VARIABLE
+from operant.errors import UsageError
 
 DATA = "data"
 HELPERS = "_helpers"
@@ -138,8 +139,14 @@ def _key(name: str) -> str:
 
 
 def _places(named: str | None) -> list[Path]:
+    """The folders that were named, or those of OPERANT_DATA that are there; `UsageError` for one that is not."""
     given = named if named is not None else os.environ.get(VARIABLE, "")
-    return [Path(place.strip()) for place in given.split(",") if place.strip() and Path(place.strip()).is_dir()]
+    places = [Path(place.strip()) for place in given.split(",") if place.strip()]
+    if named is not None and (absent := next((place for place in places if not place.is_dir()), None)):
+        raise UsageError(
+            f"there is no folder {absent}: MLGym's data is read from local folders", remedy="--data FOLDER"
+        )
+    return [place for place in places if place.is_dir()]
 
 
 def _folder_in(place: Path, path: str, names: set[str]) -> Path | None:

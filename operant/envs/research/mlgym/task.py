@@ -220,7 +220,7 @@ class Imported(Source):
     def _described(self) -> TaskFile:
         sheet = self.checkout.sheet
         baseline = sheet.baseline_scores[0][self._measure]
-        twice = baseline + abs(baseline) if self._direction == "up" else baseline - abs(baseline)
+        twice = baseline + (abs(baseline) or 1.0) * (1 if self._direction == "up" else -1)
         docs = "\n".join(f"{each.name.upper()}:\n{each.description}\n" for each in self.checkout.datasets.values())
         try:
             return TaskFile(
