@@ -81,7 +81,7 @@ class Work:
 
 
 class GraderFailed(Unfit):
-    """The grader itself broke down over an artefact, or gave no number: scored as unfit, and reported as a fault."""
+    """The grader broke down over an artefact, or gave no number: worth the baseline, told, and not fined."""
 
     kind = "grader"
 

@@ -25,6 +25,7 @@ from operant.envs.text.task import Outcome, Verdict
 from operant.errors import OperantError, UsageError
 
 GRADER_FAILED = "grader_failed"  # the part of a verdict that counts graders which broke down
+UNCLEAR = "this was not scored, and is no fault of yours as far as is known"
 NOT_YOURS = "the validation itself failed; it was not counted"
 LONGEST_FAULT = 400  # characters
 
@@ -252,6 +253,9 @@ class Rollout(Dialogue):
         self._tally.validations += 1
         try:
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
+        except GraderFailed as failed:
+            self._count_tool_error("validate")
+            return Answer(f"{UNCLEAR}: {tools.abridged(failed.cause, LONGEST_FAULT)}")
         except Unfit as unfit:
             return self._faulty(f"this cannot be scored: {self._why(unfit)}")
         except UsageError:

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from operant.envs.research.grading import GraderBroken, Unfit, Work, finite
+from operant.envs.research.grading import GraderBroken, GraderFailed, Unfit, Work, finite
 from operant.envs.research.mlgym.checkout import Checkout, tree_of
 from operant.envs.research.mlgym.layouts import rows_of
 from operant.envs.research.mlgym.remote import ANSWER, Relay, stubs
@@ -23,6 +23,7 @@ from operant.envs.sandbox import Ran
 
 GUARD = Path(__file__).with_name("guard.py")
 GUARD_NAME = "_guard_evaluation.py"
+REFUSAL = "a checkpoint may not hold"  # as the guard words it
 WORDS = 500  # characters of what an evaluation complained about
 
 
@@ -32,9 +33,10 @@ class EvaluationFailed(Exception):
 
 @dataclass
 class Evaluation:
-    """The evaluation of a task (final): `pristine` are all its files, `known_good` submissions that it should score.
+    """The evaluation of a task (final): `pristine` are all its files.
 
-    `measure` is the metric that counts. `apart` says that programs run in a sandbox of their own.
+    `measure` is the metric that counts, `splits` are texts among which are the names of the splits that are asked, and
+    `models` folders of models that the starter code begins with. `apart`: programs run in a sandbox of their own.
     """
 
     checkout: Checkout
@@ -44,8 +46,9 @@ class Evaluation:
     pristine: Mapping[str, bytes]
     splits: tuple[str, ...] = ()
     apart: bool = True
-    _works: bool | None = field(default=None, init=False)
-    _trouble: str = field(default="", init=False)
+    models: tuple[str, ...] = ()
+    _works: bool = field(default=False, init=False)
+    _trouble: str | None = field(default=None, init=False)
 
     def grade(self, work: Work) -> float:
         """What the evaluation prints for an agent's work; `Unfit` or `GraderBroken` where it prints no score."""
@@ -55,7 +58,11 @@ class Evaluation:
         except EvaluationFailed as failed:
             if trouble := self._own_trouble(work):
                 raise GraderBroken(f"the evaluation of this task is broken: {trouble}") from failed
-            raise Unfit(f"the evaluation failed: {failed}") from failed
+            if self._works or REFUSAL in str(failed):
+                raise Unfit(f"the evaluation failed: {failed}") from failed
+            raise GraderFailed(
+                f"the evaluation failed, which has not been seen to score anything: {failed}"
+            ) from failed
         self._works = True
         return finite(score, self.measure)
 
@@ -103,9 +110,9 @@ class Evaluation:
 
     def _command(self, python: str) -> list[str]:
         line = [self.checkout.evaluator, *self.submission.arguments]
-        if not self._unpickles:
+        if self.submission.form not in ("model", "language model"):
             return [python, "-B", *line]
-        return [python, "-B", GUARD_NAME, json.dumps(self._own_classes), *line]
+        return [python, "-B", GUARD_NAME, json.dumps(self._own_classes if self._unpickles else None), *line]
 
     @property
     def _own_classes(self) -> dict[str, list[str]]:
@@ -120,17 +127,15 @@ class Evaluation:
     @property
     def _unpickles(self) -> bool:
         """Whether a checkpoint is read by pickle: then it is kept to data."""
-        is_model = self.submission.form in ("model", "language model")
-        return is_model and any(b"pickle" in text for text in self.checkout.programs.values())
+        return any(b"pickle" in text for text in self.checkout.programs.values())
 
     def _environment(self, work: Work) -> dict[str, str]:
         return {**work.packages.environment, **self.submission.environment}
 
     def _own_trouble(self, work: Work) -> str:
         """What is wrong with the evaluation itself; nothing where it works. It is found out once."""
-        if self._works is None:
-            self._trouble = self._import_trouble(work) or self._control_trouble(work)
-            self._works = not self._trouble
+        if self._trouble is None:
+            self._trouble = "" if self._works else self._import_trouble(work) or self._control_trouble(work)
         return self._trouble
 
     def _import_trouble(self, work: Work) -> str:
@@ -150,6 +155,7 @@ class Evaluation:
             except (EvaluationFailed, Unfit) as failed:
                 trouble = trouble or f"it fails on {what} too: {failed}"
             else:
+                self._works = True
                 return ""
         return trouble
 
@@ -158,7 +164,7 @@ class Evaluation:
         if self.submission.form == "program":
             return {"its own starter code": {name: self.pristine[name] for name in self.submission.artefacts}}
         if self.submission.form != "csv":
-            return {}
+            return {f"the model {name} that it begins with": self._handed_in(name) for name in self.models}
         found = {}
         samples = [text for name, text in self.pristine.items() if "sample_submission" in name]
         for sample in [*([self.checkout.sample] if self.checkout.sample else []), *samples]:
@@ -167,6 +173,12 @@ class Evaluation:
                 found["its sample submission, repeated for every row"] = {SUBMISSION: _repeated(sample, rows)}
         labels = self.checkout.labels(dict(self.pristine))
         return {**found, **{f"the labels {name}": {SUBMISSION: text} for name, text in labels.items()}}
+
+    def _handed_in(self, model: str) -> dict[str, bytes]:
+        """The model that the starter code begins with, as if it had been trained."""
+        folder = next((name for name in self.submission.artefacts if name.endswith("/")), "")
+        inside = {name: data for name, data in self.pristine.items() if name.startswith(f"{model}/")}
+        return {f"{folder}{name.removeprefix(f'{model}/')}": data for name, data in inside.items()}
 
 
 def _repeated(sample: bytes, rows: int) -> bytes:

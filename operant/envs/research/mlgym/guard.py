@@ -7,6 +7,7 @@ of the starter code and the classes of each. An audit hook cannot be taken back 
 import json
 import runpy
 import sys
+from pathlib import Path
 
 MODULES = {
     "builtins": {"set", "frozenset", "complex", "slice", "range", "bytearray", "object", "list", "dict", "tuple"},
@@ -30,9 +31,18 @@ MODULES = {
 
 def main() -> None:
     """Set the hook, then be the evaluation file."""
-    allowed, script = {**MODULES, **json.loads(sys.argv[1])}, sys.argv[2]
+    own, script = json.loads(sys.argv[1]), sys.argv[2]
     sys.argv = sys.argv[2:]
     sys.path[0] = ""
+    if own is not None:
+        keep_to_data({**MODULES, **own})
+    if "DataLoader" in Path(script).read_text():
+        load_in_this_process()
+    runpy.run_path(script, run_name="__main__")
+
+
+def keep_to_data(allowed) -> None:
+    """Refuse pickles that name anything else."""
 
     def hook(event, details):
         if event != "pickle.find_class":
@@ -42,7 +52,19 @@ def main() -> None:
             raise RuntimeError(f"a checkpoint may not hold {module}.{name}: arrays, numbers, texts and containers only")
 
     sys.addaudithook(hook)
-    runpy.run_path(script, run_name="__main__")
+
+
+def load_in_this_process() -> None:
+    """Let torch load data without processes of its own: a sandbox has no shared memory for them."""
+    from torch.utils.data import DataLoader
+
+    init = DataLoader.__init__
+    workers = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "multiprocessing_context")
+
+    def alone(self, *args, **kwargs):
+        init(self, *args, **{name: value for name, value in kwargs.items() if name not in workers})
+
+    DataLoader.__init__ = alone
 
 
 main()

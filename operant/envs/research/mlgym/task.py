@@ -155,7 +155,14 @@ class Imported(Source):
         splits = tuple(sorted(self.checkout.evaluator_texts))
         seconds = self.task.limits.seconds
         return Evaluation(
-            self.checkout, self.submission, self._measure, seconds, self._pristine, splits, not self._is_timed
+            checkout=self.checkout,
+            submission=self.submission,
+            measure=self._measure,
+            seconds=seconds,
+            pristine=self._pristine,
+            splits=splits,
+            apart=not self._is_timed,
+            models=tuple(each.name for each in self._found[len(self._sheets) :]),
         )
 
     @cached_property
