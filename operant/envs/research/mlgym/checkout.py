@@ -59,6 +59,23 @@ class Checkout:
     @cached_property
     def evaluator_imports(self) -> set[str]:
         """Those of the evaluation file and of the starter code that it imports."""
+        return self.imports_of(self.evaluator_programs)
+
+    @cached_property
+    def evaluator_import_lines(self) -> list[str]:
+        """The statements by which they are imported."""
+        trees = [tree_of(self.programs.get(name, b"")) for name in sorted(self.evaluator_programs)]
+        nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        outside = [
+            node
+            for node in nodes
+            if _modules(node) and {_root(each) for each in _modules(node)} <= self.evaluator_imports
+        ]
+        return list(dict.fromkeys(ast.unparse(node) for node in outside))
+
+    @cached_property
+    def evaluator_programs(self) -> set[str]:
+        """The evaluation file and the starter code that it imports."""
         wanted, seen = [self.evaluator], set[str]()
         while wanted:
             name = wanted.pop()
@@ -66,7 +83,7 @@ class Checkout:
             modules = imported_modules(self.programs.get(name, b""))
             files = {f"{module.replace('.', '/')}.py" for module in modules}
             wanted += [file for file in files if file in self.programs and file not in seen]
-        return self.imports_of(seen)
+        return seen
 
     def imports_of(self, names: Iterable[str]) -> set[str]:
         """The packages that some of the programs import."""
@@ -127,13 +144,7 @@ def texts(source: bytes) -> set[str]:
 
 def imported_modules(source: bytes) -> set[str]:
     """The modules that a program imports, by their full names."""
-    found: set[str] = set()
-    for node in ast.walk(tree_of(source)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module)
-    return found
+    return {module for node in ast.walk(tree_of(source)) for module in _modules(node)}
 
 
 def tree_of(source: bytes) -> ast.Module:
@@ -142,6 +153,17 @@ def tree_of(source: bytes) -> ast.Module:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
+
+
+def _modules(node: ast.AST) -> list[str]:
+    """The modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _starter(root: Path, sheet: TaskSheet, missing: list[str]) -> dict[str, bytes]:

@@ -140,9 +140,8 @@ class Evaluation:
 
     def _import_trouble(self, work: Work) -> str:
         """What hinders the packages of the evaluation from being imported, with nothing of the agent's around."""
-        names = sorted(self.checkout.evaluator_imports)
         with work.sandbox({}) as sandbox:
-            line = [sandbox.python, "-B", "-c", "\n".join(f"import {name}" for name in names)]
+            line = [sandbox.python, "-B", "-c", "\n".join(self.checkout.evaluator_import_lines)]
             ran = sandbox.run(line, seconds=self.seconds, environment=self._environment(work))
         return f"its packages cannot be imported: {_why(ran, self.seconds)}" if ran.code or ran.killed else ""
 
