@@ -6,6 +6,7 @@ Showing the whole folder of packages would show Operant's graders too.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -43,7 +44,8 @@ def packages(names: tuple[str, ...]) -> Packages:
         found |= dict.fromkeys(_places(name))
     for distribution in _with_needs([known for name in names if (known := _distribution(name))]):
         found |= dict.fromkeys(_recorded(distribution))
-    roots = dict.fromkeys(str(Path(place).parent) for place in found)
+    searched = {place: number for number, place in enumerate(reversed(sys.path))}  # as here, the first one counts
+    roots = sorted({str(Path(place).parent) for place in found}, key=lambda root: -searched.get(root, -1))
     return Packages(tuple(found), {**ONE_THREAD, **({"PYTHONPATH": ":".join(roots)} if roots else {})})
 
 
