@@ -15,7 +15,8 @@ from operant.envs.research.mlgym.made import kept
 from operant.errors import UsageError
 from operant.install import install_module
 
-IDX_TEST, IDX_TRAIN = "t10k", "train"
+TRAIN = "train"
+IDX_TEST, IDX_TRAIN = "t10k", TRAIN
 TITANIC = "titanic.csv"
 LABELS = ("label", "labels", "target", "answer", "Survived")
 FASHION = ("T - shirt / top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
@@ -52,9 +53,10 @@ def rows_of(files: Files, splits: Sequence[str]) -> int:
 
 
 def _split_of(name: str) -> str:
-    """The split of a table by its name: `test` of data/test-00000-of-00001.parquet."""
+    """The split of a table by its name: `test` of data/test-00000-of-00001.parquet; `train` is never asked."""
     path = Path(name)
-    return re.split(r"[-.]", path.name)[0] if path.suffix in (".parquet", ".jsonl", ".csv") else ""
+    split = re.split(r"[-.]", path.name)[0] if path.suffix in (".parquet", ".jsonl", ".csv") else ""
+    return "" if split == TRAIN else split
 
 
 def _rows(name: str, data: bytes) -> int:

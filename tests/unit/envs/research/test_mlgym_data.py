@@ -102,7 +102,7 @@ def test_data_that_a_helper_makes_is_made_in_a_sandbox_and_kept(far: Path, monke
 
 def test_labels_are_taken_out_of_the_rows_that_are_asked_alone() -> None:
     files = {"test.csv": b"id,label\n7,1\n", "train.csv": b"id,label\n8,1\n", "test.jsonl": b'{"label": 3, "x": 1}\n'}
-    assert without_labels(files, ("test",)) == {
+    assert without_labels(files, ("test", "train")) == {
         "test.csv": b"id,label\n7,0\n",
         "train.csv": b"id,label\n8,1\n",
         "test.jsonl": b'{"label": 0, "x": 1}\n',
