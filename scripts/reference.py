@@ -14,6 +14,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from operant.cli.commands import app
+from operant.envs.research.mlgym import table as mlgym
 from operant.spec.describe import Row, Topic, describe, topics
 from operant.spec.dialects.registry import tables
 from operant.spec.dialects.table import Row as DialectRow
@@ -31,6 +32,7 @@ def pages() -> dict[str, str]:
     words = [words for words, _ in topics()]
     settings = {f"{head}.md": settings_page(group) for head, group in groupby(words, lambda each: each.split()[0])}
     labs = {f"dialects/{name}.md": dialect_page(title, table) for name, (title, table) in tables().items()}
+    labs["dialects/mlgym.md"] = dialect_page(mlgym.TITLE, mlgym.TABLE, mlgym.ABOUT)
     return {"index.md": index_page(), "commands.md": commands_page(), **settings, **labs}
 
 
@@ -42,9 +44,9 @@ def index_page() -> str:
     return "\n".join([*lines, "", "The commands are [here](commands.md). In the terminal: `operant help`.", ""])
 
 
-def dialect_page(title: str, table: Table) -> str:
+def dialect_page(title: str, table: Table, about: str = DIALECT) -> str:
     """What each setting of a lab's files means there and becomes here."""
-    lines = [f"# Settings of {title}", "", DIALECT, "", "| setting | meaning there | here |", "|---|---|---|"]
+    lines = [f"# Settings of {title}", "", about, "", "| setting | meaning there | here |", "|---|---|---|"]
     kinds = list(dict.fromkeys(kind for row in table.rows for kind in row.of))
     for row in table.rows:
         place = f"`{row.place}`{applies_to(row.of, kinds)}"

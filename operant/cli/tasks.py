@@ -156,6 +156,31 @@ def validate(
     return code
 
 
+@app.command("import", short_help="Import the task files of an MLGym checkout; say which run here.")
+def import_(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHECKOUT", help="A checkout, a folder of its task files, or one file.", show_default=False
+        ),
+    ],
+    data: Data = None,
+    baselines: Annotated[bool, typer.Option("--baselines", help="Run their baselines and compare the scores.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Import every task file of an MLGym checkout, and say which run here and what the others lack.
+
+    A dataset's file can be named too. Their baselines are run in the sandbox, as long as their files allow.
+
+    \b
+      operant tasks import MLGym --data DIR
+      operant tasks import MLGym/configs/tasks/blotto.yaml --baselines
+    """
+    from operant.cli.task_import import import_tasks
+
+    return import_tasks(place, data, baselines, as_json)
+
+
 def _asked_for(name: str) -> list[str]:
     from operant.envs.text.tasks import task_names
 

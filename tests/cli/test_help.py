@@ -40,6 +40,7 @@ GROUPS = [
     "models",
     "models fetch",
     "tasks",
+    "tasks import",
     "tasks show",
     "tasks validate",
 ]

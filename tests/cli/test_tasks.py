@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.unit.envs.research.mlgym_checkout import write_checkout
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Operant
 
@@ -123,3 +125,24 @@ def test_a_mistake_in_a_folder_is_told_with_its_line(operant: Operant, here: Pat
     assert told.code == 2
     assert "task.yaml:2:1" in told.err
     assert "did you mean about?" in told.err
+
+
+def test_the_files_of_a_checkout_are_imported_and_counted(operant: Operant, here: Path) -> None:
+    write_checkout(here / "lab")
+    found = operant("tasks", "import", "lab")
+    assert found.code == 0
+    assert found.out.splitlines()[-1] == "files 4, imported 4, data and packages there 3, baseline scored 0"
+    assert "far.yaml lacks: configs/datasets/none.yaml is not there; data/none.py is not there;" in found.out
+    (here / "lab/configs/tasks/coins.yaml").write_text("id: 1\nname: [\n")
+    spoilt = operant("tasks", "import", "lab", "--json")
+    assert spoilt.code == 3
+    rows = {row["file"]: row for row in spoilt.document["files"]}
+    assert [name for name, row in rows.items() if not row["imported"]] == ["coins.yaml"]
+    assert "coins.yaml:3:1" in rows["coins.yaml"]["lacks"]
+    assert "there is no folder nowhere" in operant("tasks", "import", "lab", "--data", "nowhere").out
+
+
+def test_a_checkout_without_task_files_is_refused(operant: Operant, here: Path) -> None:
+    refused = operant("tasks", "import", str(here))
+    assert refused.code == 2
+    assert "there are no task files here" in refused.err

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from operant.envs.research.packages import Packages
 from operant.envs.research.player import PRELUDE, Player, Unfit
 from operant.envs.sandbox import Kind, Limits, Sandbox, SandboxDied, SandboxKilled, open_sandbox, retried, sandbox_works
-from operant.errors import UsageError
+from operant.errors import OperantError, UsageError
 
-__all__ = ["GraderFailed", "Player", "Split", "Unfit", "Work", "finite", "graded"]
+__all__ = ["GraderBroken", "GraderFailed", "Player", "Split", "Unfit", "Work", "finite", "graded"]
 
 LONGEST = 500
 
@@ -81,32 +81,52 @@ class Work:
 
 
 class GraderFailed(Unfit):
-    """The grader itself broke down over an artefact, or gave no number: scored as unfit, and reported as a fault."""
+    """The grader broke down over an artefact, or gave no number: worth the baseline, told, and not fined."""
 
     kind = "grader"
 
 
-# What the machine or the installation is at fault for, whatever was delivered.
-MACHINE_FAULTS = (SandboxDied, UsageError, OSError, MemoryError)
+class GraderBroken(OperantError):
+    """The grader fails whatever is handed in: an error of the task, for which no agent is fined."""
+
+    kind = "grader"
+
+
+# What the task, the machine or the installation is at fault for, whatever was delivered.
+NOT_THE_AGENTS = (GraderBroken, SandboxDied, UsageError, OSError, MemoryError)
 
 
 def graded(grade: Callable[[Work], float], work: Work) -> float:
     """What the grader says of an artefact; `Unfit` for all that an artefact can bring about instead of a score.
 
-    A sandbox that dies, where others live, died of the artefact, and a grader that fails, of what it was given to read.
-    Only faults of the machine are raised as what they are.
+    A sandbox that dies, where others live, died of the artefact, and a grader that fails, of what it was given to read,
+    unless it fails without any artefact too. Only faults of the task and of the machine are raised as what they are.
     """
     try:
         raw = float(retried(lambda: grade(work), lambda: sandbox_works(work.kind)))
     except SandboxKilled as killed:
         raise Unfit(killed.cause) from killed
-    except (Unfit, *MACHINE_FAULTS):
+    except (Unfit, *NOT_THE_AGENTS):
         raise
     except Exception as problem:
-        raise GraderFailed(f"the grader failed on this: {type(problem).__name__}: {problem}"[:LONGEST]) from problem
+        said = f"{type(problem).__name__}: {problem}"[:LONGEST]
+        if _fails_on_nothing(grade, work):
+            raise GraderBroken(f"the grader of this task is broken, it fails on no files at all: {said}") from problem
+        raise GraderFailed(f"the grader failed on this: {said}") from problem
     if not math.isfinite(raw):
         raise GraderFailed(f"the grader gave {raw} for this, which is no score")
     return raw
+
+
+def _fails_on_nothing(grade: Callable[[Work], float], work: Work) -> bool:
+    """Whether a grader fails though there is nothing that could make it: with no artefact it should say so."""
+    try:
+        grade(replace(work, artefacts={}))
+    except OperantError:
+        return False
+    except Exception:
+        return True
+    return False
 
 
 def finite(value: object, what: str = "an answer") -> float:

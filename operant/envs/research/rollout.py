@@ -14,7 +14,7 @@ from typing import Any
 
 from operant.envs.research import tools, wording
 from operant.envs.research.commands import Misspoken, parse
-from operant.envs.research.grading import GraderFailed, Unfit
+from operant.envs.research.grading import GraderBroken, GraderFailed, Unfit
 from operant.envs.research.rewards import improvement, penalty, schemes
 from operant.envs.research.settings import Settings
 from operant.envs.research.workspace import Interrupted, Workspace
@@ -24,7 +24,8 @@ from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.task import Outcome, Verdict
 from operant.errors import OperantError, UsageError
 
-GRADER_FAILED = "grader_failed"  # the part of a verdict that counts graders which broke down over an artefact
+GRADER_FAILED = "grader_failed"  # the part of a verdict that counts graders which broke down
+UNCLEAR = "this was not scored, and is no fault of yours as far as is known"
 NOT_YOURS = "the validation itself failed; it was not counted"
 LONGEST_FAULT = 400  # characters
 
@@ -138,6 +139,8 @@ class Rollout(Dialogue):
         except Unfit as unfit:
             raw, score, note = self._settings.scale.baseline, 0.0, f"unfit: {self._why(unfit)}"
             broke = isinstance(unfit, GraderFailed)
+        except GraderBroken as broken:
+            return Verdict(None, "error", {**self._counts(), GRADER_FAILED: 1.0}, broken.cause)
         except Exception as problem:
             return Verdict(None, "error", self._counts(), f"the grading failed: {type(problem).__name__}: {problem}")
         parts = {"hidden": raw, **self._rewards(score), **self._counts(), **({GRADER_FAILED: 1.0} if broke else {})}
@@ -250,6 +253,9 @@ class Rollout(Dialogue):
         self._tally.validations += 1
         try:
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
+        except GraderFailed as failed:
+            self._count_tool_error("validate")
+            return Answer(f"{UNCLEAR}: {tools.abridged(failed.cause, LONGEST_FAULT)}")
         except Unfit as unfit:
             return self._faulty(f"this cannot be scored: {self._why(unfit)}")
         except UsageError:
@@ -276,7 +282,10 @@ class Rollout(Dialogue):
         self._refused = {}
         for name in self._settings.folder.task.artefacts:
             try:
-                found[name] = self._workspace.read(name, self._settings.largest)
+                if name.endswith("/"):
+                    found |= self._workspace.read_folder(name, self._settings.largest)
+                else:
+                    found[name] = self._workspace.read(name, self._settings.largest)
             except (Interrupted, SandboxDied, UsageError):
                 raise
             except OperantError as problem:

@@ -28,7 +28,13 @@ def inside(path: str) -> str:
     return path
 
 
+def artefact(path: str) -> str:
+    """A path below the workspace; with a slash at its end, a folder with all its files."""
+    return inside(path.removesuffix("/")) + "/" * path.endswith("/")
+
+
 Inside = Annotated[str, AfterValidator(inside)]
+Artefact = Annotated[str, AfterValidator(artefact)]
 
 
 class Metric(Closed):
@@ -68,11 +74,11 @@ class Budget(Closed):
 class TaskFile(Closed):
     """The whole file.
 
-    `prompt` describes the problem to the agent; how to use the tools and what is left is added. `bare`
-    is a prompt of one short line for models that read bytes. `visible` are files of visible/ that the agent finds
-    in its workspace (all of them, unless said), or `data:NAME` for a data file; `artefacts` are the files that are
-    graded. `noise` is the standard deviation of a hidden score over seeds. `data` names files below OPERANT_DATA,
-    and `packages` what programs in the sandbox may import besides the standard library.
+    `prompt` describes the problem to the agent; how to use the tools and what is left is added. `bare` is a prompt
+    of one short line for models that read bytes. `visible` are files of visible/ that the agent finds in its
+    workspace (all of them, unless said), or `data:NAME` for a data file; `artefacts` are the files that are graded,
+    or folders such as `checkpoints/`. `noise` is the standard deviation of a hidden score over seeds. `data` names
+    files below OPERANT_DATA, and `packages` what programs in the sandbox may import besides the standard library.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -80,7 +86,7 @@ class TaskFile(Closed):
     prompt: str
     bare: str = ""
     visible: tuple[str, ...] | None = None
-    artefacts: tuple[Inside, ...] = Field(min_length=1)
+    artefacts: tuple[Artefact, ...] = Field(min_length=1)
     metric: Metric
     baseline: float = Field(allow_inf_nan=False)
     ceiling: float = Field(allow_inf_nan=False)

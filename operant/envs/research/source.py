@@ -5,21 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 from operant.envs.research.grading import Work
 from operant.envs.research.packages import Packages
 from operant.envs.research.schema import TaskFile
-from operant.envs.text.dialogue import Scripted
+from operant.envs.text.dialogue import Kind, Scripted
 
 
 class Source(ABC):
     """A task's description, its files and its grader (abstract).
 
-    `marks` are warnings that whoever reads a score of this task should know.
+    `marks` are warnings that whoever reads a score of this task should know; `agent_kinds` are the kinds of scripted
+    agents that it should have.
     """
 
     task: TaskFile
     marks: tuple[str, ...] = ()
+    agent_kinds: tuple[Kind, ...] = get_args(Kind)
 
     @property
     @abstractmethod

@@ -10,13 +10,14 @@ from typing import Literal, get_args
 from operant.envs.research import wording
 from operant.envs.research.catalogue import MLGYM
 from operant.envs.research.folder import load_folder
-from operant.envs.research.mlgym import load_imported
+from operant.envs.research.mlgym.task import load_imported
 from operant.envs.research.rollout import Rollout, Start, start_from
 from operant.envs.research.settings import Keep, Settings, Style
 from operant.envs.research.source import Source
 from operant.envs.sandbox import Kind, require_sandbox
 from operant.envs.secret import load_secret
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted
+from operant.envs.text.dialogue import Kind as AgentKind
 from operant.envs.text.task import Problem
 from operant.errors import UsageError
 
@@ -34,7 +35,8 @@ class ResearchTask(DialogueTask):
     `eval_instances` others, which differ in their seeds. `style` is words or bare; `output_bytes` limits what is shown
     of an output; `turns` and `validations` stand in for the folder's limits; `noise` is added to validation scores;
     `keep` says whether the best validated files are graded, or the last ones. `data` is the folder of datasets.
-    `folder` may be `mlgym:FILE`, a task file of a checkout, for which `ceiling` and `artefacts` may have to be given.
+    `folder` may be `mlgym:FILE`, a task file of a checkout, for which `ceiling` and `artefacts` may be given;
+    `forgeable` runs one though its agents can write their score themselves.
     """
 
     SECONDS = 600.0
@@ -56,8 +58,9 @@ class ResearchTask(DialogueTask):
         data: str | os.PathLike[str] | None = None,
         ceiling: float | None = None,
         artefacts: Sequence[str] = (),
+        forgeable: bool = False,
     ) -> None:
-        self.folder = _source(folder, ceiling, artefacts)
+        self.folder = _source(folder, ceiling, artefacts, data, forgeable)
         self.name = self.folder.task.name
         self._refuse("style", style, get_args(Style))
         self._refuse("keep", keep, get_args(Keep))
@@ -132,6 +135,11 @@ class ResearchTask(DialogueTask):
         number = problem.answer["seed"]
         return Rollout(self.settings, number, seed, start_from(self.settings, number, snapshot))
 
+    @property
+    def agent_kinds(self) -> tuple[AgentKind, ...]:
+        """The kinds of scripted agents that the folder should have."""
+        return self.folder.agent_kinds
+
     def agents(self) -> Mapping[str, Scripted]:
         """The scripted agents of the folder."""
         return self.folder.agents
@@ -177,10 +185,19 @@ class ResearchTask(DialogueTask):
             )
 
 
-def _source(name: str, ceiling: float | None, artefacts: Sequence[str]) -> Source:
+def _source(
+    name: str,
+    ceiling: float | None,
+    artefacts: Sequence[str],
+    data: str | os.PathLike[str] | None,
+    forgeable: bool,
+) -> Source:
     """Where a task is written down; what a folder says itself cannot be said otherwise."""
     if name.startswith(MLGYM):
-        return load_imported(name.removeprefix(MLGYM), ceiling, artefacts)
-    if ceiling is not None or artefacts:
-        raise UsageError(f"{name}: ceiling and artefacts are for mlgym:FILE; a folder says them in its task.yaml")
+        places = None if data is None else os.fspath(data)
+        return load_imported(name.removeprefix(MLGYM), ceiling, artefacts, places, forgeable)
+    if ceiling is not None or artefacts or forgeable:
+        raise UsageError(
+            f"{name}: ceiling, artefacts and forgeable are for mlgym:FILE; a folder says them in its task.yaml"
+        )
     return load_folder(name)

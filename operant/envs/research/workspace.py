@@ -17,7 +17,15 @@ from operant.errors import OperantError
 TRIES = 3
 CONTROL_SECONDS = 30.0
 LONGEST_PATH = 200  # bytes; so no part of it is longer than a file system takes
+MOST_FILES = 256  # of a folder that is taken
 PAGE = 4_096  # bytes: what a small file takes
+
+# The plain files below a folder, none of them by a link; a name with a line's end is no name.
+LIST = """
+[ -d "$1" ] && [ "$(realpath -e -- "$1")" = "$(pwd -P)/$1" ] || { echo 'there is no such folder' >&2; exit 3; }
+exec find "$1" -type f ! -name '*
+*' -printf '%p\\n'
+"""
 
 Result = TypeVar("Result")
 
@@ -70,6 +78,20 @@ class Workspace:
             raise OperantError(f"cannot take {path}: there is no such file")
         return self._do(lambda box: box.fetch(path, most))
 
+    def read_folder(self, path: str, most: int) -> dict[str, bytes]:
+        """The plain files below a folder by their paths, of so many bytes in all; an error for more, or no folder."""
+        folder = path.rstrip("/")
+        known = {name: data for name, data in self._written.items() if name.startswith(f"{folder}/")}
+        names = list(known) if self.in_memory else self._listed(folder)
+        if not names:
+            raise OperantError(f"cannot take {folder}/: there is no such folder, or it is empty")
+        if len(names) > MOST_FILES:
+            raise OperantError(f"cannot take {folder}/: it holds more than {MOST_FILES} files")
+        found: dict[str, bytes] = {}
+        for name in names:
+            found[name] = self.read(name, most - sum(map(len, found.values())))
+        return found
+
     def write(self, path: str, data: bytes) -> None:
         """Write a file; missing folders are made. Where the sandbox dies of it, the file is in the next one."""
         try:
@@ -100,6 +122,12 @@ class Workspace:
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             sandbox.close()
+
+    def _listed(self, folder: str) -> list[str]:
+        ran = self._do(lambda box: box.run(["sh", "-c", LIST, "sh", folder], seconds=CONTROL_SECONDS))
+        if ran.code or ran.killed:
+            raise OperantError(f"cannot take {folder}/: {ran.err.decode(errors='replace').strip() or ran.killed}")
+        return sorted(name for name in ran.out.decode(errors="replace").splitlines() if _plain(name))
 
     def _remember(self, path: str, data: bytes) -> None:
         if _plain(path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.text.well_formed import well_formed
@@ -132,6 +132,11 @@ class DialogueTask(Task):
     def agents(self) -> Mapping[str, Scripted]:
         """Policies without a model, by name."""
         return {}
+
+    @property
+    def agent_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of agents that there should be."""
+        return get_args(Kind)
 
     def facts(self) -> Mapping[str, str]:
         """Facts about the task for people, by name."""

@@ -36,13 +36,14 @@ class AgentReport:
 
     task: str
     tolerance: float
+    wanted: frozenset[str] = frozenset(get_args(Kind))
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def missing(self) -> list[str]:
-        """Kinds of agents that the task does not have."""
-        return sorted(set(get_args(Kind)) - {part.kind for part in self.parts})
+        """Kinds of agents that the task should have and does not."""
+        return sorted(self.wanted - {part.kind for part in self.parts})
 
     @property
     def sound(self) -> bool:
@@ -53,7 +54,7 @@ class AgentReport:
 def validate_with_agents(task: DialogueTask, rollouts: int = ROLLOUTS, seed: int = 0) -> AgentReport:
     """Let every scripted agent play the first problems of the evaluation."""
     began = time.monotonic()
-    found = AgentReport(task.name, task.tolerance)
+    found = AgentReport(task.name, task.tolerance, frozenset(task.agent_kinds))
     found.parts = [_played(task, agent, rollouts, seed) for agent in task.agents().values()]
     found.seconds = time.monotonic() - began
     return found

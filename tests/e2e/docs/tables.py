@@ -11,7 +11,7 @@ NOT_HERE = {
     r"pip install|uv tool install|-m venv|toolkit/": "packages come from the network",
     r"sagemaker --local": "AWS's container toolkit is no package of the tests",
     r"image\.sh": "Docker and a registry of images",
-    r"mlgym:": "a checkout of MLGym",
+    r"mlgym:|tasks import": "a checkout of MLGym",
     r"mbpp|validate all|hf://datasets": "data sets that are not in the repository",
     r"lm_eval --model": "lm-evaluation-harness fetches its tasks from the hub",
     r"HACKMATRIX_BINARY|HackMatrixBridge": "a build of the game",

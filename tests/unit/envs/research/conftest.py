@@ -10,6 +10,7 @@ import pytest
 from operant.envs.research.rollout import Rollout
 from operant.envs.research.workbench import ResearchTask
 from operant.envs.sandbox import bubblewrap
+from tests.unit.envs.research.mlgym_checkout import write_checkout
 
 GUESS = str(Path(__file__).with_name("guess"))
 RIGHT = "```write solution.py\ndef solve(n):\n    return 2 * n\n```"
@@ -20,6 +21,11 @@ HALF = "```write solution.py\ndef solve(n):\n    return 2 * n if n % 2 else 0\n`
 def _sandbox_or_skip() -> None:
     if trouble := bubblewrap.trouble():
         pytest.skip(f"no sandbox: {trouble}")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return write_checkout(tmp_path)
 
 
 @pytest.fixture

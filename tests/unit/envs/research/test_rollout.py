@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from operant.envs.research.grading import Work
 from operant.envs.research.rewards import MOST_PENALTY
 from operant.envs.research.rollout import Rollout
 from operant.envs.research.workbench import ResearchTask
@@ -183,10 +184,28 @@ def test_what_cannot_be_scored_is_told_and_is_worth_the_baseline(rollout: Rollou
     assert "unfit" in verdict.note
 
 
-def test_a_grader_that_fails_on_an_artefact_gives_the_baseline_and_says_so(
+def test_a_grader_that_fails_whatever_is_handed_in_is_an_error_of_the_task(
     rollout: Rollout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> float:
+        raise ZeroDivisionError("a defect of the task")
+
+    monkeypatch.setitem(vars(rollout._settings.folder), "grade", fails)
+    response = say(rollout, RIGHT, "validate")
+    assert "not counted" in words(response)
+    assert "validations left 3" in words(response)
+    assert (response.fault, response.reward) == (None, None)
+    verdict = rollout.verdict()
+    assert (verdict.score, verdict.outcome, verdict.parts["grader_failed"]) == (None, "error", 1.0)
+    assert verdict.parts["faults"] == 0
+    assert "a defect of the task" in verdict.note
+
+
+def test_a_grader_that_fails_on_an_artefact_gives_the_baseline_and_says_so(
+    rollout: Rollout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(work: Work) -> float:
+        work.artefact("solution.py")
         raise ZeroDivisionError("a defect of ours")
 
     monkeypatch.setitem(vars(rollout._settings.folder), "grade", fails)
