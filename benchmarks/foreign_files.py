@@ -116,7 +116,7 @@ def _names(file: Path, sign: str) -> list[str]:
 
 def mlgym(folder: Path) -> Iterator[Outcome]:
     """Every task: whether it imports."""
-    from operant.envs.research.mlgym import load_imported
+    from operant.envs.research.mlgym.task import load_imported
 
     for file in spec_files(folder / "configs" / "tasks", (".yaml",)):
         try:
@@ -129,7 +129,7 @@ def mlgym(folder: Path) -> Iterator[Outcome]:
 
 def hackmatrix(folder: Path) -> Iterator[Outcome]:
     """Every flag of the trainer, each alone, with a value that it takes."""
-    script = folder / "python" / "scripts" / "train_purejaxrl.py"
+    script, spec = folder / "python" / "scripts" / "train_purejaxrl.py", load("ppo_hackmatrix").spec
     for call in ast.walk(ast.parse(script.read_text())):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not call.args:
             continue
@@ -139,7 +139,7 @@ def hackmatrix(folder: Path) -> Iterator[Outcome]:
         said = {each.arg: ast.unparse(each.value) for each in call.keywords}
         value = "" if "action" in said else "x" if said.get("type", "str") == "str" else "8"
         try:
-            found = read_flags(f"{flag.value} {value}".strip())
+            found = read_flags(f"{flag.value} {value}".strip(), spec)
         except OperantError as refused:
             yield Outcome(script.name, str(flag.value), "refused", [], str(refused))
         else:

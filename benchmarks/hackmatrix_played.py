@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     spec = Spec.model_validate(Run.open(options.checkpoint.parent.parent).spec)
     learner, policy = load_policy(spec, options.checkpoint)
-    evaluator = Evaluator(learner, options.episodes, compiler_options(spec))
+    evaluator = Evaluator(learner, options.episodes, compiler_options())
     first = spec.meta.eval_seed
     modes = {"greedy": GREEDY, "random": RANDOM}
     found = {

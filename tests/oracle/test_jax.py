@@ -153,7 +153,7 @@ def test_the_first_minibatch_of_every_update_is_exactly_on_policy(env: str, mini
         return params, memory, means, (taken, report, jax.tree.map(jnp.sum, grads))
 
     fused.learn = spied  # pyright: ignore[reportAttributeAccessIssue]
-    update = jax.jit(lambda state: fused.update(state, hyper, None), compiler_options=compiler_options(spec))
+    update = jax.jit(lambda state: fused.update(state, hyper, None), compiler_options=compiler_options())
     for _ in range(6):
         state, report = update(state)
         first.append(np.asarray(report.gradient_steps[1]))  # pyright: ignore[reportIndexIssue]

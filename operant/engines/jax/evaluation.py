@@ -167,5 +167,5 @@ def evaluate_checkpoint(
 ) -> Iterator[FinishedEpisode]:
     """One episode for each of the seeds `seed`, `seed + 1`, ..."""
     learner, policy = load_policy(spec, checkpoint)
-    evaluator = Evaluator(learner, episodes, compiler_options(spec))
+    evaluator = Evaluator(learner, episodes, compiler_options())
     yield from evaluator.single(policy, learner.hyper(spec), seed, episodes, GREEDY if greedy else SAMPLED)

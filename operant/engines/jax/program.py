@@ -29,9 +29,6 @@ from operant.store.cache import cache_folder
 # Without it the CPU compiler fuses a matrix product with what follows where no gradient is taken, and only there:
 # then the pass over a rollout and the first gradient step round differently, and PPO's first ratio is not 1.
 SAME_ARITHMETIC: dict[str, Any] = {"xla_cpu_experimental_ynn_fusion_type": ""}
-# Half the time to compile, for a tenth more to run: worth it where the whole session takes less than a minute or two.
-COMPILED_QUICKLY: dict[str, Any] = {"xla_backend_optimization_level": 1}
-SHORT = 3_000_000
 CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 
 
@@ -45,7 +42,7 @@ class Program:
         self.longest = chunk_updates(learner)
         self._axis = AXIS if self.devices > 1 else None
         self._parts = TrainState(WHOLE, WHOLE, SPLIT)  # pyright: ignore[reportArgumentType]
-        self.options = compiler_options(learner.spec)
+        self.options = compiler_options()
 
     @cached_property
     def init(self) -> Any:
@@ -139,16 +136,19 @@ def lane_of(tree: Any, lane: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[lane], tree)
 
 
-def compiler_options(spec: Spec) -> dict[str, Any]:
-    """Options for the CPU compiler; none where its version does not know them."""
+def compiler_options() -> dict[str, Any]:
+    """Options for the CPU compiler; none where its version does not know them.
+
+    Its optimization level stays as it is: at level 1 it compiles a sixth faster, and HackMatrix's PPO in one minibatch
+    then crashes the process.
+    """
     if jax.default_backend() != "cpu":
         return {}
-    options = SAME_ARITHMETIC | (COMPILED_QUICKLY if spec.env.max_frame <= SHORT else {})
     try:
-        jax.jit(lambda x: x, compiler_options=options)(np.float32(0))
+        jax.jit(lambda x: x, compiler_options=SAME_ARITHMETIC)(np.float32(0))
     except Exception:
         return {}
-    return options
+    return SAME_ARITHMETIC
 
 
 def prepare_jax(spec: Spec) -> str:

@@ -165,7 +165,7 @@ IN_THE_FILE = {
     "unknown algorithm": (
         ("name: ppo", "name: pppo"),
         """\
-        demo.yaml:8:11: agent.algorithm.name = "pppo" is not one of ppo, dqn, a2c, reinforce, sac, sarsa, td3, crossq, random, sil, ppo_sil, grpo, dr_grpo, dapo, gspo, cispo, rloo, reinforce_pp
+        demo.yaml:8:11: agent.algorithm.name = "pppo" is not one of ppo, dqn, a2c, reinforce, sac, sarsa, td3, crossq, random, sil, ppo_sil, grpo, dr_grpo, dapo, gspo, cispo, rloo, reinforce_pp, gkd, sft
           8 |     name: pppo
             |           ^^^^ did you mean ppo?
           try: operant help algorithm""",  # noqa: E501
@@ -305,7 +305,7 @@ def test_a_conflict_of_defaults_points_at_the_setting_that_was_written(complaint
 
 
 def test_a_conflict_of_nothing_written_points_at_the_section(complaint: Complain) -> None:
-    told = complaint("env:\n  num_envs: 3\nagent:\n  algorithm:\n    name: dqn\n")
+    told = complaint("env:\n  num_envs: 3\nagent:\n  algorithm:\n    name: reinforce\n")
     assert told.startswith("demo.yaml:2:13: agent.algorithm.training_frequency = 4 is not a multiple of num_envs = 3\n")
 
 

@@ -49,7 +49,7 @@ def _dimension(conversion: Conversion, at: KeyPath, body: Any, again: Again) -> 
     values = _values(kind, body)
     ends = values and [_converted(conversion, put(others, place, each), again) for each in (values[0], values[-1])]
     if home is not None and all(_moves_only(home, place, there, each) for each in ends or ()):
-        conversion.set(("search", f"{dotted(home)}__{kind}"), body, at)
+        _search(conversion, at, [dotted(home)], f"{dotted(home)}__{kind}", body)
     elif values is None:
         conversion.remark(at, f"left out of the search: {kind} gives no values of {dotted(place)} to convert")
     else:
@@ -103,11 +103,30 @@ def _tried(conversion: Conversion, at: KeyPath, values: list[Any], now: Conversi
         return
     said = "drawn by `choice`" if kind == "choice" else f"drawn by `choice` from {len(values)} values of its {kind}"
     drawn = [{name: lookup(each, tuple(name.split("."))) for name in varied} for each in settings]
-    if len(varied) == 1:
-        conversion.set(("search", f"{varied[0]}__choice"), [each[varied[0]] for each in drawn], at)
-    else:
-        conversion.set(("search", f"{'_'.join(map(str, place))}__choice"), drawn, at)
-    conversion.remark(at, f"becomes {' and '.join(varied)}, {said}")
+    key = varied[0] if len(varied) == 1 else "_".join(map(str, place))
+    choices = [each[key] for each in drawn] if len(varied) == 1 else drawn
+    if _search(conversion, at, varied, f"{key}__choice", choices):
+        conversion.remark(at, f"becomes {' and '.join(varied)}, {said}")
+
+
+def _search(conversion: Conversion, at: KeyPath, varied: list[str], key: str, body: Any) -> bool:
+    """Search settings by a dimension, unless another one varies one of them already; whether it was taken."""
+    taken = {
+        name for each in lookup(conversion.native.data, ("search",)) or {} for name in _varied_by(conversion, each)
+    }
+    twice = sorted(taken & set(varied))
+    if twice:
+        conversion.remark(at, f"left out of the search: another dimension varies {' and '.join(twice)}")
+        return False
+    conversion.set(("search", key), body, at)
+    return True
+
+
+def _varied_by(conversion: Conversion, key: str) -> list[str]:
+    """The settings that a dimension of ours varies: the one that it is called by, or those of its choices."""
+    choices = conversion.native.data["search"][key]
+    joint = isinstance(choices, list) and all(isinstance(each, dict) for each in choices) and "." not in key
+    return list(choices[0]) if joint else [key.partition("__")[0]]
 
 
 def _values(kind: str, body: Any) -> list[Any] | None:
