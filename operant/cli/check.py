@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,9 @@ from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 if TYPE_CHECKING:
     from operant.launch.budget import Budget
     from operant.spec.schema import Spec
+
+PATIENCE = 10.0
+"""Seconds of measuring after which there is a word about it."""
 
 
 def check(
@@ -76,7 +80,7 @@ def check(
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     missing = missing_for(spec)
-    costs = _costs(engine_of(spec).estimate(spec), spec, budget) if measure and not missing else {}
+    costs = _costs(_estimate(engine_of(spec), spec), spec, budget) if measure and not missing else {}
     if costs and not as_json:
         say(*(f"    {line}" for line in _cost_lines(costs, budget)))
     if missing and not as_json:
@@ -88,6 +92,19 @@ def check(
         facts |= {"missing": missing.as_dict()} if missing else {}
         document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
+
+
+def _estimate(engine: Any, spec: Spec) -> Any:
+    """The engine's estimate of a session; a word to those who wait for one of a large model on few cores."""
+    slow = threading.Timer(
+        PATIENCE, aside, ["    measuring whole rounds, which may take minutes; --no-estimate skips it"]
+    )
+    slow.daemon = True
+    slow.start()
+    try:
+        return engine.estimate(spec)
+    finally:
+        slow.cancel()
 
 
 def _drawn(spec: Spec, target: str) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from operant.spec.dialects.table import Row, Table
 from operant.spec.errors import dotted, key_span, span_of
@@ -265,7 +265,7 @@ class Converted:
     overrides: tuple[str, ...] = ()
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value can be counted with; a truth value cannot."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
