@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects import rlvr_data, rlvr_work
+from operant.spec.dialects import rlvr_data, rlvr_roles, rlvr_training
 from operant.spec.dialects.conversion import Section, converter, has_shape
 from operant.spec.dialects.table import Row, Table, ignored, only_of, read, refused, same, under, worked
 
@@ -32,14 +32,14 @@ OPTIMIZER = "agent.model.optimizer"
 
 RUN = (
     same("name", "what the run is called", "name"),
-    worked("run.name", "what the run is called", "name", rlvr_work.read_only),
+    worked("run.name", "what the run is called", "name", rlvr_training.read_only),
     same("run.seed", "seed of the order of prompts and of everything else", "meta.seed", default=42),
     ignored("run.port_start", "first port of their processes", "one process needs no ports"),
-    worked("model.path", "the model, for their records", "agent.model.source", rlvr_work.model),
+    worked("model.path", "the model, for their records", "agent.model.source", rlvr_roles.model),
     ignored("tokenizer", "the tokenizer", "the model brings its own tokenizer"),
     ignored("trace_path", "where traces go", RECORDS),
     ignored("sync", "who sends weights to whom", "the generator reads the trainer's weights: there is nothing to send"),
-    worked("buffer.max_reads", "how often a completion is learnt from", "", rlvr_work.max_reads),
+    worked("buffer.max_reads", "how often a completion is learnt from", "", rlvr_training.max_reads),
     ignored("buffer.maxsize", "completions that wait", "a round is learnt from as soon as it is verified"),
 )  # fmt: skip
 DATA = (
@@ -67,12 +67,12 @@ DATA = (
 )
 SAMPLING = under(
     "sampling",
-    worked("n", "completions of a prompt", f"{ALGORITHM}.group_size", rlvr_work.group_size),
-    worked("temperature", "of sampling", f"{ALGORITHM}.temperature", rlvr_work.temperature),
+    worked("n", "completions of a prompt", f"{ALGORITHM}.group_size", rlvr_training.group_size),
+    worked("temperature", "of sampling", f"{ALGORITHM}.temperature", rlvr_training.temperature),
     same("top_p", "probability that is drawn from", f"{ALGORITHM}.top_p"),
-    worked("top_k", "tokens that are drawn from; -1 for all", f"{ALGORITHM}.top_k", rlvr_work.top_k),
+    worked("top_k", "tokens that are drawn from; -1 for all", f"{ALGORITHM}.top_k", rlvr_training.top_k),
     worked("max_tokens", "longest completion, where a dataset has none", "env.text.max_tokens", rlvr_data.max_tokens),
-    worked("stop", "texts that end a completion; none by default", "env.text.stop", rlvr_work.stop),
+    worked("stop", "texts that end a completion; none by default", "env.text.stop", rlvr_training.stop),
     *(refused(key, "of sampling", PENALTY, (0,)) for key in ("min_p", "presence_penalty", "frequency_penalty")),
     refused("repetition_penalty", "of sampling", PENALTY, (1,)),
     ignored("include_stop_str_in_output", "of vLLM", "a stop string is trained on, and not verified"),
@@ -85,40 +85,40 @@ LOSS = (
         "loss and advantages: by `name` drgrpo (default), grpo, dapo or opsd; clipping `eps` (0.2, of drgrpo none), "
         "`eps_low`, `eps_high`; length `C` (2,048); KL `beta`",
         f"{ALGORITHM}.name, {ALGORITHM}.loss, {ALGORITHM}.kl_coef, {ALGORITHM}.constant_length",
-        rlvr_work.loss,
+        rlvr_training.loss,
     ),
 )
 STEPS = under(
     "training",
     *only_of(
         ("rl", "sft"),
-        worked("prompts_per_optim_step", "prompts of a gradient step", f"{ALGORITHM}.batch_size", rlvr_work.sizes),
+        worked("prompts_per_optim_step", "prompts of a gradient step", f"{ALGORITHM}.batch_size", rlvr_training.sizes),
     ),
     *only_of(
         ("distill",),
-        worked("batch_size", "completions of a gradient step", f"{ALGORITHM}.batch_size", rlvr_work.sizes),
+        worked("batch_size", "completions of a gradient step", f"{ALGORITHM}.batch_size", rlvr_training.sizes),
         ignored("minibatch_size", "completions of one pass", SHAPES),
-        worked("sync_every_n_steps", "steps between updates of the generator", "", rlvr_work.read_only),
+        worked("sync_every_n_steps", "steps between updates of the generator", "", rlvr_training.read_only),
         ignored("prompts_per_reference_sync", "prompts between updates of the reference", "there is no reference"),
     ),
-    worked("max_steps", "gradient steps of the run", "env.max_frame", rlvr_work.budget),
-    worked("num_epochs", "passes over the data, without max_steps", "env.max_frame", rlvr_work.epochs),
-    worked("resume_step", "steps that were taken before", "env.max_frame", rlvr_work.read_only),
-    worked("checkpoint_interval", "steps between checkpoints", "meta.save_frequency", rlvr_work.saving),
-    worked("max_staleness", "updates that a completion may be old", f"{ALGORITHM}.staleness", rlvr_work.staleness),
+    worked("max_steps", "gradient steps of the run", "env.max_frame", rlvr_training.budget),
+    worked("num_epochs", "passes over the data, without max_steps", "env.max_frame", rlvr_training.epochs),
+    worked("resume_step", "steps that were taken before", "env.max_frame", rlvr_training.read_only),
+    worked("checkpoint_interval", "steps between checkpoints", "meta.save_frequency", rlvr_training.saving),
+    worked("max_staleness", "updates that a completion may be old", f"{ALGORITHM}.staleness", rlvr_training.staleness),
     worked(
         "prompts_per_rollout_sync", "prompts between updates of the generator", f"{ALGORITHM}.minibatch_size",
-        rlvr_work.read_only,
+        rlvr_training.read_only,
     ),
     worked(
         "prompts_per_reference_sync", "prompts between updates of the reference", f"{ALGORITHM}.reference_updates",
-        rlvr_work.reference,
+        rlvr_training.reference,
     ),
     worked(
         "completions_per_micro_batch", "completions of a pass, by padded length", f"{ALGORITHM}.pass_tokens",
-        rlvr_work.pass_tokens,
+        rlvr_training.pass_tokens,
     ),
-    worked("seq_len_buckets", "padded lengths; longer ones are dropped", "", rlvr_work.lengths),
+    worked("seq_len_buckets", "padded lengths; longer ones are dropped", "", rlvr_training.lengths),
     ignored("completion_len_buckets", "padded lengths of completions", SHAPES),
     ignored("completions_per_micro_batch_reference", "completions of a pass of the reference", SHAPES),
     ignored("prompts_per_forward_backward", "prompts of one pass", SHAPES),
@@ -128,26 +128,29 @@ STEPS = under(
     ignored("adaptive_sampling", "completions until enough succeed", "only their trainer LEGACY_DO_NOT_USE reads it"),
 )  # fmt: skip
 SFT = (
-    worked("training.alpha_sft", "weight of supervised learning", f"{ALGORITHM}.sft_coef", rlvr_work.sft_weight),
-    worked("sft_data", "answers to imitate: a file of JSON lines", f"{ALGORITHM}.sft_data", rlvr_work.sft_data),
+    worked("training.alpha_sft", "weight of supervised learning", f"{ALGORITHM}.sft_coef", rlvr_training.sft_weight),
+    worked("sft_data", "answers to imitate: a file of JSON lines", f"{ALGORITHM}.sft_data", rlvr_training.sft_data),
     ignored("sft_data_iter", "how its prompts are wrapped", "prompts are wrapped as those of data_iter are"),
     ignored("training.sft", "shapes of its passes", SHAPES),
     *(
         worked(
-            f"training.{key}", "examples of a pass, passes of a step", f"{ALGORITHM}.batch_size", rlvr_work.read_only
+            f"training.{key}",
+            "examples of a pass, passes of a step",
+            f"{ALGORITHM}.batch_size",
+            rlvr_training.read_only,
         )
         for key in ("sft_batch_size", "sft_accumulation_steps")
     ),
 )
 TEACHER = under(
     "training",
-    worked("alpha_grpo", "weight of the loss of rewards", f"{ALGORITHM}.policy_coef", rlvr_work.policy_weight),
+    worked("alpha_grpo", "weight of the loss of rewards", f"{ALGORITHM}.policy_coef", rlvr_training.policy_weight),
     worked(
         "teacher_top_k", "the teacher's likeliest tokens that are compared", f"{ALGORITHM}.teacher_top_k",
-        rlvr_work.teacher,
+        rlvr_training.teacher,
     ),
     *(
-        worked(key, means, f"{ALGORITHM}.{ours}", rlvr_work.read_only)
+        worked(key, means, f"{ALGORITHM}.{ours}", rlvr_training.read_only)
         for key, means, ours in (
             ("alpha_gkd", "weight of distillation", "teacher_coef"),
             ("jsd_alpha", "the teacher's share in the mixture", "jsd_alpha"),
@@ -158,30 +161,30 @@ TEACHER = under(
     ),
 )  # fmt: skip
 TRAINER = (
-    worked("trainable", "whether the role learns", "", rlvr_work.read_only),
+    worked("trainable", "whether the role learns", "", rlvr_training.read_only),
     *under(
         "optimizer",
         same("name", "optimizer", f"{OPTIMIZER}.name", default="AdamW", values={"AdamW": "adamw", "Adam": "adam"}),
         same("lr", "learning rate", f"{OPTIMIZER}.lr", default=8e-4),
         same("eps", "epsilon", f"{OPTIMIZER}.eps", default=1e-8),
         same("weight_decay", "weight decay", f"{OPTIMIZER}.weight_decay", default=0.1),
-        worked("beta1", "decay of the first moment", f"{OPTIMIZER}.betas", rlvr_work.betas),
-        worked("beta2", "decay of the second moment", f"{OPTIMIZER}.betas", rlvr_work.read_only),
+        worked("beta1", "decay of the first moment", f"{OPTIMIZER}.betas", rlvr_roles.betas),
+        worked("beta2", "decay of the second moment", f"{OPTIMIZER}.betas", rlvr_training.read_only),
         ignored("implementation", "how it is computed", SPEED),
         ignored("early_step_in_backward", "how it is computed", SPEED),
     ),
     *under(
         "lr_scheduler",
         same("warmup_steps", "updates over which the rate rises", f"{OPTIMIZER}.warmup_updates"),
-        worked("decay_ratio", "part of the run over which it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_work.rates),
-        worked("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_work.read_only),
-        worked("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction", rlvr_work.read_only),
+        worked("decay_ratio", "part of the run over which it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_roles.rates),
+        worked("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_training.read_only),
+        worked("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction", rlvr_training.read_only),
     ),
     *under(
         "training",
         same("max_norm", "largest gradient norm", f"{OPTIMIZER}.clip_grad_norm"),
-        worked("mixed_precision_param", "precision of passes", "agent.model.dtype", rlvr_work.precision),
-        worked("dtype", "precision of the weights", "agent.model.dtype", rlvr_work.read_only),
+        worked("mixed_precision_param", "precision of passes", "agent.model.dtype", rlvr_roles.precision),
+        worked("dtype", "precision of the weights", "agent.model.dtype", rlvr_training.read_only),
         *(ignored(key, "torchtitan's own", BATCHES) for key in OWN_BATCHES),
         *(ignored(key, "how it is computed", SPEED) for key in OWN_PACE),
         ignored("seed", "torchtitan's own", "run.seed decides"),
@@ -189,7 +192,7 @@ TRAINER = (
     ),
     worked(
         "activation_checkpoint.mode", "compute activations twice", "agent.model.gradient_checkpointing",
-        rlvr_work.recompute,
+        rlvr_roles.recompute,
     ),
     ignored("activation_checkpoint.selective_ac_option", "which layers", "every layer is computed twice, or none"),
     *under(
@@ -197,7 +200,7 @@ TRAINER = (
         *(refused(f"{key}_parallel_degree", "parallelism", UNKNOWN_THERE, (1,)) for key in ("pipeline", "context")),
         ignored("*", "parallelism", PLACES),
     ),
-    worked("model.hf_assets_path", "the model", "agent.model.source", rlvr_work.read_only),
+    worked("model.hf_assets_path", "the model", "agent.model.source", rlvr_training.read_only),
     ignored("model.name", "its architecture", "the folder says its architecture"),
     ignored("model.flavor", "its sizes", "the folder says its sizes"),
     *(ignored(key, "torchtitan's own", RECORDS) for key in ("checkpoint", "metrics", "profiling", "job")),
@@ -206,7 +209,7 @@ TRAINER = (
     ignored("seed", "no key of torchtitan's", "their trainer does not read it; run.seed decides"),
 )  # fmt: skip
 SERVERS = (
-    worked("model", "the model that it serves", "agent.model.source", rlvr_work.served_model),
+    worked("model", "the model that it serves", "agent.model.source", rlvr_roles.served_model),
     *(refused(key, "of vLLM", PENALTY, (0,)) for key in ("quantization", "speculative_config", "max_logprobs")),
     *(
         ignored(key, "of vLLM", SERVER)
@@ -244,9 +247,9 @@ def _sections(top: Section) -> None:
     conversion = top.conversion
     for path, first, last in conversion.theirs.repeated:
         conversion.remark(path, f"given on lines {first} and {last}: the last one counts, as in their YAML loader")
-    rlvr_work.roles(top, ROLES)
+    rlvr_roles.roles(top, ROLES)
     read(top, [row for row in TABLE.chosen(conversion.kind) if row.parts[0] != "roles"])
-    rlvr_work.algorithm(top)
+    rlvr_training.algorithm(top)
     conversion.set("meta.device", "auto", ("roles",))
     conversion.set("meta.max_session", 1, ("run",))
     top.close_all()
