@@ -31,6 +31,7 @@ EXTRA_OF = {
         ),
         "language",
     ),
+    **dict.fromkeys(("mujoco_playground", "warp"), "playground"),
     "reasoning_gym": "reasoning",
     "ray": "cluster",
     "lm_eval": "harness",
