@@ -58,7 +58,7 @@ class Stream(nn.Module):
 
 
 class RecurrentActorCritic(nn.Module):
-    """A policy head and a value, on recurrent layers of their own (those of the value as `critic` says) or shared ones."""
+    """A policy head and a value, on recurrent layers of their own (the value by `critic`) or shared ones."""
 
     def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool, critic: Net | None = None) -> None:
         super().__init__()
