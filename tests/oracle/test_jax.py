@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import jax
@@ -75,8 +76,8 @@ def test_one_ppo_update_agrees(name: str):
     spec = spec_of(CASES[name], "jax")
     fused = build_learner(spec)
     assert isinstance(fused, Ppo)
-    weights = weights_of(deep.net)
-    samples = as_samples(deep.samples(rollout))
+    weights, returns = weights_of(deep.net), deepcopy(deep.returns)
+    samples, deep.returns = as_samples(deep.samples(rollout)), returns  # the update counts these returns once more
     told = deep.update(rollout)
     start = jax.jit(fused.init, static_argnums=2)(jax.random.key(0), weights, None)
     state = TrainState(Policy(start.policy.params, None), start.learner, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from subprocess import CalledProcessError
 from typing import Any, NamedTuple
 
 import jax
@@ -118,8 +119,7 @@ def make(name: str, limit: int | None, settings: dict[str, Any]) -> PlaygroundEn
 
 def _not_loaded(name: str, problem: Exception) -> UsageError:
     cause = (str(problem).splitlines() or [type(problem).__name__])[0].strip("'\"")
-    known = ", ".join(sorted(registry.get_default_config(name.removeprefix(PREFIX))))
-    return UsageError(
-        f"env.name: MuJoCo Playground cannot make {name}: {cause}",
-        remedy=f"env.kwargs may hold {known}; robots need their models, which Playground downloads when first used",
-    )
+    remedy = "connect to the network: Playground downloads the models of its robots by git when one is first used"
+    if not isinstance(problem, CalledProcessError):
+        remedy = f"env.kwargs may hold {', '.join(sorted(registry.get_default_config(name.removeprefix(PREFIX))))}"
+    return UsageError(f"env.name: MuJoCo Playground cannot make {name}: {cause}", remedy=remedy)
