@@ -31,7 +31,7 @@ EXTRA_OF = {
         ),
         "language",
     ),
-    **dict.fromkeys(("mujoco_playground", "warp"), "playground"),
+    "mujoco_playground": "playground",
     "reasoning_gym": "reasoning",
     "ray": "cluster",
     "lm_eval": "harness",

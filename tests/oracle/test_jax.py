@@ -117,7 +117,7 @@ def test_a_critic_of_standardised_returns_has_targets_on_its_own_scale():
     assert isinstance(fused, Ppo)
     hyper, seen = fused.hyper(spec), []
     learn = fused.learn
-    fused.learn = lambda state, samples, *rest: seen.append(samples) or learn(state, samples, *rest)
+    fused.learn = lambda state, samples, *rest: seen.append(samples) or learn(state, samples, *rest)  # pyright: ignore
     states = [fused.init(jax.random.key(5), fused.init_params(np.random.default_rng(5)), None)]
     for _ in range(2):
         states.append(fused.update(states[-1], hyper, None)[0])

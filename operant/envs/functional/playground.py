@@ -10,18 +10,15 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import warp  # pyright: ignore[reportMissingImports]
 from jax import Array, lax
+from mujoco_playground import registry  # pyright: ignore[reportMissingImports]
 
 from operant.envs.functional.env import Continuous, FunctionalEnv, Outcome, select, unnamed
 from operant.errors import UsageError
 
-warp.config.quiet = True  # Playground brings Warp, which would greet on the standard output
-from mujoco_playground import registry  # noqa: E402 # pyright: ignore[reportMissingImports]
-
 PREFIX = "playground/"
 LIMIT = 1000  # of environments whose configuration names no `episode_length`
-SIMULATOR = {"impl": "jax"}  # MJX itself computes the same bits everywhere; its Warp kernels need CUDA
+SIMULATOR = {"impl": "jax"}  # MJX in JAX resumes exactly; its Warp kernels need CUDA and promise nothing of the kind
 
 
 class Timed(NamedTuple):
@@ -106,7 +103,7 @@ def names() -> list[str]:
 
 def make(name: str, limit: int | None, settings: dict[str, Any]) -> PlaygroundEnv:
     """The environment that Playground calls `name`; `settings` are of its configuration, but for `action_repeat`."""
-    config = registry.get_default_config(name)
+    config: Any = registry.get_default_config(name)
     repeat = settings.pop("action_repeat", config.get("action_repeat", 1))
     if not isinstance(repeat, int) or repeat < 1:
         raise UsageError(f"env.kwargs.action_repeat: {repeat!r} is no count", remedy="-s env.kwargs.action_repeat=1")
