@@ -132,6 +132,23 @@ def test_a_critic_of_standardised_returns_has_targets_on_its_own_scale():
         np.testing.assert_allclose(samples.target, (returns[k] - together.mean()) / together.std(), atol=1e-3)
 
 
+def test_a_scale_of_rewards_is_learnt_from_and_never_scored():
+    targets, scores = [], []
+    for scale in (1.0, 10.0):
+        case = {"env": "Pendulum-v1", "algorithm": {"gamma": 0.0, "time_horizon": STEPS}, "net": {}}
+        spec = spec_of(case, "jax")
+        env = spec.env.model_copy(update={"reward_scale": scale})
+        fused = build_learner(spec.model_copy(update={"env": env}))
+        assert isinstance(fused, Ppo)
+        state = fused.init(jax.random.key(5), fused.init_params(np.random.default_rng(5)), None)
+        after, steps, truncations, _ = fused.rollout(state, jax.random.key(6))
+        samples = fused.make_samples(state, steps, truncations, after.observation, fused.hyper(spec), None)[0]
+        targets.append(samples.target)
+        scores.append(steps.reward)
+    np.testing.assert_allclose(targets[1], 10 * targets[0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(*scores)
+
+
 def test_advantages_agree():
     rng = np.random.default_rng(0)
     reward, value, ahead = rng.normal(size=(3, 50, 6)).astype(np.float32)
