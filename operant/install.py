@@ -31,6 +31,7 @@ EXTRA_OF = {
         ),
         "language",
     ),
+    "mujoco_playground": "playground",
     "reasoning_gym": "reasoning",
     "ray": "cluster",
     "lm_eval": "harness",

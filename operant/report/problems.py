@@ -16,6 +16,7 @@ from operant.run.progress import without_timing
 # How a problem is stepped and what a learner sees of it; scores are returns of the problem itself.
 NOT_THE_PROBLEM = {
     "num_envs", "max_frame", "vectorization", "normalize_obs", "normalize_reward", "clip_obs", "clip_reward",
+    "reward_scale",
 }  # fmt: skip
 
 

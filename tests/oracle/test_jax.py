@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import jax
@@ -35,6 +36,7 @@ CASES: dict[str, dict[str, Any]] = {
         "algorithm": {"clip_vloss": 0.3, "normalize_advantages": "none"},
         "net": {"shared": True, "activation": "relu", "optimizer": {"clip_each": True, "critic_lr": 1e-3}},
     },
+    "apart": {"env": "Pendulum-v1", "algorithm": {"critic_hidden": [16], "normalize_v_targets": True}, "net": {}},
 }
 
 
@@ -67,7 +69,8 @@ def deep_rollout(case: dict[str, Any]) -> tuple[DeepPpo, Any]:
 
 def as_samples(samples: DeepSamples) -> Samples:
     action = jnp.asarray(samples.action.numpy())
-    estimates = np.stack([part.numpy() for part in (samples.logp, samples.value, samples.advantage)], -1)
+    columns = (samples.logp, samples.value, samples.advantage, samples.target)
+    estimates = np.stack([part.numpy() for part in columns], -1)
     return Samples(jnp.asarray(samples.obs.obs.numpy()), None, action, jnp.asarray(estimates))
 
 
@@ -77,8 +80,8 @@ def test_one_ppo_update_agrees(name: str):
     spec = spec_of(CASES[name], "jax")
     fused = build_learner(spec)
     assert isinstance(fused, Ppo)
-    weights = weights_of(deep.net)
-    samples = as_samples(deep.samples(rollout))
+    weights, returns = weights_of(deep.net), deepcopy(deep.returns)
+    samples, deep.returns = as_samples(deep.samples(rollout)), returns  # the update counts these returns once more
     told = deep.update(rollout)
     start = jax.jit(fused.init, static_argnums=2)(jax.random.key(0), weights, None)
     state = TrainState(Policy(start.policy.params, None), start.learner, None)
@@ -110,6 +113,44 @@ def test_log_probs_and_values_of_the_same_rollout_agree(name: str):
     logp, value = fused.evaluate_actions(policy, Steps)  # pyright: ignore[reportArgumentType]
     np.testing.assert_allclose(logp, expected.logp, atol=1e-5)
     np.testing.assert_allclose(value, expected.value, atol=1e-5)
+
+
+def test_a_critic_of_standardised_returns_has_targets_on_its_own_scale():
+    spec = spec_of(CASES["apart"], "jax")
+    fused = build_learner(spec)
+    assert isinstance(fused, Ppo)
+    hyper, seen = fused.hyper(spec), []
+    learn = fused.learn
+    fused.learn = lambda state, samples, *rest: seen.append(samples) or learn(state, samples, *rest)  # pyright: ignore
+    states = [fused.init(jax.random.key(5), fused.init_params(np.random.default_rng(5)), None)]
+    for _ in range(2):
+        states.append(fused.update(states[-1], hyper, None)[0])
+    stats = [state.learner.value_stats for state in states]
+    returns = [
+        before.mean + np.sqrt(before.variance + 1e-8) * samples.value + samples.advantage
+        for before, samples in zip(stats, seen, strict=False)
+    ]
+    for k, samples in enumerate(seen):
+        together = np.concatenate(returns[: k + 1])
+        np.testing.assert_allclose(stats[k + 1].mean, together.mean(), rtol=1e-4)
+        np.testing.assert_allclose(samples.target, (returns[k] - together.mean()) / together.std(), atol=1e-3)
+
+
+def test_a_scale_of_rewards_is_learnt_from_and_never_scored():
+    targets, scores = [], []
+    for scale in (1.0, 10.0):
+        case = {"env": "Pendulum-v1", "algorithm": {"gamma": 0.0, "time_horizon": STEPS}, "net": {}}
+        spec = spec_of(case, "jax")
+        env = spec.env.model_copy(update={"reward_scale": scale})
+        fused = build_learner(spec.model_copy(update={"env": env}))
+        assert isinstance(fused, Ppo)
+        state = fused.init(jax.random.key(5), fused.init_params(np.random.default_rng(5)), None)
+        after, steps, truncations, _ = fused.rollout(state, jax.random.key(6))
+        samples = fused.make_samples(state, steps, truncations, after.observation, fused.hyper(spec), None)[0]
+        targets.append(samples.target)
+        scores.append(steps.reward)
+    np.testing.assert_allclose(targets[1], 10 * targets[0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(*scores)
 
 
 def test_advantages_agree():

@@ -43,8 +43,7 @@ OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
     PpoSpec: {
         "agent.algorithm.training_episodes": ((None,), "its rollouts are of equal length"),
         "agent.algorithm.normalize_advantages": (("standardise", "none"), "it keeps no percentiles"),
-        "agent.algorithm.symlog": ((False,), "its critic learns returns as they are"),
-        "agent.algorithm.normalize_v_targets": ((False,), "its critic learns returns as they are"),
+        "agent.algorithm.symlog": ((False,), "its critic learns returns on a linear scale"),
     },
     DqnSpec: {
         **REPLAYING,

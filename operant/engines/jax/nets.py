@@ -102,7 +102,12 @@ def init_mlp(
 
 
 def init_actor_critic(
-    net: Net, rng: np.random.Generator, inputs: int, outputs: int, discrete: bool
+    net: Net,
+    rng: np.random.Generator,
+    inputs: int,
+    outputs: int,
+    discrete: bool,
+    critic_hidden: tuple[int, ...] | None = None,
 ) -> dict[str, Params]:
     """A policy and a value, on separate or shared hidden layers; continuous actions have a `log_std` beside them."""
     if net.shared:
@@ -116,7 +121,7 @@ def init_actor_critic(
         parts = {
             "trunk": [],
             "actor": init_mlp(net, rng, inputs, outputs, net.actor_gain),
-            "critic": init_mlp(net, rng, inputs, 1, net.critic_gain),
+            "critic": init_mlp(net, rng, inputs, 1, net.critic_gain, critic_hidden),
         }
     return parts if discrete else {**parts, "log_std": np.full(outputs, net.log_std_init, np.float32)}
 

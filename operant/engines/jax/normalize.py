@@ -55,6 +55,16 @@ def normalize_obs(stats: RunningMeanStd | None, observation: Array, clip: float)
     return jnp.clip((observation - stats.mean) / jnp.sqrt(stats.variance + EPSILON), -clip, clip)
 
 
+def standardize(stats: RunningMeanStd, returns: Array) -> Array:
+    """Returns by the statistics of all so far, as a critic learns them."""
+    return (returns - stats.mean) / jnp.sqrt(stats.variance + EPSILON)
+
+
+def unstandardize(stats: RunningMeanStd | None, output: Array) -> Array:
+    """The returns that a critic's outputs stand for; without statistics the outputs themselves."""
+    return output if stats is None else output * jnp.sqrt(stats.variance + EPSILON) + stats.mean
+
+
 def normalize_rewards(stats: RunningMeanStd, reward: Array) -> Array:
     """Rewards over the deviation of returns, which is 0 only while every reward was."""
     return reward / jnp.where(stats.variance > 0, jnp.sqrt(stats.variance), 1.0)

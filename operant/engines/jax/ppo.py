@@ -62,6 +62,7 @@ class LearnerState(NamedTuple):
     return_stats: RunningMeanStd
     key: Array
     updates: Array
+    value_stats: RunningMeanStd | None
 
 
 class RolloutState(NamedTuple):
@@ -74,7 +75,8 @@ class RolloutState(NamedTuple):
 class Samples(NamedTuple):
     """One rollout as rows, ready for minibatches.
 
-    Log-probability, value and advantage are the columns of `estimates` [R, 3]: a minibatch gathers them at once.
+    Log-probability, the critic's output and advantage are the columns of `estimates`: a minibatch gathers them at once.
+    Where the critic learns standardised returns, its target is a fourth column; else it is the sum of two others.
     """
 
     observation: Array
@@ -89,7 +91,7 @@ class Samples(NamedTuple):
 
     @property
     def value(self) -> Array:
-        """Values before the update."""
+        """Outputs of the critic before the update."""
         return self.estimates[..., 1]
 
     @property
@@ -99,8 +101,8 @@ class Samples(NamedTuple):
 
     @property
     def target(self) -> Array:
-        """Value targets."""
-        return self.value + self.advantage
+        """What the critic should give."""
+        return self.estimates[..., 3] if self.estimates.shape[-1] > 3 else self.value + self.advantage
 
 
 class Ppo(Learner):
@@ -140,13 +142,15 @@ class Ppo(Learner):
     def init_params(self, rng: np.random.Generator) -> nets.Params:
         actions, inputs = self.env.actions, self.env.observation_shape[0]
         outputs = distributions.num_outputs(actions)
-        return nets.init_actor_critic(self.net, rng, inputs, outputs, isinstance(actions, Discrete))
+        discrete, hidden = isinstance(actions, Discrete), self.settings.critic_hidden
+        return nets.init_actor_critic(self.net, rng, inputs, outputs, discrete, hidden)
 
     def init(self, key: Array, weights: nets.Params, axis: Axis) -> TrainState:
         of_envs, of_play = jax.random.split(key)
         obs_stats = normalize.init_stats(self.env.observation_shape) if self.spec.env.normalize_obs else None
         returns = normalize.init_return_stats(self.spec.env.num_envs)
-        learner = LearnerState(self.optimizer.init(weights), returns, of_play, jnp.int32(0))
+        value_stats = normalize.init_stats(()) if self.settings.normalize_v_targets else None
+        learner = LearnerState(self.optimizer.init(weights), returns, of_play, jnp.int32(0), value_stats)
         envs = vector_env.reset(self.env, device_key(axis, of_envs), self.local)
         return TrainState(Policy(weights, obs_stats), learner, RolloutState(envs, jnp.zeros(self.local)))
 
@@ -156,7 +160,7 @@ class Ppo(Learner):
         after, steps, truncations, env_metrics = self.rollout(state, device_key(axis, of_play))
         ends = (steps.reward, steps.terminated, steps.truncated)
         after, recorded, ended = vector_env.count_episodes(after, *ends, steps.facts, axis)
-        samples, discounted_return, return_stats = self.make_samples(
+        samples, discounted_return, return_stats, value_stats = self.make_samples(
             state, steps, truncations, after.observation, hyper, axis
         )
         frame = (state.learner.updates + 1).astype(jnp.float32) * self.frames
@@ -167,7 +171,7 @@ class Ppo(Learner):
         env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.settings.time_horizon, axis)
         means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
         means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
-        learner = LearnerState(opt_state, return_stats, key, state.learner.updates + 1)
+        learner = LearnerState(opt_state, return_stats, key, state.learner.updates + 1, value_stats)
         state = TrainState(Policy(params, obs_stats), learner, RolloutState(after, discounted_return))
         return state, UpdateMetrics(means, env_means, env_maxima, jnp.int32(1), taken, *ended, recorded)
 
@@ -219,16 +223,21 @@ class Ppo(Learner):
 
     def make_samples(
         self, state: TrainState, steps: Step, truncations: Truncations | None, last: Array, hyper: Hyper, axis: Axis
-    ) -> tuple[Samples, Array, RunningMeanStd]:
-        """A rollout with log-probabilities, values and advantages; also the discounted returns and their statistics."""
-        policy = state.policy
-        logp, value = (part.reshape(steps.reward.shape) for part in self.evaluate_actions(policy, steps))
-        next_value = self.next_values(policy, steps, truncations, last.astype(self.storage), value)
+    ) -> tuple[Samples, Array, RunningMeanStd, RunningMeanStd | None]:
+        """A rollout with its estimates; also the discounted returns, their statistics, and those of value targets."""
+        policy, value_stats = state.policy, state.learner.value_stats
+        logp, output = (part.reshape(steps.reward.shape) for part in self.evaluate_actions(policy, steps))
+        next_output = self.next_values(policy, steps, truncations, last.astype(self.storage), output)
+        value, next_value = (normalize.unstandardize(value_stats, part) for part in (output, next_output))
         reward, discounted_return, return_stats = self.rewards(state, steps, hyper, axis)
         advantage = losses.gae(reward, value, next_value, steps.terminated, steps.truncated, hyper.gamma, hyper.lam)
+        estimates = [logp, output, advantage]
+        if value_stats is not None:
+            value_stats = normalize.update(value_stats, flat(advantage + value), axis)
+            estimates.append(normalize.standardize(value_stats, advantage + value))
         mask = None if steps.mask is None else flat(steps.mask)
-        rows = flat(jnp.stack([logp, value, advantage], -1))
-        return Samples(flat(steps.observation), mask, flat(steps.action), rows), discounted_return, return_stats
+        samples = Samples(flat(steps.observation), mask, flat(steps.action), flat(jnp.stack(estimates, -1)))
+        return samples, discounted_return, return_stats, value_stats
 
     def evaluate_actions(self, policy: Policy, steps: Step) -> tuple[Array, Array]:
         """Log-probability and value of every step [R], a minibatch at a time."""
@@ -264,6 +273,7 @@ class Ppo(Learner):
     def rewards(self, state: TrainState, steps: Step, hyper: Hyper, axis: Axis) -> tuple[Array, Array, RunningMeanStd]:
         """Rewards as the learner takes them, the discounted returns so far, and the statistics of those."""
         reward, returns, stats = steps.reward, state.rollout.discounted_return, state.learner.return_stats
+        reward = reward * self.spec.env.reward_scale
         if self.spec.env.normalize_reward:
             over = steps.terminated | steps.truncated
             returns, all_returns = normalize.discounted_returns(returns, reward, over, hyper.gamma)

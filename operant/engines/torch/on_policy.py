@@ -24,6 +24,7 @@ from operant.engines.torch.networks.acting import forward_for_acting, hidden_sta
 from operant.engines.torch.networks.cnn import gathered, laid_out
 from operant.engines.torch.networks.heads import ActorCritic, PolicyAndValue
 from operant.engines.torch.networks.recurrent import RecurrentActorCritic
+from operant.engines.torch.networks.twin_critics import critic_net
 from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.policies import Categorical, DiagonalGaussian, Distribution
@@ -89,8 +90,9 @@ def distribution_for(actions: ActionMap) -> Distribution:
 
 def build_net(spec: Spec, obs_shape: tuple[int, ...], actions: ActionMap) -> ActorCritic | RecurrentActorCritic:
     """A fresh network for these observations and actions."""
-    kind = RecurrentActorCritic if spec.agent.net.memory else ActorCritic
-    return kind(spec.agent.net, obs_shape, actions.size, actions.discrete)
+    net, hidden = spec.agent.net, getattr(spec.agent.algorithm, "critic_hidden", None)  # of somebody's own: perhaps not
+    kind = RecurrentActorCritic if net.memory else ActorCritic
+    return kind(net, obs_shape, actions.size, actions.discrete, critic_net(net, hidden))
 
 
 def build_actor(

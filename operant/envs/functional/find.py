@@ -1,9 +1,10 @@
-"""From `env.name` to a functional environment in JAX: registered ones, one's own, and those of two libraries.
+"""From `env.name` to a functional environment in JAX: registered ones, one's own, and those of three libraries.
 
 * `CartPole-v1`: a registered name, see `operant.envs.registry`;
 * `my_module:MyEnv`: a subclass of `FunctionalEnv`;
 * `gymnax:Breakout-MinAtar`: an environment of gymnax, where that is installed;
-* `brax:ant`: an environment of Brax, where that is installed.
+* `brax:ant`: an environment of Brax, where that is installed;
+* `playground/CheetahRun`: an environment of MuJoCo Playground, where that is installed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,20 @@ if TYPE_CHECKING:
     from operant.envs.functional.env import FunctionalEnv
     from operant.spec.settings.sections import EnvSpec
 
-LIBRARIES = {"gymnax": "operant.envs.functional.gymnax_envs", "brax": "operant.envs.functional.brax_envs"}
+# The package that must be there, and our module, of everything whose name begins so.
+LIBRARIES = {
+    "gymnax:": ("gymnax", "operant.envs.functional.gymnax_envs"),
+    "brax:": ("brax", "operant.envs.functional.brax_envs"),
+    "playground/": ("mujoco_playground", "operant.envs.functional.playground"),
+}
 
 
 def find_functional(spec: EnvSpec) -> FunctionalEnv:
     """The environment of a spec; `UsageError` where there is none of that name, or its library is absent."""
     need_jax(f"env.name: {spec.name} in JAX")
-    library, _, name = spec.name.partition(":")
-    if name and library in LIBRARIES:
-        return _of_library(library, name, spec)
+    prefix = next((each for each in LIBRARIES if spec.name.startswith(each)), None)
+    if prefix is not None:
+        return _of_library(prefix, spec)
     path = registry.find(spec.name, "functional")
     if path is None:
         raise _unknown(spec.name)
@@ -62,14 +68,15 @@ def need_jax(wanted_by: str) -> None:
         raise missing_package("jax", wanted_by)
 
 
-def _of_library(library: str, name: str, spec: EnvSpec) -> FunctionalEnv:
-    if find_spec(library) is None:
-        raise missing_package(library, f"env.name: {spec.name}")
-    module = import_module(LIBRARIES[library])
+def _of_library(prefix: str, spec: EnvSpec) -> FunctionalEnv:
+    (package, ours), name = LIBRARIES[prefix], spec.name.removeprefix(prefix)
+    if find_spec(package) is None:
+        raise missing_package(package, f"env.name: {spec.name}")
+    module = import_module(ours)
     if name not in module.names():
         near = get_close_matches(name, module.names(), n=3, cutoff=0.4) or module.names()[:3]
         raise UsageError(
-            f"env.name: {library} has no environment {name!r}", remedy=f"did you mean {' or '.join(near)}?"
+            f"env.name: {package} has no environment {name!r}", remedy=f"did you mean {' or '.join(near)}?"
         )
     return module.make(name, spec.max_t, dict(spec.kwargs))
 
@@ -93,6 +100,6 @@ def _made(kind: Callable[..., FunctionalEnv], spec: EnvSpec, declared: Environme
 
 def _unknown(name: str) -> UsageError:
     near = get_close_matches(name, registry.names("functional"), n=3, cutoff=0.7)
-    known = "classic control, HackMatrix-v0, gymnax:NAME and brax:NAME are in JAX"
+    known = "classic control, HackMatrix-v0, gymnax:NAME, brax:NAME and playground/NAME are in JAX"
     remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=torch for Gymnasium's; {known}"
     return UsageError(f"env.name: no functional environment is called {name!r}", remedy=remedy)

@@ -11,6 +11,7 @@ from operant.spec.fields import fixed, free
 from operant.spec.registry import in_engines
 from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, ExploringAlgorithm, algorithm_name
+from operant.spec.settings.nets import Units
 
 
 def _scale_of_switch(value: Any) -> Any:
@@ -76,6 +77,12 @@ class AdvantageAlgorithm(EpisodicAlgorithm):
         "the critic's outputs are on this scale",
         default=False,
         description="The critic learns returns standardised by their running mean and deviation.",
+    )
+    critic_hidden: tuple[Units, ...] | None = fixed(
+        "the weights have the shape of the network",
+        default=None,
+        max_length=16,
+        description="Units of the critic's hidden layers; null for those of `net.hidden`.",
     )
 
     def inert(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from operant.spec.fields import fixed, free
 from operant.spec.registry import in_engines
 from operant.spec.schedules import Schedule, Scheduled
 from operant.spec.settings.algorithm import Algorithm, algorithm_name
+from operant.spec.settings.nets import Units
 from operant.spec.settings.on_policy import AdvantageAlgorithm, AdvantageScale, EpisodicAlgorithm, ValueLoss
 
 REFERENCE_SAMPLES = 32_768
@@ -66,6 +67,12 @@ class ProximalAlgorithm(EpisodicAlgorithm):
         "the critic's outputs are on this scale",
         default=False,
         description="The critic learns returns standardised by their running mean and deviation.",
+    )
+    critic_hidden: tuple[Units, ...] | None = fixed(
+        "the weights have the shape of the network",
+        default=None,
+        max_length=16,
+        description="Units of the critic's hidden layers; null for those of `net.hidden`.",
     )
     target_kl: float | None = free(
         default=None, gt=0, le=100, description="Stop an update's epochs above this KL; null for never."

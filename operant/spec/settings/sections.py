@@ -23,7 +23,7 @@ MemorySpec = Annotated[Memory, OneOf(MEMORIES)]
 Trackers = Annotated[
     tuple[Annotated[TrackerSpec, OneOf(TRACKERS)], ...], BeforeValidator(listed), AfterValidator(each_once), AnyForm()
 ]
-ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:")
+ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:", "playground/")
 EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
 """The names that engines had, which specs and runs made then still say."""
 MAX_SEED = 2**31 - 1
@@ -80,6 +80,13 @@ class EnvSpec(Closed):
         gt=0,
         le=1e6,
         description="Limit of normalised observations.",
+    )
+    reward_scale: float = fixed(
+        "values are of rewards on this scale",
+        default=1.0,
+        gt=0,
+        le=1e6,
+        description="Multiplies the rewards learnt from, never the score; ppo of the jax engine.",
     )
     clip_reward: float | None = fixed(
         "values, and the rewards in a replay, are of rewards within this limit",

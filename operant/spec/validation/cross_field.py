@@ -9,7 +9,9 @@ from typing import Any
 
 from operant.spec.settings.algorithms import ALGORITHMS
 from operant.spec.settings.nets import SCALED_INITS
+from operant.spec.settings.on_policy import AdvantageAlgorithm
 from operant.spec.settings.optimizers import OptimizerSpec
+from operant.spec.settings.ppo import PpoSpec, ProximalAlgorithm
 from operant.spec.settings.sections import MAX_SEED, SpecFields
 from operant.spec.validation.algorithms import algorithm_conflicts
 from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
@@ -45,6 +47,8 @@ def _inert_settings(spec: SpecFields) -> Iterable[Conflict]:
         reasons |= dict.fromkeys(("agent.net.actor_gain", "agent.net.critic_gain"), why)
     if not spec.agent.net.hidden:
         reasons["agent.net.layer_norm"] = "agent.net.hidden is empty"
+    if spec.agent.net.shared and isinstance(spec.agent.algorithm, AdvantageAlgorithm | ProximalAlgorithm):
+        reasons["agent.algorithm.critic_hidden"] = "agent.net.shared is true"
     if spec.agent.net.READS_IMAGES and spec.agent.net.memory is None:
         reasons |= dict.fromkeys(("agent.net.layers", "agent.net.cell"), "agent.net.recurrent is null")
     if spec.agent.model is not None:
@@ -59,6 +63,8 @@ def _inert_settings(spec: SpecFields) -> Iterable[Conflict]:
         why = f"it is of the jax engine, and {spec.engine_name} runs this"
         scale = ("agent.algorithm.auto_scale",) if hasattr(spec.agent.algorithm, "auto_scale") else ()
         reasons |= dict.fromkeys(("meta.devices", "meta.storage", "meta.search_resources.lanes", *scale), why)
+    if spec.engine_name != "jax" or not isinstance(spec.agent.algorithm, PpoSpec):
+        reasons["env.reward_scale"] = "only ppo of the jax engine multiplies rewards by it"
     reasons |= _unused_cluster(spec)
     for path, why in reasons.items():
         if setting(spec, path) != _default_of(spec, path):

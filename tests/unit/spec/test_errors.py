@@ -47,7 +47,7 @@ IN_THE_FILE = {
         """\
         demo.yaml:4:3: env.xyzzy is not a setting of env
           4 |   xyzzy: 4
-            |   ^^^^^ it has name, num_envs, max_frame, max_t, normalize_obs, normalize_reward, clip_obs, clip_reward, vectorization, kwargs, text
+            |   ^^^^^ it has name, num_envs, max_frame, max_t, normalize_obs, normalize_reward, clip_obs, reward_scale, clip_reward, vectorization, kwargs, text
           try: operant help env""",  # noqa: E501
     ),
     "out of range": (

@@ -22,10 +22,10 @@ class ActorCritic(nn.Module):
     """A policy head and a value, on separate or shared hidden layers.
 
     `policy` gives logits for discrete actions and means for continuous ones, whose deviation is
-    the state-independent parameter `log_std`.
+    the state-independent parameter `log_std`. A value on layers of its own may have another form, `critic`.
     """
 
-    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool, critic: Net | None = None) -> None:
         super().__init__()
         first, width = features(spec, observation)
         if spec.shared:
@@ -35,7 +35,8 @@ class ActorCritic(nn.Module):
         else:
             self.trunk = nn.Sequential()
             self.actor = nn.Sequential(*first, linear(spec, width, outputs, gain=spec.actor_gain))
-            self.critic = nn.Sequential(*features(spec, observation)[0], linear(spec, width, 1, gain=spec.critic_gain))
+            own, width = features(critic or spec, observation)
+            self.critic = nn.Sequential(*own, linear(spec, width, 1, gain=spec.critic_gain))
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:

@@ -58,13 +58,13 @@ class Stream(nn.Module):
 
 
 class RecurrentActorCritic(nn.Module):
-    """A policy head and a value, each with recurrent layers of its own or on shared ones."""
+    """A policy head and a value, on recurrent layers of their own (the value by `critic`) or shared ones."""
 
-    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool) -> None:
+    def __init__(self, spec: Net, observation: Shape, outputs: int, discrete: bool, critic: Net | None = None) -> None:
         super().__init__()
-        actor, critic = (outputs, spec.actor_gain), (1, spec.critic_gain)
-        self.actor = Stream(spec, observation, [actor, critic] if spec.shared else [actor])
-        self.critic = None if spec.shared else Stream(spec, observation, [critic])
+        policy, value = (outputs, spec.actor_gain), (1, spec.critic_gain)
+        self.actor = Stream(spec, observation, [policy, value] if spec.shared else [policy])
+        self.critic = None if spec.shared else Stream(critic or spec, observation, [value])
         self.log_std = None if discrete else nn.Parameter(torch.full((outputs,), spec.log_std_init))
 
     @property

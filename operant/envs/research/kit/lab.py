@@ -102,6 +102,9 @@ def too_large(spec: dict[str, Any]) -> Iterator[str]:
     units = [*net["hidden"], net.get("recurrent") or 0]
     if max(units) > MOST_UNITS or len(units) + (net.get("layers") or 1) > MOST_LAYERS + 2:
         yield f"a net may have {MOST_LAYERS} layers of {MOST_UNITS} units at most"
+    critic = spec["agent"]["algorithm"].get("critic_hidden") or []
+    if max(critic, default=0) > MOST_UNITS or len(critic) > MOST_LAYERS:
+        yield f"agent.algorithm.critic_hidden may have {MOST_LAYERS} layers of {MOST_UNITS} units at most"
     if spec["env"]["num_envs"] > MOST_ENVS:
         yield f"env.num_envs may be {MOST_ENVS} at most"
     if memory.get("max_size", 0) > MOST_MEMORY:

@@ -82,14 +82,14 @@ def _convolution(options: dict[str, Any]) -> list[Any]:
     return [*sizes, *rest] if set(options) <= known else []
 
 
-def chain(net: Section) -> tuple[KeyPath, Chain] | None:
-    """The layers of the net's graph, and where they stand; None, and a refusal, where they are no plain chain."""
+def chain(net: Section, key: str = "arc") -> tuple[KeyPath, Chain] | None:
+    """The layers of the graph under a key, and where they stand; None, and a refusal, where they are no plain chain."""
     if net.get("arc_file") is not None:
         net.conversion.refuse(net.at("arc_file"), "is not followed", "write the graph into the spec as `arc`")
         return None
-    if not isinstance(net.need("arc"), dict):
+    if not isinstance(net.need(key), dict):
         return None
-    found = _sequence(net.below("arc"))
+    found = _sequence(net.below(key))
     if found is None:
         return None
     path, layers = found

@@ -31,6 +31,20 @@ def algorithm(section: Section, key: str) -> None:
         conversion.remark(at, NO_TARGET)
 
 
+NOT_THERE_EITHER = (
+    "becomes Normal, limited to the bounds of actions: SLM-Lab 5 has no distribution of this name, and stops at it"
+)
+
+
+def distribution(section: Section, key: str) -> None:
+    """Categorical or Normal, as the actions are; a squashed Normal is named by some files, but not by SLM-Lab."""
+    kind = section.get(key, "default")
+    if kind == "NormalTanh":
+        section.conversion.remark(section.at(key), NOT_THERE_EITHER)
+    elif kind not in ("default", "Categorical", "Normal"):
+        section.conversion.lose(section.at(key), "has no counterpart: Categorical or Normal")
+
+
 NO_SCHEDULE = "has no counterpart: a schedule here is a number or a straight line"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 from operant.spec.dialects.conversion import Conversion, Section
@@ -13,6 +14,7 @@ from operant.spec.settings.nets import SCALED_INITS, Activation, Init
 ACTIVATIONS = {**{name.replace("_", ""): name for name in get_args(Activation)}, "leaky_relu": "leaky_relu"}
 INITS = {None: "torch", **{f"{name}_": name for name in get_args(Init) if name != "torch"}}
 CNN = "nature_cnn"
+APART = ("PPO", "PPOSIL", "ActorCritic", "SIL")  # whose policy and values may have graphs of their own
 
 
 def net_type(net: Section, key: str) -> None:
@@ -139,7 +141,8 @@ def _duelling(body: Callable[[Section], None]) -> Callable[[Section], None]:
 def _graph(net: Section) -> None:
     """A graph that is a chain of convolutions, hidden widths and an activation."""
     net.get("hid_layers_activation")
-    found = chain(net)
+    apart = net.conversion.kind in APART and not net.get("shared") and isinstance(net.get("actor_arc"), dict)
+    found = chain(net, "actor_arc" if apart else "arc")
     if found is None:
         _choose(net, "mlp")
         return
@@ -154,7 +157,26 @@ def _graph(net: Section) -> None:
     elif net.get("normalize"):
         net.conversion.lose(net.at("normalize"), "has no counterpart for a net that sees no images")
     _layers(net, path, layers)
+    if apart:
+        _critic_layers(net, layers)
     _unread(net, "hid_layers", "layer_norm", "batch_norm", *CONVOLUTION_KEYS, *RECURRENT_KEYS)
+
+
+def _critic_layers(net: Section, policy: Chain) -> None:
+    """The widths of a critic that has a graph of its own, which is as the policy's but for them."""
+    if net.get("use_same_optim"):
+        net.drop({"critic_arc": "left out: with use_same_optim SLM-Lab's critic has the actor's net"})
+        return
+    found = chain(net, "critic_arc" if net.get("critic_arc") is not None else "arc")
+    if found is None:
+        return
+    path, layers = found
+    if layers.convolutions or replace(layers, widths=[], activations=[]) != replace(policy, widths=[], activations=[]):
+        net.conversion.refuse(path, "differs from the actor's in more than widths, which has no counterpart")
+    elif set(layers.activations) - set(policy.activations):
+        net.conversion.refuse(path, "has other activations than the actor's, which has no counterpart")
+    elif layers.widths != policy.widths:
+        net.conversion.set(f"{NATIVE}.critic_hidden", layers.widths, path)
 
 
 def _layers(net: Section, path: KeyPath, layers: Chain) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects.conversion import Conversion, Section, is_number
-from operant.spec.reading.document import lookup
+from operant.spec.reading.document import KeyPath, lookup
 
 DEFAULT_CLIP = 10.0
 ATARI, ATARI_REWARD = "ALE/", 1.0  # SLM-Lab limits the rewards of all games to this
+PLAYGROUND, PLAYGROUND_STEPS = "playground/", 1000  # SLM-Lab ends all episodes of Playground after so many
+REPEATED = {"playground/PendulumSwingup": 4}  # actions that SLM-Lab plays several times
 OLD_GAME = re.compile(r"(\w+?)(?P<steady>NoFrameskip)?-v[04]")
 STICKY = 0.25  # the probability with which games of the older ids without NoFrameskip repeat an action
 DISCRETE = ("CartPole", "Acrobot", "MountainCar-", "LunarLander-", "ALE/")
@@ -57,8 +59,8 @@ def environment(section: Section, key: str) -> None:
     """The environment's id; Atari games have had another one in the older form."""
     conversion, at, name = section.conversion, section.at(key), str(section.get(key))
     game = _old_game(section)
-    if name.startswith("playground/"):
-        conversion.refuse(at, "is an environment of MuJoCo Playground, which has no counterpart")
+    if name.startswith(PLAYGROUND):
+        _playground(section, name, at)
     if game is None:
         return
     conversion.set("env.name", f"{ATARI}{game[1]}-v5", at)
@@ -76,6 +78,25 @@ def _old_game(section: Section) -> re.Match[str] | None:
     found = OLD_GAME.fullmatch(str(section.get("name")))
     net = lookup(section.conversion.theirs.data, ("agent", "net", "type"))
     return found if found and (found["steady"] or str(net).endswith("ConvNet")) else None
+
+
+ON_MJX = (
+    "is simulated by MJX in JAX, by SLM-Lab with Warp; episodes end after {steps} steps, as there, and the next begins"
+    " anew, where SLM-Lab's goes back to the environment's first state; actions are limited to [-1, 1]"
+)
+CLIPPED_OBS = "normalised observations are limited to 10, which SLM-Lab does on the CPU but not on a GPU"
+
+
+def _playground(section: Section, name: str, at: KeyPath) -> None:
+    """What SLM-Lab fixes for every environment of MuJoCo Playground."""
+    repeat = REPEATED.get(name, 1)
+    steps = PLAYGROUND_STEPS // repeat
+    section.conversion.set("env.max_t", steps, at)
+    if repeat > 1:
+        section.conversion.set("env.kwargs.action_repeat", repeat, at)
+    section.conversion.remark(at, ON_MJX.format(steps=steps))
+    if section.get("normalize_obs") and section.get("clip_obs") is None:
+        section.conversion.remark(section.at("normalize_obs"), CLIPPED_OBS)
 
 
 def environments(section: Section, key: str) -> None:
@@ -124,7 +145,9 @@ USUAL = {"frame_op": "concat", "frame_op_len": 4, "image_downsize": [84, 84], "r
 def frame_option(section: Section, key: str) -> None:
     """What version 4 said of frames and rewards, which today's Atari does as it did."""
     is_game = _old_game(section) is not None
-    if not sizes_of(section.conversion).older:
+    if key == "reward_scale" and str(section.get("name")).startswith(PLAYGROUND):
+        section.copy(key, "env.reward_scale")
+    elif not sizes_of(section.conversion).older:
         section.drop({key: "left out: only environments of MuJoCo Playground read it"} if key == "reward_scale" else {})
     elif is_game and section.data.get(key) == USUAL[key]:
         section.drop({key: "left out: it is so in every Atari game here"})
@@ -133,7 +156,10 @@ def frame_option(section: Section, key: str) -> None:
 
 
 def argument(section: Section, key: str) -> None:
-    """Any other key is for the environment itself."""
+    """Any other key is for the environment itself; SLM-Lab gives none to those of MuJoCo Playground."""
+    if str(section.get("name")).startswith(PLAYGROUND):
+        section.drop({key: "left out: SLM-Lab gives no arguments to environments of MuJoCo Playground"})
+        return
     section.copy(key, f"env.kwargs.{key}")
 
 

@@ -62,8 +62,18 @@ ENV = under(
     same("normalize_reward", "scale rewards by the deviation of returns", "env.normalize_reward"),
     worked("clip_obs", "limit of normalised observations", "env.clip_obs", sizes.clip_observations),
     worked("clip_reward", "limit of rewards; 1 in every Atari game", "env.clip_reward", sizes.clip_rewards),
-    ignored("device", "where MuJoCo Playground plays", "only environments of MuJoCo Playground read it"),
-    *(worked(key, "frames and rewards of an Atari game in version 4", "", sizes.frame_option) for key in sizes.USUAL),
+    ignored("device", "where MuJoCo Playground plays", "`meta.device` says where"),
+    worked(
+        "reward_scale",
+        "what rewards of MuJoCo Playground are multiplied by; `sign` in version 4",
+        "env.reward_scale",
+        sizes.frame_option,
+    ),
+    *(
+        worked(key, "frames of an Atari game in version 4", "", sizes.frame_option)
+        for key in sizes.USUAL
+        if key != "reward_scale"
+    ),
     worked("*", "an argument of the environment itself", "env.kwargs", sizes.argument),
 )
 AGENT = under(
@@ -100,8 +110,7 @@ ALGORITHMS = under(
     ),
     *only_of(
         GRADIENT,
-        refused("action_pdtype", "the distribution of actions", "has no counterpart: Categorical or Normal",
-                unless=("default", "Categorical", "Normal")),
+        worked("action_pdtype", "the distribution of actions", "", learning.distribution),
     ),
     refused("action_policy", "how actions are drawn", DRAWN, unless=("default",)),
     *only_of(
@@ -238,6 +247,11 @@ NETS = under(
     elsewhere("bidirectional", "read a sequence from both ends", ""),
     elsewhere("seq_len", "observations of a sequence", ""),
     elsewhere("arc", "the layers of a TorchArcNet", f"{NET}.hidden, {NET}.conv, {NET}.activation, {NET}.layer_norm"),
+    *only_of(
+        CRITICS,
+        elsewhere("actor_arc", "the layers of the policy alone", f"{NET}.hidden"),
+        elsewhere("critic_arc", "the layers of the values alone", f"{ALGORITHM}.critic_hidden"),
+    ),
     elsewhere("arc_file", "a file of the layers of a TorchArcNet", ""),
     elsewhere("normalize", "divide pixels by 255", ""),
     worked("init_fn", "how weights begin", f"{NET}.init", nets.first_weights),

@@ -102,6 +102,7 @@ def test_checking_a_plain_spec_loads_no_jax():
         ("HackMatrix-v0", "torch", "torch"),
         ("gymnax:Catch-bsuite", "auto", "jax"),
         ("brax:ant", "auto", "jax"),
+        ("playground/CheetahRun", "auto", "jax"),
     ],
 )
 def test_a_problem_has_its_engine_unless_the_spec_names_another(name: str, engine: str, expected: str):

@@ -33,9 +33,12 @@ def test_arguments_that_a_problem_does_not_take():
 def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch):
     import operant.envs.functional.find as module
 
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name in ("gymnax", "brax") else object())
+    monkeypatch.setattr(
+        module, "find_spec", lambda name: None if name in ("gymnax", "brax", "mujoco_playground") else object()
+    )
     assert remedy(name="gymnax:Catch-bsuite") == install_package("gymnax")
     assert remedy(name="brax:ant") == install_package("brax")
+    assert remedy(name="playground/CheetahRun") == install_extra("playground")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert remedy(name="CartPole-v1") == install_extra("jax")
 

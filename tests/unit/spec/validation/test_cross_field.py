@@ -270,6 +270,22 @@ CASES = [
     (PPO, {"env.clip_obs": 5}, "env.clip_obs", "has no effect: env.normalize_obs is false", "leave it out", None),
     (
         PPO,
+        {"env.reward_scale": 5},
+        "env.reward_scale",
+        "has no effect: only ppo of the jax engine multiplies rewards by it",
+        "leave it out",
+        None,
+    ),
+    (
+        A2C,
+        {"agent.net.shared": True, "agent.algorithm.critic_hidden": [8]},
+        "agent.algorithm.critic_hidden",
+        "has no effect: agent.net.shared is true",
+        "leave it out",
+        None,
+    ),
+    (
+        PPO,
         {"agent.net.optimizer": {"name": "sgd", "eps": 0.1}},
         "agent.net.optimizer.eps",
         "has no effect: sgd takes weight_decay, momentum, dampening, nesterov",

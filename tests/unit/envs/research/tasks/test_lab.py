@@ -41,6 +41,7 @@ def test_what_is_written_anew_means_the_same(tmp_path: Path) -> None:
         ("hidden: [16]", "hidden: [257]", "256 units"),
         ("hidden: [16]", "hidden: [16, 16, 16, 16, 16]", "4 layers"),
         ("{name: ppo, gamma: 0.9,", "{name: ppo, gama: 0.9,", "gama"),
+        ("{name: ppo, gamma: 0.9,", "{name: ppo, critic_hidden: [257], gamma: 0.9,", "critic_hidden"),
         ("meta: {", "meta: {device: cuda, ", "meta.device"),
     ],
 )
