@@ -21,7 +21,7 @@ from operant.errors import OperantError
 from operant.spec.dialects.hackmatrix import read_flags
 from operant.spec.load import documents_of, load
 
-BUDGET = 100_000
+BUDGET = 10_000_000
 FLAG = re.compile(r"-s (?P<key>[\w.]+)=VALUE")
 PLACE = re.compile(r"^\s*(\d+ )?\||^\s*try:")
 
