@@ -33,7 +33,7 @@ def shortened(words: list[str]) -> list[str]:
     if words[:2] == ["jobs", "resume"]:
         words = [*words, "--yes"]
     if command == "bench" and "--list" not in words:
-        few = {"--frames": "2000", "--seeds": "1", "-s": "meta.final_episodes=2"}
+        few = {"--frames": "2048", "--seeds": "1", "-s": "meta.final_episodes=2"}
         words = [*words, *(word for option, value in few.items() if option not in words for word in (option, value))]
     if command == "resume" and "-s" in words:
         words = [*words, "--until", "4096"]
