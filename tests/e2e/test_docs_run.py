@@ -1,7 +1,7 @@
 """Every command and Python block of README.md and docs/ runs, page by page, with less to train.
 
 `tests/e2e/docs/tables.py` says what a page supposes and what cannot run here. `DOCS_LOG=FOLDER` keeps what each line
-printed and how long it took.
+printed and how long it took. Lines that did not run are listed at the end, those for a GPU among them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import NOT_RUN
 from tests.e2e.docs.page_runner import PageRunner
 from tests.e2e.docs.tables import FILES, RUNS
 from tests.pages import PAGES, ROOT, SHELL, blocks
@@ -113,6 +114,7 @@ def furnish(page: str, folder: Path, trained: Callable[[str], Path]) -> None:
         (folder / f"data/gsm8k/{split}.jsonl").write_text(rows("gsm8k"))
     (folder / "mine.jsonl").write_text(rows("mine"))
     for name, source in FILES.get(page, {}).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / source, folder / name)
     if page in RUNS:
         shutil.copytree(trained(RUNS[page]), folder / "runs", symlinks=True)
@@ -129,6 +131,7 @@ def test_the_page_runs(
     environment: dict[str, str],
     trained: Callable[[str], Path],
     request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
 ) -> None:
     text = page.read_text(encoding="utf-8")
     folder = tmp_path / "page"
@@ -144,4 +147,5 @@ def test_the_page_runs(
         if "DOCS_LOG" in os.environ and runner.log.exists():
             name = str(page.relative_to(ROOT)).replace("/", "_")
             shutil.copy(runner.log, Path(os.environ["DOCS_LOG"]) / f"{name}.log")
-    print(*left_out, sep="\n")
+    for place_and_why in left_out:
+        record_property(NOT_RUN, place_and_why)

@@ -102,11 +102,17 @@ def _check_room(spec: Spec, sampler: ProblemSampler) -> None:
     for problem in (*first, *held_out):
         prompt = render(problem, reader, model.template)
         asked = longest or prompt.max_tokens
-        if len(prompt.tokens) + asked > context:
+        length = len(prompt.tokens)
+        if length + asked > context:
+            wider = (
+                f"-s agent.model.tiny.context={length + asked}"
+                if model.source == "tiny"
+                else "a model of a longer context"
+            )
             raise UsageError(
-                f"env.text.max_tokens: {problem.id} has {len(prompt.tokens)} tokens and asks for {asked} more, "
+                f"env.text.max_tokens: {problem.id} has {length} tokens and asks for {asked} more, "
                 f"but the model's context is {context}",
-                remedy=f"-s env.text.max_tokens={max(1, context - len(prompt.tokens))}",
+                remedy=f"-s env.text.max_tokens={context - length}" if length < context else wider,
             )
 
 

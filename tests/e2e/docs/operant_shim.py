@@ -33,7 +33,7 @@ def shortened(words: list[str]) -> list[str]:
     if words[:2] == ["jobs", "resume"]:
         words = [*words, "--yes"]
     if command == "bench" and "--list" not in words:
-        few = {"--frames": "2000", "--seeds": "1", "-s": "meta.final_episodes=2"}
+        few = {"--frames": "2048", "--seeds": "1", "-s": "meta.final_episodes=2"}
         words = [*words, *(word for option, value in few.items() if option not in words for word in (option, value))]
     if command == "resume" and "-s" in words:
         words = [*words, "--until", "4096"]
@@ -72,7 +72,8 @@ def _model(spec: Any) -> dict[str, Any]:
     """A model that is here, in place of a pretrained one."""
     if spec is None or not spec.agent.model or spec.agent.model.source == "tiny":
         return {}
-    return {"agent.model.source": "tiny", "meta.device": "cpu", "env.text.max_tokens": 16}
+    small = {"agent.model.source": "tiny", "agent.model.tiny.context": 1024}
+    return small | {"meta.device": "cpu", "env.text.max_tokens": 16}
 
 
 def _as_words(settings: dict[str, Any]) -> list[str]:

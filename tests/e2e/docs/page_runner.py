@@ -40,8 +40,8 @@ class PageRunner:
         self._python: subprocess.Popen[str] | None = None
         self._servers: list[subprocess.Popen[bytes]] = []
 
-    def run(self) -> list[str]:
-        """Run all blocks in order; what was left out, and why. Raises PageError at the first line that fails."""
+    def run(self) -> list[tuple[str, str]]:
+        """Run all blocks in order; what was left out: (place, why). Raises PageError at the first line that fails."""
         left_out = []
         try:
             for line in BEFORE.get(str(self.page.relative_to(ROOT)), []):
@@ -50,7 +50,7 @@ class PageRunner:
                 for place in shell_lines(block) if block.kind in SHELL else [block]:
                     reason = next((why for mark, why in NOT_HERE.items() if re.search(mark, place.text)), None)
                     if reason and block.kind in (*SHELL, "python"):
-                        left_out.append(f"{place}: {reason}")
+                        left_out.append((str(place), reason))
                     else:
                         self._one(place, block.kind)
         finally:

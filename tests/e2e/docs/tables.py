@@ -77,6 +77,10 @@ FILES = {
     "docs/howto/language-labs.md": {
         "rl.toml": "tests/unit/spec/dialects/files/prime_rl_gsm8k.toml",
         "gsm8k.yaml": "tests/unit/spec/dialects/files/rlvr_gsm8k.yaml",
+        **{
+            f"configs/{name}.toml": f"tests/unit/spec/dialects/files/prime_rl_programs/{name}.toml"
+            for name in ("orch", "train", "infer")
+        },
     },
     "docs/howto/slm-lab.md": {
         "ppo_cartpole.json": "tests/unit/spec/dialects/slm/files/ppo_cartpole.json",

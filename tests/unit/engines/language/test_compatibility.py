@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,13 @@ def test_completions_that_do_not_fit_the_context_are_refused_before_training() -
 def test_the_advice_is_accepted() -> None:
     spec = load("grpo_tiny", None, ["env.text.max_tokens=8"]).spec
     engine_of(spec).validate(spec)
+
+
+def test_a_prompt_that_fills_the_context_needs_a_longer_one() -> None:
+    spec = load("grpo_tiny", None, ["agent.model.tiny.context=16", "env.text.arguments={style: words}"]).spec
+    with pytest.raises(UsageError) as refused:
+        engine_of(spec).validate(spec)
+    assert re.fullmatch(r"-s agent\.model\.tiny\.context=\d+", refused.value.remedy or "")
 
 
 @pytest.mark.parametrize("source", ["tiny", "folder"])

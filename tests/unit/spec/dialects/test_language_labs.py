@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -196,35 +197,9 @@ def test_the_weight_of_the_kl_to_the_generator(tmp_path: Path, old: str, new: st
     assert algorithm.mismatch_coef == (0.01 if "kl_tau" in new else 0.0)
 
 
-ORCHESTRATOR = """
-batch_size = 16
-rollouts_per_example = 4
-max_steps = 10
-[model]
-name = "tiny"
-[[env]]
-id = "mlgym"
-[env.args]
-task_config_path = "${CONFIGS}/tasks/battleOfSexes.yaml"
-max_steps = 50
-"""
-TRAINER = """
-max_steps = 10
-[model]
-name = "tiny"
-[optim]
-lr = 1e-4
-[scheduler]
-type = "constant"
-"""
-SERVER = 'model = "tiny"\nmax_model_len = 100\ngpu_memory_utilization = 0.9\n'
-
-
 @pytest.fixture
 def three(tmp_path: Path) -> Path:
-    for name, text in (("orch", ORCHESTRATOR), ("train", TRAINER), ("infer", SERVER)):
-        (tmp_path / f"{name}.toml").write_text(text)
-    return tmp_path
+    return shutil.copytree(FILES / "prime_rl_programs", tmp_path, dirs_exist_ok=True)
 
 
 @pytest.mark.parametrize("name", ["orch", "train", "infer"])
@@ -238,22 +213,24 @@ def test_a_file_of_one_program_is_read_with_those_beside_it(three: Path, name: s
 
 
 def test_an_error_names_the_file_that_it_is_in(three: Path) -> None:
-    (three / "train.toml").write_text(TRAINER.replace("lr = 1e-4", "lr = -1"))
+    trainer = three / "train.toml"
+    trainer.write_text(trainer.read_text().replace("lr = 1e-4", "lr = -1"))
     with pytest.raises(SpecError, match=r"train\.toml:6:6"):
         load(str(three / "orch.toml"))
     (three / "orch.toml").unlink()
     with pytest.raises(SpecError, match="no file beside this one is an orchestrator's"):
-        load(str(three / "train.toml"))
+        load(str(trainer))
 
 
 def test_variables_come_from_the_environment(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (three / "orch.toml").write_text(ORCHESTRATOR.replace('"tiny"', '"${MODELS}/base"'))
+    orchestrator = three / "orch.toml"
+    orchestrator.write_text(orchestrator.read_text().replace('"tiny"', '"${MODELS}/base"'))
     (three / "train.toml").unlink()
     with pytest.raises(SpecError, match="names the variable MODELS, which is not set"):
-        load(str(three / "orch.toml"))
-    assert load(str(three / "orch.toml"), overrides=["MODELS=/there"]).spec.agent.model.source == "/there/base"  # pyright: ignore[reportOptionalMemberAccess]
+        load(str(orchestrator))
+    assert load(str(orchestrator), overrides=["MODELS=/there"]).spec.agent.model.source == "/there/base"  # pyright: ignore[reportOptionalMemberAccess]
     monkeypatch.setenv("MODELS", "/models")
-    assert load(str(three / "orch.toml")).spec.agent.model.source == "/models/base"  # pyright: ignore[reportOptionalMemberAccess]
+    assert load(str(orchestrator)).spec.agent.model.source == "/models/base"  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def test_any_other_environment_is_one_of_verifiers() -> None:
