@@ -111,7 +111,7 @@ def test_a_check_tells_what_was_changed(operant: Operant) -> None:
 
 @pytest.mark.parametrize(
     ("file", "title"),
-    [("rlvr_gsm8k.yaml", "an rlvr-experiments spec; 35 keys"), ("prime_rl_older.toml", "a prime-rl config; 6 keys")],
+    [("rlvr_gsm8k.yaml", "an rlvr-experiments spec; 33 keys"), ("prime_rl_older.toml", "a prime-rl config; 6 keys")],
 )
 def test_a_check_names_the_lab(operant: Operant, file: str, title: str) -> None:
     small = ("-s", "agent.model.source=tiny", "-s", "env.name=copy", "-s", "env.text.max_tokens=64")

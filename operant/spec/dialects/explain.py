@@ -19,7 +19,8 @@ UNKNOWN = "not in this lab's table"
 class Explained:
     """One setting: where it stands and what it says, what it means there, and what it is here.
 
-    `ours` are the settings of ours that come from it; `why` says what differs, or what stops it.
+    `means` is empty where that depends on something that is refused; `ours` are the settings of ours that come from it;
+    `why` says what differs, or what stops it.
     """
 
     place: str
@@ -67,7 +68,8 @@ def _explained(conversion: Conversion, path: KeyPath) -> Explained:
         problems = [UNREAD]
     verdict: Verdict = "refused" if problems else "remarked" if remarks else "same"
     said = "; ".join(dict.fromkeys([*problems, *remarks]))
-    return Explained(dotted(path), value, row.means if row else UNKNOWN, ours, verdict, said, at.line if at else None)
+    means = row.means if row else "" if problems == [UNREAD] else UNKNOWN
+    return Explained(dotted(path), value, means, ours, verdict, said, at.line if at else None)
 
 
 def _is_read(conversion: Conversion, path: KeyPath) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from operant.spec.dialects import rlvr_data, rlvr_roles, rlvr_training
 from operant.spec.dialects.conversion import Section, converter, has_shape
-from operant.spec.dialects.table import Row, Table, ignored, only_of, read, refused, same, under, worked
+from operant.spec.dialects.table import Row, Table, elsewhere, ignored, only_of, read, refused, same, under, worked
 
 LAB = "rlvr-experiments"
 SPEED = "it changes how fast passes are, not what they compute"
@@ -221,6 +221,10 @@ SERVERS = (
         )
     ),
 )  # fmt: skip
+NAMES = (
+    elsewhere("roles.*.name", "the role's name: a `teacher` is another model", "agent.algorithm.teacher"),
+    elsewhere("roles.*.kind", "the program of the role: titan learns, vllm generates", "agent.model.source"),
+)
 FILE = (*RUN, *DATA, *SAMPLING, *LOSS, *STEPS, *SFT, *TEACHER)
 ROLES: dict[str, tuple[Row, ...]] = {"titan": TRAINER, "vllm": SERVERS}
 
@@ -235,7 +239,7 @@ def kind_of(data: Any) -> str:
     return "distill" if alone else "rl"
 
 
-TABLE = Table((*FILE, *under("roles.*.config", *TRAINER, *SERVERS)), kind_of)
+TABLE = Table((*FILE, *NAMES, *under("roles.*.config", *TRAINER, *SERVERS)), kind_of)
 
 
 def recognises(content: Any) -> bool:

@@ -309,7 +309,7 @@ def teacher(training: Section, key: str) -> None:
         return
     role = next((each for each in top.items("roles") if each.data.get("name") == "teacher"), None)
     source = role.below("config").get("model") if role is not None else None
-    origin = role.path if role is not None else training.at(key)
+    origin = role.below("config").at("model") if role is not None else training.at(key)
     if source is None and not alone:
         conversion.refuse(training.at(key), "has no teacher: no role has this name")
         return

@@ -138,7 +138,7 @@ def rollout(section: Section, key: str) -> None:
     count = _rollout_length(section, key)
     episodic, name = _counts_episodes(section), conversion.kind
     if episodic and sizes.all_envs > 1:
-        why = f"{count} episodes of each of {sizes.all_envs} environments; SLM-Lab counts those of a single one only"
+        why = f"{count} x {sizes.all_envs} environments; SLM-Lab counts the episodes of a single one only"
         conversion.remark(at, why)
     if episodic:
         setting = "training_frequency" if name == "Reinforce" else "training_episodes"

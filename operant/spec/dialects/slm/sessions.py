@@ -19,8 +19,8 @@ def distributed(section: Section, key: str) -> None:
     mode, sizes = section.get(key, False), sizes_of(section.conversion)
     if mode in ("shared", "synced"):
         why = (
-            f"trains in step here: the {sizes.num_envs} environments of each of {sizes.workers} workers play as"
-            f" {sizes.all_envs} environments of one run, whose updates are of all of them together"
+            f"trains in step here: {sizes.workers} workers x num_envs {sizes.num_envs} play as {sizes.all_envs}"
+            " environments of one run, whose updates are of all of them together"
         )
         section.conversion.remark(section.at(key), why)
     elif mode is not False:
