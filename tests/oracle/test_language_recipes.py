@@ -91,7 +91,8 @@ ORACLES: dict[str, Oracle] = {
 
 
 def test_every_algorithm_has_an_oracle() -> None:
-    assert ORACLES.keys() == VERIFIED.keys()
+    apart = {"gkd"}  # learns from a teacher and not from rewards: test_language_distillation.py
+    assert ORACLES.keys() | apart == VERIFIED.keys()
 
 
 @pytest.mark.parametrize("rewards", [REWARDS, MIXED], ids=["uniform groups", "parts of a reward"])
