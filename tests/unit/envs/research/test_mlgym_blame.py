@@ -43,7 +43,8 @@ def test_an_evaluation_that_fails_on_a_good_submission_too_fines_nobody(
     site = checkout / "site"
     site.mkdir()
     (site / "broken_package.py").write_text("raise ImportError('a library is missing')\n")
-    for folder in (checkout, *checkout.parents[:2]):
+    mine = [each for each in checkout.parents if "pytest-of-" in str(each)]
+    for folder in (checkout, *mine):  # the sandbox's user must reach the package
         folder.chmod(0o755)
     monkeypatch.syspath_prepend(str(site))
     response, verdict = handed_in(checkout, evaluation, seconds=seconds)

@@ -20,7 +20,7 @@ from operant.errors import UsageError
 from operant.spec.load import load_all
 
 HERE = Path(__file__).parent
-FILES = sorted([*(HERE / "files").iterdir(), *(HERE / "slm" / "files").iterdir()])
+FILES = sorted(file for folder in (HERE, HERE / "slm") for file in (folder / "files").iterdir() if file.is_file())
 WRONG = ["words", True, [], {}, 0, -1, 1e300, [1, "a"], {"²": "²"}, None]
 
 

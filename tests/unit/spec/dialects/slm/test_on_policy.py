@@ -102,7 +102,7 @@ def test_updates_by_whole_episodes() -> None:
     for algorithm, net in ((A2C, NET), (SARSA, ONE)):
         data, remarks = native(spec_of({**algorithm, "training_frequency": 2}, EPISODES, net))
         assert data["agent"]["algorithm"]["training_episodes"] == 8, "of each of 4 environments"
-        assert any("2 episodes of each of 4 environments" in each for each in remarks)
+        assert any("2 x 4 environments" in each for each in remarks)
         Spec.model_validate(data)
     data, _ = native(spec_of(REINFORCE, EPISODES, ONE, num_envs=1))
     assert data["agent"]["algorithm"] == {
