@@ -67,7 +67,8 @@ class DirectedResearch(DialogueTask):
                 raise UsageError(f"{self.name}: {argument} must be at least 1, not {number}")
         if begin not in get_args(Begin):
             raise UsageError(f"{self.name}: begin is no {begin!r}", remedy=f"begin: {' or '.join(get_args(Begin))}")
-        self.nodes, self.actions, self.begin_from = nodes, actions, begin
+        self.nodes, self.actions = nodes, actions
+        self.begin_from: Begin = begin
         self.lenient = lenient
         self._turns = turns or nodes + 1
         self._max_tokens = max_tokens

@@ -56,7 +56,7 @@ class HackMatrixGame(DialogueTask):
                 remedy=f"size: {FIRST_EVAL_SEED}, or less",
             )
         self._turns = turns
-        self.style = style
+        self.style: Style = style
         self.sizes = {"train": size, "eval": eval_size}
         self.max_tokens = max_tokens
         if not isinstance(fault_penalty, int | float) or not 0 <= fault_penalty <= MOST_PENALTY:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from operant.envs.research.mlgym.checkout import Checkout, files_below
@@ -106,7 +107,7 @@ def _find_model(name: str, places: str | None) -> Found | Lacking:
     if folder is None:
         return Lacking(name, f"the model {name} is not there: put its folder at FOLDER/{name}, then --data FOLDER")
     size = sum(path.stat().st_size for path in files_below(folder).values())
-    return Found(name, str(folder), size, lambda: _read(folder, name))
+    return Found(name, str(folder), size, partial(_read, folder, name))
 
 
 def _asked_for(checkout: Checkout) -> set[tuple[str, str]]:

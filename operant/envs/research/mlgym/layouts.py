@@ -80,7 +80,7 @@ def _blanked(name: str, data: bytes) -> bytes:
 
 def _blanked_parquet(data: bytes) -> bytes:
     tables = _parquet()
-    import pyarrow
+    import pyarrow  # pyright: ignore[reportMissingImports]
 
     table = tables.read_table(io.BytesIO(data))
     for place, column in enumerate(table.schema):
@@ -93,7 +93,7 @@ def _blanked_parquet(data: bytes) -> bytes:
 
 def _parquet() -> Any:
     try:
-        import pyarrow.parquet
+        import pyarrow.parquet  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise UsageError("this data is in parquet, which needs pyarrow", remedy=install_module("pyarrow")) from None
     return pyarrow.parquet
@@ -129,7 +129,7 @@ def _idx_rows(folder: Path, split: str) -> list[tuple[bytes, int]]:
 
 def _pictures(rows: Sequence[tuple[bytes, int]]) -> bytes:
     tables = _parquet()
-    import pyarrow
+    import pyarrow  # pyright: ignore[reportMissingImports]
     from PIL import Image
 
     def png(pixels: bytes) -> bytes:

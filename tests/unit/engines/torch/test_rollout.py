@@ -85,7 +85,7 @@ def test_a_recurrent_network_starts_every_episode_from_nothing():
         ends = np.flatnonzero(rollout.terminated | rollout.truncated) + 1
         for start, end in zip([0, *ends[:-1]], ends, strict=True):
             obs = torch.from_numpy(rollout.obs[start:end, 0])[None]
-            begun = torch.zeros(1, end - start, dtype=torch.bool)
+            begun = torch.zeros(1, int(end - start), dtype=torch.bool)
             alone = built.net(obs, begun, torch.zeros(1, rollout.hidden.start.shape[1]))
             torch.testing.assert_close(output[:, start:end], alone[0], rtol=1e-4, atol=1e-5)
             torch.testing.assert_close(value[:, start:end], alone[1], rtol=1e-4, atol=1e-5)
