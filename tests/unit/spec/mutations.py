@@ -44,7 +44,7 @@ class Case:
 def corpus() -> list[tuple[str, str]]:
     """Whole and valid texts to begin with, each with the ending of its file."""
     shipped = [(each.read_text(), ".yaml") for each in (files("operant") / "specs").iterdir()]
-    foreign = [each for folder in ("files", "slm/files") for each in (DIALECTS / folder).iterdir()]
+    foreign = [each for name in ("files", "slm/files") for each in (DIALECTS / name).iterdir() if each.is_file()]
     return sorted([*shipped, *((each.read_text(), each.suffix) for each in foreign), (NATIVE_TOML, ".toml")])
 
 
