@@ -124,7 +124,9 @@ class Improver(Ppo):
     def log_prob(self, output: Array, mask: Array | None, action: Array, log_std: Array | None) -> tuple[Array, Array]:
         return super().log_prob(output, mask, action[..., 0], log_std)
 
-    def make_samples(self, state: TrainState, steps: Step, *rest: Any) -> tuple[Samples, Array, RunningMeanStd]:
+    def make_samples(
+        self, state: TrainState, steps: Step, *rest: Any
+    ) -> tuple[Samples, Array, RunningMeanStd, RunningMeanStd | None]:
         """As PPO's, but a game that the limit of steps ends is lost: with a value beyond it, to linger would pay."""
         return super().make_samples(state, steps._replace(terminated=steps.terminated | steps.truncated), *rest)
 

@@ -77,6 +77,7 @@ def kill_at_row(count: int, *runs: Run) -> None:
     assert process.returncode == -signal.SIGKILL, "the run ended before it could be killed: make it longer"
 
 
+@pytest.mark.slow
 def test_sessions_of_one_program_are_killed_and_resumed_together_or_alone(tmp_path: Path):
     spec = spec_of("ppo", devices=1)
     whole, broken = create(tmp_path / "whole", spec, 2), create(tmp_path / "broken", spec, 2)

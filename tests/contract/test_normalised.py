@@ -88,6 +88,7 @@ def test_no_algorithm_that_normalises_is_left_out():
 
 
 @pytest.mark.parametrize(("engine", "algorithm", "reward"), cases())
+@pytest.mark.slow
 def test_killed_and_resumed_with_statistics_of_one_environment(
     engine: str, algorithm: str, reward: bool, tmp_path: Path
 ):

@@ -41,5 +41,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.parametrize(("first", "then"), [("processes", "serial"), ("serial", "processes")])
+@pytest.mark.slow
 def test_a_run_goes_on_under_another_way_of_stepping(first: str, then: str, whole: Run, tmp_path: Path):
     assert differing(run_under(tmp_path / "mixed", first, then), whole) is None

@@ -95,6 +95,7 @@ def test_masks_come_back_with_the_rest_of_a_checkpoint():
     np.testing.assert_array_equal(vectors[0].begun, vectors[1].begun)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     page = (Path(__file__).parents[2] / "docs" / "howto" / "masks.md").read_text()
     (tmp_path / "doors.py").write_text(page.split("```python\n")[1].split("```")[0])

@@ -14,6 +14,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_the_page_runs_as_a_script_without_a_main_guard(tmp_path: Path) -> None:
     blocks = BLOCK.findall(PAGE.read_text())
     assert len(blocks) >= 8

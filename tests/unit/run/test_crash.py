@@ -24,6 +24,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield Path(inside)
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_file_operation_changes_nothing(folder: Path, start):
     out, err = start(SWEEP, "operations", folder).communicate(timeout=200)
     report = json.loads(out) if out else {"wrong": err}

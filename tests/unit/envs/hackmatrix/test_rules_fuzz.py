@@ -148,6 +148,7 @@ EXPECTED = {
 RARE = {"another exit than the gate"}
 
 
+@pytest.mark.slow
 def test_the_forms_agree() -> None:
     fuzz = Fuzz(0)
     fuzz.play(110)
