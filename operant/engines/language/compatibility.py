@@ -57,7 +57,7 @@ def check_compatibility(spec: Spec) -> None:
 def _check_gold(spec: Spec, sampler: ProblemSampler) -> None:
     """Something to imitate in every task, where gold answers are learnt from, and to tell a teacher who is told it."""
     from operant.engines.language.config import settings_of, sft_data_of, supervised_of
-    from operant.engines.language.learning.distillation import told_answer
+    from operant.engines.language.learning.distillation import answer_first_prompt
     from operant.engines.language.learning.sft import refuse_without_gold
 
     settings = settings_of(spec)
@@ -66,7 +66,7 @@ def _check_gold(spec: Spec, sampler: ProblemSampler) -> None:
         if settings.warmup or (supervised and sft_data_of(spec) is None):
             refuse_without_gold(task, task.problems("train")[0])
         if settings.teacher is not None and settings.teacher_prompt == "answer":
-            told_answer(task, task.problems("train")[0])
+            answer_first_prompt(task, task.problems("train")[0])
 
 
 def _check_devices(spec: Spec) -> None:

@@ -112,13 +112,13 @@ class Workshop:
             words = self.executor.reply(problem, said, seed + action)
             if words is None:
                 break
-            response = self._told(rollout, node, words)
+            response = self._step(rollout, node, words)
             said += [Message("assistant", words), *response.messages]
             if node.shown is not None or response.done:
                 return
-        self._told(rollout, node, VALIDATE)
+        self._step(rollout, node, VALIDATE)
 
-    def _told(self, rollout: Rollout, node: Attempt, words: str) -> Response:
+    def _step(self, rollout: Rollout, node: Attempt, words: str) -> Response:
         """The sandbox's answer to the executor's words, which are written down."""
         response = rollout.hear(words)
         if response.score is not None:

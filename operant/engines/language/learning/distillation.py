@@ -50,7 +50,7 @@ def with_teacher_prompts(context: TrainingContext, groups: Sequence[Group]) -> S
     if settings.teacher_prompt == "chat":
         return [replace(group, teacher_prompt=render(group.problem, teacher).tokens) for group in groups]
     tasks = {task.name: task for task in context.sampler.tasks}
-    told = [told_answer(tasks[group.problem.task], group.problem) for group in groups]
+    told = [answer_first_prompt(tasks[group.problem.task], group.problem) for group in groups]
     template = context.worker.template
     return [
         replace(group, teacher_prompt=render(problem, context.policy, template).tokens)
@@ -58,7 +58,7 @@ def with_teacher_prompts(context: TrainingContext, groups: Sequence[Group]) -> S
     ]
 
 
-def told_answer(task: Task, problem: Problem) -> Problem:
+def answer_first_prompt(task: Task, problem: Problem) -> Problem:
     """The problem with its answer told first, then asked again for a solution."""
     answer = task.hint(problem)
     if answer is None:
