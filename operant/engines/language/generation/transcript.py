@@ -95,10 +95,11 @@ def recent(said: Sequence[dict[str, str]], history: int) -> list[dict[str, str]]
     return [*system, *others[-(2 * history + 1) :]]
 
 
-def _joined(said: Sequence[dict[str, str]]) -> str:
-    return "".join(f"{each['content']}\n\n" if each["role"] == "system" else each["content"] for each in said)
-
-
 def _plain(messages: Sequence[Message]) -> str:
-    """Messages for a model without a template: a system text stands apart, everything else follows as it is."""
-    return "".join(f"{each.text}\n\n" if each.role == "system" else each.text for each in messages)
+    """Messages for a model without a template."""
+    return _joined([{"role": each.role, "content": each.text} for each in messages])
+
+
+def _joined(said: Sequence[dict[str, str]]) -> str:
+    """A system text stands apart, everything else follows as it is."""
+    return "".join(f"{each['content']}\n\n" if each["role"] == "system" else each["content"] for each in said)
