@@ -241,7 +241,7 @@ def build_sampler(spec: Spec, seeds: Seeds) -> ProblemSampler:
         whole = Part(make_task(spec.env.name, text.arguments), order=text.order)
         return ProblemSampler([whole], text.mode, seeds.integer("problems"), adapt=adapt)
     parts = [
-        Part(make_task(part.name, part.arguments, part.label), part.weight, part.count, part.order)
+        Part(make_task(part.name, part.arguments, part.label), part.weight, part.count, part.order, part.weight_end)
         for part in text.mixture
     ]
-    return ProblemSampler(parts, text.mode, seeds.integer("problems"), adapt=adapt)
+    return ProblemSampler(parts, text.mode, seeds.integer("problems"), adapt=adapt, curriculum=text.curriculum)

@@ -170,7 +170,8 @@ class Trainer:
             episodes = self._recorded(evaluate_held_out(self.context, count, meta.eval_seed, True, "eval", self.at))
         self._asked = time.perf_counter()
         score = float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
-        return {"eval/score": score, **self._unscored(episodes, "eval"), **self._reward_parts(episodes)}
+        unscored, by_task = self._unscored(episodes, "eval"), self._by_task(episodes, "eval")
+        return {"eval/score": score, **unscored, **by_task, **self._reward_parts(episodes)}
 
     def _recorded(self, episodes: Iterable[Episode]) -> list[Episode]:
         """The episodes, all of which are recorded, but for the attempts of which some are made."""
@@ -185,6 +186,17 @@ class Trainer:
         names = ("verifier", *(each.part for each in functions), "reward_errors") if functions else ()
         scored = [each for each in episodes if each.score is not None]
         return {f"eval/parts/{name}": float(np.mean([each.parts[name] for each in scored])) for name in names if scored}
+
+    def _by_task(self, episodes: Sequence[Episode], split: str) -> dict[str, float]:
+        """The mean score of each task, where a mixture has several."""
+        scores: dict[str, list[float | None]] = {}
+        for each in episodes:
+            scores.setdefault(each.env, []).append(each.score)
+        if len(scores) < 2:
+            return {}
+        return {
+            f"{split}/score/{task}": float(np.mean(counted_scores(own) or [np.nan])) for task, own in scores.items()
+        }
 
     def _unscored(self, episodes: Sequence[Episode], split: str) -> dict[str, float]:
         """How many answers have no score; where there are any, an event says what that means."""
@@ -203,6 +215,7 @@ class Trainer:
                 evaluate_held_out(self.context, meta.final_episodes, meta.eval_seed, True, "final", self.at)
             )
         row, scores = self._unscored(episodes, "final"), counted_scores(each.score for each in episodes)
+        row |= self._by_task(episodes, "final")
         if scores:
             row |= {"final/score": float(np.mean(scores)), "final/low": min(scores), "final/high": max(scores)}
             row["final/episodes"] = len(scores)

@@ -5,7 +5,8 @@ to know nothing but how many problems it has taken.
 
 * `weighted`: parts by their weights. Positions come in blocks of `BLOCK`; each block holds every part in exact
   proportion to its weight (at least once), in an order shuffled by the seed. Each part walks through its own problems,
-  so none of a part comes again before all others of that part have come.
+  so none of a part comes again before all others of that part have come. With a curriculum the weights move, block by
+  block, from `weight` to `weight_end`, and stay there; a part that ends at 0 comes no more.
 * `sequential`: one part after another, `count` problems of each (all of them by default); after the last part the
   first comes again.
 
@@ -36,12 +37,21 @@ Mode = Literal["weighted", "sequential"]
 
 @dataclass(frozen=True)
 class Part:
-    """A task in a course: its weight where parts are mixed, its count where they follow each other."""
+    """A task in a course: its weight where parts are mixed, its count where they follow each other.
+
+    `weight_end` is its weight after a curriculum, where that is another.
+    """
 
     task: Task
     weight: float = 1.0
     count: int | None = None
     order: str | Path | None = None
+    weight_end: float | None = None
+
+    @property
+    def final_weight(self) -> float:
+        """Its weight when the curriculum is over, or always where there is none."""
+        return self.weight if self.weight_end is None else self.weight_end
 
 
 def adapted(problem: Problem, stop: Sequence[str] | None, system: str, prefix: str) -> Problem:
@@ -64,17 +74,22 @@ class ProblemSampler:
         seed: int = 0,
         shuffle: bool = True,
         adapt: Callable[[Problem], Problem] = lambda problem: problem,
+        curriculum: int | None = None,
     ) -> None:
-        _check(parts, mode)
+        """`curriculum` is the number of problems over which weights move to their ends."""
+        _check(parts, mode, curriculum)
         self._adapt = adapt
         self.parts = tuple(parts)
         self.mode: Mode = mode
         self.seed = seed
         self._walks = [_walk(part, seed, shuffle) for part in parts]
         if mode == "weighted":
-            self._quota = shares([part.weight for part in parts], BLOCK, least=1)
+            self._quotas = [_quota(parts, share) for share in _curriculum_shares(parts, curriculum)]
         else:
-            self._quota = [part.count or walk.length for part, walk in zip(parts, self._walks, strict=True)]
+            self._quotas = [[part.count or walk.length for part, walk in zip(parts, self._walks, strict=True)]]
+        self._before = [[0] * len(parts)]
+        for quota in self._quotas:
+            self._before.append([had + more for had, more in zip(self._before[-1], quota, strict=True)])
         self._block = lru_cache(maxsize=2)(self._plan)
 
     @property
@@ -92,34 +107,41 @@ class ProblemSampler:
         return [self._adapt(self._at(place)) for place in range(position, position + count)]
 
     def held_out(self, count: int, seed: int = 0) -> list[Problem]:
-        """`count` problems of the eval splits, in proportion to the parts' weights (or counts), drawn by `seed`.
+        """`count` problems of the eval splits, in proportion to the parts' last weights (or counts), drawn by `seed`.
 
         A split with fewer problems gives all it has. Always the same ones in the same order.
         """
-        weights = [
-            part.weight if self.mode == "weighted" else n for part, n in zip(self.parts, self._quota, strict=True)
-        ]
+        weighted = self.mode == "weighted"
+        weights = [part.final_weight for part in self.parts] if weighted else self._quotas[-1]
         chosen: list[Problem] = []
         for part, share in zip(self.parts, shares(weights, count), strict=True):
             chosen += held_out(part.task, share, seed)
         return [self._adapt(problem) for problem in chosen]
 
     def _at(self, position: int) -> Problem:
-        block, offset = divmod(position, sum(self._quota))
+        block, offset = divmod(position, sum(self._quotas[-1]))
         part, earlier = self._block(block)[offset] if self.mode == "weighted" else self._phase(offset)
-        return self._walks[part].problem(block * self._quota[part] + earlier)
+        return self._walks[part].problem(self._turns_before(block, part) + earlier)
+
+    def _turns_before(self, block: int, part: int) -> int:
+        """How many problems of a part come before a block: those of the curriculum, and then as many in each block."""
+        last = len(self._quotas) - 1
+        constant = max(0, block - last) * self._quotas[-1][part]
+        return self._before[min(block, last)][part] + constant
 
     def _phase(self, offset: int) -> tuple[int, int]:
         """The phase that an offset of a round falls into, and how many turns it has had in this round."""
-        ends = list(accumulate(self._quota))
+        quota = self._quotas[-1]
+        ends = list(accumulate(quota))
         part = bisect_right(ends, offset)
-        return part, offset - ends[part] + self._quota[part]
+        return part, offset - ends[part] + quota[part]
 
     def _plan(self, block: int) -> list[tuple[int, int]]:
         """For every offset of a block, the part whose turn it is and how many turns it has had in this block."""
-        turns = [part for part, quota in enumerate(self._quota) for _ in range(quota)]
+        quotas = self._quotas[min(block, len(self._quotas) - 1)]
+        turns = [part for part, quota in enumerate(quotas) for _ in range(quota)]
         Random(f"block/{self.seed}/{block}").shuffle(turns)
-        had = [0] * len(self._quota)
+        had = [0] * len(quotas)
         plan = []
         for part in turns:
             plan.append((part, had[part]))
@@ -189,6 +211,24 @@ def ordered(path: Path, problems: Sequence[Problem]) -> list[int]:
     return [places[name] for name in ids]
 
 
+def _curriculum_shares(parts: Sequence[Part], problems: int | None) -> list[float]:
+    """How far the weights of each block are on their way to the last ones, which hold from then on."""
+    if problems is None:
+        return [0.0]
+    blocks = max(1, round(problems / BLOCK))
+    return [block / blocks for block in range(blocks + 1)]
+
+
+def _quota(parts: Sequence[Part], share: float) -> list[int]:
+    """Problems of each part in a block, `share` of the way through the curriculum; at least one, if it has a weight."""
+    weights = [part.weight + share * (part.final_weight - part.weight) for part in parts]
+    present = [place for place, weight in enumerate(weights) if weight > 0]
+    quota = [0] * len(parts)
+    for place, turns in zip(present, shares([weights[place] for place in present], BLOCK, least=1), strict=True):
+        quota[place] = turns
+    return quota
+
+
 def shares(weights: Sequence[float], total: int, least: int = 0) -> list[int]:
     """`total` in whole parts in proportion to weights, by largest remainders, each part at least `least`."""
     whole = sum(weights)
@@ -200,14 +240,15 @@ def shares(weights: Sequence[float], total: int, least: int = 0) -> list[int]:
     return given
 
 
-def _check(parts: Sequence[Part], mode: str) -> None:
+def _check(parts: Sequence[Part], mode: str, curriculum: int | None) -> None:
     if mode not in ("weighted", "sequential"):
         raise UsageError(f"there is no mixture mode {mode!r}", remedy="mode: weighted, or mode: sequential")
     if not parts:
         raise UsageError("a course needs at least one task")
+    _check_curriculum(parts, mode, curriculum)
     names = [part.task.name for part in parts]
     for part in parts:
-        if not part.weight > 0:
+        if not (part.weight > 0 or (part.weight == 0 and part.final_weight > 0)):
             raise UsageError(f"the weight of {part.task.name} must be above zero, not {part.weight}")
         if part.count is not None and part.count < 1:
             raise UsageError(f"the count of {part.task.name} must be at least 1, not {part.count}")
@@ -215,3 +256,19 @@ def _check(parts: Sequence[Part], mode: str) -> None:
             raise UsageError(
                 f"two tasks of the mixture are called {part.task.name}", remedy="give one of them a label of its own"
             )
+
+
+def _check_curriculum(parts: Sequence[Part], mode: str, curriculum: int | None) -> None:
+    moving = any(part.weight_end is not None for part in parts)
+    if moving and curriculum is None:
+        raise UsageError("weight_end is given, but no curriculum", remedy="env.text.curriculum: its length in problems")
+    if curriculum is None:
+        return
+    if mode != "weighted" or not moving:
+        raise UsageError(
+            "a curriculum moves the weights of a weighted mixture, and there are none to move",
+            remedy="mode: weighted, and weight_end for a task of the mixture; or leave curriculum out",
+        )
+    for weights in ([part.weight for part in parts], [part.final_weight for part in parts]):
+        if not any(weights):
+            raise UsageError("every task of the mixture has weight 0 at one end of the curriculum")

@@ -160,7 +160,13 @@ class PartSpec(Closed):
     order: str | None = in_mixture(
         default=None, max_length=1000, description="File of problem ids, one a line, in the order to train on."
     )
-    weight: float = in_mixture(default=1.0, gt=0, le=1e6, description="Share of the training problems, when weighted.")
+    weight: float = in_mixture(default=1.0, ge=0, le=1e6, description="Share of the training problems, when weighted.")
+    weight_end: float | None = in_mixture(
+        default=None,
+        ge=0,
+        le=1e6,
+        description="That share at the end of `curriculum`, and of the held-out problems; null for `weight`.",
+    )
     count: int | None = in_mixture(
         default=None,
         ge=1,
@@ -222,6 +228,13 @@ class TextSpec(Closed):
     )
     mode: Literal["weighted", "sequential"] = in_mixture(
         default="weighted", description="Draw from the tasks by weight, or take one after the other."
+    )
+    curriculum: int | None = in_mixture(
+        default=None,
+        ge=1000,
+        le=10**8,
+        description="Problems over which each task's `weight` moves to its `weight_end`, in steps of 1,000; null for "
+        "weights that stay.",
     )
     order: str | None = in_mixture(
         default=None, max_length=1000, description="File of problem ids, one a line, in the order to train on."

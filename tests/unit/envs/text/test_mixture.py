@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operant.envs.text.mixture import BLOCK, Part, ProblemSampler, shares
+from operant.envs.text.mixture import BLOCK, Mode, Part, ProblemSampler, shares
 from operant.envs.text.task import Problem, Task
 from operant.envs.text.tasks import make_task
 from operant.errors import UsageError
@@ -37,6 +37,45 @@ def test_weights_are_kept_exactly_in_every_block() -> None:
     for block in range(3):
         counts = Counter(problem.task for problem in problems[block * BLOCK : (block + 1) * BLOCK])
         assert counts == {"a": 750, "b": 250}
+
+
+def moving(seed: int = 0) -> ProblemSampler:
+    """`a` leaves, `b` comes, `c` stays as it is."""
+    parts = [Part(task("a"), 1, weight_end=0), Part(task("b", 900), 0, weight_end=2), Part(task("c"), 1)]
+    return ProblemSampler(parts, seed=seed, curriculum=4 * BLOCK)
+
+
+def test_a_curriculum_moves_the_weights_and_stays_at_its_end() -> None:
+    problems = moving().take(0, 7 * BLOCK)
+    counts = [Counter(one.task for one in problems[at : at + BLOCK]) for at in range(0, len(problems), BLOCK)]
+    assert counts[0] == {"a": 500, "c": 500}
+    assert counts[2] == {"a": 200, "b": 400, "c": 400}  # weights 0.5, 1 and 1
+    assert counts[4] == counts[5] == counts[6] == {"b": 667, "c": 333}
+    assert Counter(one.task for one in moving().held_out(30)) == {"b": 20, "c": 10}
+
+
+def test_a_curriculum_can_be_taken_up_anywhere_and_repeats_nothing_early() -> None:
+    whole = ids(moving().take(0, 7 * BLOCK))
+    assert [one for at in range(0, 7 * BLOCK, 70) for one in ids(moving().take(at, 70))] == whole
+    mine = [one for one in whole if one.startswith("b/")]
+    assert all(len(set(mine[at : at + 900])) == 900 for at in range(0, len(mine) - 900, 900))
+
+
+@pytest.mark.parametrize(
+    ("parts", "mode", "curriculum", "named"),
+    [
+        ([Part(task("a"), 1, weight_end=2)], "weighted", None, "no curriculum"),
+        ([Part(task("a"), 1)], "weighted", 1000, "none to move"),
+        ([Part(task("a"), 1, weight_end=2)], "sequential", 1000, "none to move"),
+        ([Part(task("a"), 1, weight_end=0)], "weighted", 1000, "weight 0 at one end"),
+        ([Part(task("a"), 0), Part(task("b"))], "weighted", None, "above zero"),
+    ],
+)
+def test_a_curriculum_that_cannot_be_is_refused(
+    parts: list[Part], mode: Mode, curriculum: int | None, named: str
+) -> None:
+    with pytest.raises(UsageError, match=named):
+        ProblemSampler(parts, mode, curriculum=curriculum)
 
 
 def test_none_comes_again_before_all_have_come() -> None:
