@@ -6,6 +6,8 @@
 #   benchmarks/h200.sh learn [operant train arguments]
 #   benchmarks/h200.sh cells SECONDS OUT       the published cells of classic control and Box2D, as far as time goes;
 #                                              again: go on, and in the end write OUT/cells.tgz
+#   benchmarks/h200.sh mixture                 GRPO and SFT of SmolLM2 on six tasks, and what either forgets (DATA: gsm8k, svamp, ifeval)
+#   benchmarks/h200.sh stale                   GRPO on one task at staleness 0, 1 and 4, with and without correction
 #   benchmarks/h200.sh pong SECONDS OUT        PPO on Pong: frames per second and a learning curve
 #   benchmarks/h200.sh returns SECONDS OUT     returns beside SB3's on the CPU cores, 16 seeds, as far as time goes
 set -euo pipefail
@@ -55,15 +57,59 @@ JSON
     tar czf "$2/cells.tgz" -C "$finished" .
 }
 
+operant() { python3 -m operant "$@"; }
+
+model_spec() { # spec with this model: SPEC [arguments]
+    operant train "$1" -s agent.model.source="$MODEL" -s meta.device=cuda "${@:2}" 2>&1 | tail -30
+}
+
+mixture() {
+    local lr score best=0 chosen=3e-5
+    model_spec grpo_smollm2_mixture
+    for lr in 1e-5 3e-5 1e-4; do # chosen on a seed that is not reported
+        model_spec sft_smollm2_mixture -s name="sft_$lr" -s agent.model.optimizer.lr="$lr" --seed 100 -s meta.max_session=1 -s meta.eval_frequency=153600 &
+    done
+    wait
+    for lr in 1e-5 3e-5 1e-4; do
+        score=$(grep -ho '"final/score":[0-9.]*' runs/sft_"$lr"/*/trial_000/session_0/metrics.jsonl | cut -d: -f2)
+        echo "sft at lr $lr, seed 100: $score"
+        if python3 -c "import sys; sys.exit(not $score > $best)"; then best=$score chosen=$lr; fi
+    done
+    model_spec sft_smollm2_mixture -s agent.model.optimizer.lr="$chosen" -s env.max_frame="${SFT_EXAMPLES:-460800}" -s meta.eval_frequency=76800 -s meta.save_frequency=153600
+    forgetting
+}
+
+forgetting() { # problems that were not trained on, and the easy ones at which both began
+    local easy=(-a arithmetic.operations=add,subtract -a arithmetic.digits=2 -a largest.count=4 -a count_letters.length=5 -a sort.count=3 -a countdown.count=2 -a countdown.target=40)
+    local one
+    for one in grpo_smollm2_mixture sft_smollm2_mixture "$MODEL"; do
+        operant eval "$one" --tasks gsm8k,svamp,ifeval -a data="$DATA" --limit 200 --device cuda > "runs/others_${one##*/}.txt" 2>&1 &
+        operant eval "$one" --tasks arithmetic,largest,count_letters,sort,copy,countdown "${easy[@]}" --device cuda > "runs/easy_${one##*/}.txt" 2>&1 &
+    done
+    wait
+}
+
+stale() {
+    local staleness importance
+    for staleness in 0 1 4; do
+        for importance in none truncate; do
+            [ "$staleness$importance" = 0truncate ] && continue
+            model_spec grpo_smollm2_largest -s name="stale_${staleness}_$importance" -s agent.algorithm.staleness="$staleness" \
+                -s agent.algorithm.importance="$importance" -s env.max_frame=25600 -s meta.eval_frequency=6400 -s meta.save_frequency=25600 &
+        done
+    done
+    wait
+}
+
 returns() {
     timeout "$1" python3 -m benchmarks.returns_sb3 --cells ppo-cartpole dqn-cartpole dqn-cartpole-tuned sac-pendulum ppo-halfcheetah \
         --seeds "${SEEDS:-16}" --jobs "$(nproc)" --out "$2/returns_sb3.jsonl" || [ $? = 124 ]
 }
 
 case ${1:-} in
-packages | model | cells | returns) "$@" ;;
+packages | model | cells | returns | mixture | forgetting | stale) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
-learn) python3 -m operant train grpo_smollm2_largest -s agent.model.source="$MODEL" -s meta.device=cuda "${@:2}" ;;
+learn) model_spec grpo_smollm2_largest "${@:2}" ;;
 pong) python3 -m benchmarks.pong --spec ppo_atari_lam85 --frames 2500000 --seconds "$2" --out "$3" ;;
 *) grep '^# ' "$0" && exit 2 ;;
 esac
