@@ -64,19 +64,13 @@ model_spec() { # spec with this model: SPEC [arguments]
 }
 
 mixture() {
-    local lr score best=0 chosen=3e-5
     model_spec grpo_smollm2_mixture
-    for lr in 1e-5 3e-5 1e-4; do # chosen on a seed that is not reported
-        model_spec sft_smollm2_mixture -s name="sft_$lr" -s agent.model.optimizer.lr="$lr" --seed 100 -s meta.max_session=1 -s meta.eval_frequency=153600 &
-    done
-    wait
-    for lr in 1e-5 3e-5 1e-4; do
-        score=$(grep -ho '"final/score":[0-9.]*' runs/sft_"$lr"/*/trial_000/session_0/metrics.jsonl | cut -d: -f2)
-        echo "sft at lr $lr, seed 100: $score"
-        if python3 -c "import sys; sys.exit(not $score > $best)"; then best=$score chosen=$lr; fi
-    done
-    model_spec sft_smollm2_mixture -s agent.model.optimizer.lr="$chosen" -s env.max_frame="${SFT_EXAMPLES:-460800}" -s meta.eval_frequency=76800 -s meta.save_frequency=153600
+    sft_mixture
     forgetting
+}
+
+sft_mixture() { # lr 3e-4 was chosen on seed 100, which is not reported
+    model_spec sft_smollm2_mixture -s env.max_frame="${SFT_EXAMPLES:-230400}"
 }
 
 forgetting() { # problems that were not trained on, and the easy ones at which both began
@@ -89,16 +83,19 @@ forgetting() { # problems that were not trained on, and the easy ones at which b
     wait
 }
 
-stale() {
-    local staleness importance
-    for staleness in 0 1 4; do
-        for importance in none truncate; do
-            [ "$staleness$importance" = 0truncate ] && continue
-            model_spec grpo_smollm2_largest -s name="stale_${staleness}_$importance" -s agent.algorithm.staleness="$staleness" \
-                -s agent.algorithm.importance="$importance" -s env.max_frame=25600 -s meta.eval_frequency=6400 -s meta.save_frequency=25600 &
+stale() { # five runs of one seed at a time: each takes some 16 GiB
+    local seed staleness importance
+    for seed in 0 1 2; do
+        for staleness in 0 1 4; do
+            for importance in none truncate; do
+                [ "$staleness$importance" = 0truncate ] && continue
+                model_spec grpo_smollm2_largest -s name="stale_${staleness}_$importance" -s agent.algorithm.staleness="$staleness" \
+                    -s agent.algorithm.importance="$importance" -s env.max_frame=25600 -s meta.eval_frequency=6400 \
+                    -s meta.save_frequency=25600 -s meta.max_session=1 --seed "$seed" &
+            done
         done
+        wait
     done
-    wait
 }
 
 returns() {
@@ -107,7 +104,7 @@ returns() {
 }
 
 case ${1:-} in
-packages | model | cells | returns | mixture | forgetting | stale) "$@" ;;
+packages | model | cells | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
 learn) model_spec grpo_smollm2_largest "${@:2}" ;;
 pong) python3 -m benchmarks.pong --spec ppo_atari_lam85 --frames 2500000 --seconds "$2" --out "$3" ;;

@@ -40,13 +40,17 @@ def write_new(path: Path, text: str, instead: str) -> None:
 
 
 def record_folder(target: str, root: Path, out: Path | None) -> Path:
-    """The folder, not made yet, for the records of a model without a run."""
+    """The folder, not made yet, for the records of a model without a run.
+
+    Its name has microseconds, so that evaluations of one model that begin together have one each.
+    """
     from datetime import datetime
 
     from operant.run.layout import shown, stamp
 
     name = "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in Path(target).name) or "model"
-    folder = out or root / "eval" / name / stamp(datetime.now())
+    now = datetime.now()
+    folder = out or root / "eval" / name / f"{stamp(now)}-{now.microsecond:06d}"
     if folder.exists() and any(folder.iterdir()):
         raise UsageError("the folder has files already, and nothing is ever overwritten", place=shown(folder))
     return folder

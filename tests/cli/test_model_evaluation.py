@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from operant.cli.files import record_folder
 from operant.run import checkpoint as checkpoints
 from operant.run.progress import Progress
 from operant.run.run import Run
@@ -207,3 +208,9 @@ def test_a_game_is_not_served(operant: Operant, here: Path) -> None:
     for words in (("serve", "session_0"), ("eval", "session_0", *ASK)):
         told = operant(*words)
         assert (told.code, "has no language model" in told.err) == (2, True)
+
+
+def test_evaluations_that_begin_in_one_second_have_a_folder_each(tmp_path: Path) -> None:
+    folders = {record_folder("some/model", tmp_path, None) for _ in range(5)}
+    assert len(folders) == 5
+    assert {folder.parent for folder in folders} == {tmp_path / "eval" / "model"}

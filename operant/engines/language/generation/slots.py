@@ -149,6 +149,7 @@ class Stepper:
         torch.cuda.current_stream().wait_stream(side)
         slots.restore(kept)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        # The trainer's thread may allocate meanwhile, which a capture of the whole process would fail by.
+        with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
             advance(self.decoder, slots, columns, sampling, self.ends)
         return graph
