@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import peers
+from benchmarks import mixture, peers
 from operant.benchmark.load import load_suite
 from operant.benchmark.outcome import read_outcome
 from operant.benchmark.table import BEGIN, END, replaced, section, table
@@ -50,7 +50,14 @@ def main() -> None:
         begin, end = BEGIN.format("results", COMMAND), END.format("results")
         file.write_text(replaced(file.read_text(encoding="utf-8"), begin, end, of_algorithm(page)), encoding="utf-8")
     text = DOCUMENT.read_text(encoding="utf-8")
-    for name, part in (("suites", suites()), ("returns", peers.returns()), ("rates", peers.rates())):
+    parts = {
+        "suites": suites(),
+        "returns": peers.returns(),
+        "rates": peers.rates(),
+        "mixture": mixture.mixture(),
+        "staleness": mixture.staleness(),
+    }
+    for name, part in parts.items():
         text = replaced(text, BEGIN.format(name, COMMAND), END.format(name), part)
     DOCUMENT.write_text(text, encoding="utf-8")
 
