@@ -72,7 +72,7 @@ def _model(spec: Any) -> dict[str, Any]:
     """A model that is here, in place of a pretrained one."""
     if spec is None or not spec.agent.model or spec.agent.model.source == "tiny":
         return {}
-    small = {"agent.model.source": "tiny", "agent.model.tiny.context": 1024}
+    small = {"agent.model.source": "tiny", "agent.model.tiny.context": 4096}
     return small | {"meta.device": "cpu", "env.text.max_tokens": 16}
 
 

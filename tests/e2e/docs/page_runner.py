@@ -73,6 +73,8 @@ class PageRunner:
         if ASSIGNMENT.match(line):
             self._assigned.append(line)
             return
+        if line.startswith("operant serve"):
+            self._stop_servers()  # one at a time: all of them have the same port here
         began = time.monotonic()
         output = self.folder.parent / "line.log"
         with output.open("wb") as file:
@@ -128,16 +130,27 @@ class PageRunner:
     def _filled(self, line: str) -> str:
         for word, meant in WORDS.items():
             line = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", meant, line)
-        return re.sub(r"(\w+)/STAMP", lambda found: f"{found[1]}/{self._first_stamp(found[1])}", line)
+        line = re.sub(r"(\w+)/STAMP", lambda found: f"{found[1]}/{self._first_stamp(found[1])}", line)
+        return re.sub(r"\S+/checkpoints/\d{12}", lambda found: self._newest_checkpoint(found[0]), line)
 
     def _first_stamp(self, spec: str) -> str:
         return min(path.name for path in (self.folder / "runs" / spec).glob("[0-9]*"))
+
+    def _newest_checkpoint(self, named: str) -> str:
+        """One that is there, in place of the one that a longer training would have."""
+        folder = Path(named).parent
+        return str(folder / max(path.name for path in (self.folder / folder).glob("[0-9]*")))
 
     def _tell(self, place: Place, seconds: float, output: str) -> None:
         with self.log.open("a") as file:
             file.write(f"== {place} {seconds:.1f} s\n$ {place.text}\n{output}\n")
 
     def _end(self) -> None:
+        self._stop_servers()
+        if self._python is not None:
+            self._python.communicate()
+
+    def _stop_servers(self) -> None:
         for server in self._servers:
             if server.poll() is None:
                 os.killpg(server.pid, signal.SIGTERM)
@@ -146,8 +159,7 @@ class PageRunner:
                 except subprocess.TimeoutExpired:
                     os.killpg(server.pid, signal.SIGKILL)
                     server.wait()
-        if self._python is not None:
-            self._python.communicate()
+        self._servers.clear()
 
 
 def _reached(url: str) -> bool:

@@ -43,7 +43,6 @@ WORDS = {
     "127.0.0.1:8000": "127.0.0.1:$DOCS_PORT",
     "20261115-101500": "STAMP",
     "/safe/place": "$PWD",
-    "000001638400": "latest",
     "--trials 64": "--trials 3",
 }
 """Words that stand for something of the reader's, and what they are here. STAMP: the first run of its spec."""
