@@ -2,12 +2,14 @@
 
     python -m benchmarks.hackmatrix_ceiling --players random scripted --games 64 --out ceiling
     python -m benchmarks.hackmatrix_ceiling --players scripted planner --seconds 500 --out ceiling   # on an accelerator
+    python -m benchmarks.hackmatrix_ceiling --players benchmarks/results/hackmatrix_policy.npz       # a stored policy
     python -m benchmarks.hackmatrix_ceiling --explain ceiling                  # what the won games have in common
 
 `FOLDER/ceiling.json` holds for every player its settings, one row for each game and the means with 95 % intervals;
 `FOLDER/won_PLAYER.json` are the won games as replays, for `operant hackmatrix replay`. Both are written again
 while games go on, so that a run that is cut short has what it played; games that a limit cut off are rows whose `ended`
-is "unfinished", and count as not won. A player whose name ends in `_without_undo` may not use that program.
+is "unfinished", and count as not won. A player whose name ends in `_without_undo` may not use that program; a file of
+weights is a network of `hackmatrix_imitate` and `hackmatrix_improve`, which takes its likeliest action.
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from benchmarks import hackmatrix_imitate as imitation
+from benchmarks.hackmatrix_improve import stored_actor
 from benchmarks.hackmatrix_won import explain
+from operant.engines.jax import learner as learners
+from operant.engines.jax.distributions import mask_logits
+from operant.engines.jax.ppo import Ppo
+from operant.envs.functional.find import find_functional
 from operant.envs.hackmatrix.players.planner import Planning, plan
 from operant.envs.hackmatrix.players.scripted import Weights, scripted_actions
 from operant.envs.hackmatrix.rules.legality import action_mask
@@ -68,11 +76,28 @@ def policy_of(player: str, planning: Planning) -> Policy:
     weights = Weights(undo=0.0) if player.endswith("_without_undo") else Weights()
     if player == "random":
         return jax.jit(_random_actions)
+    if player.endswith(".npz"):
+        return jax.jit(network_policy(Path(player)))
     if player.startswith("scripted"):
         return lambda states, key: _scripted(states, weights)
     chosen = Planning(planning.candidates, planning.rollouts, planning.horizon, planning.trust, weights)
     planned = jax.jit(lambda states, actions, key: plan(states, actions, key, chosen)[0])
     return lambda states, key: planned(states, _scripted(states, weights), key)
+
+
+def network_policy(weights: Path) -> Policy:
+    """The likeliest legal action by a stored network."""
+    options = imitation.arguments().parse_args([])
+    spec = imitation.spec_of(options, "float32")
+    learner = Ppo(spec, find_functional(spec.env))
+    policy = learners.Policy({"trunk": [], "actor": stored_actor(learner, weights)}, None)
+
+    def likeliest(states: State, key: Array) -> Array:
+        del key
+        logits = learner.policy_output(policy, jax.vmap(learner.env.observe)(states).astype(learner.storage))
+        return mask_logits(logits, jax.vmap(learner.env.mask)(states)).argmax(-1).astype(jnp.int32)
+
+    return likeliest
 
 
 def _random_actions(states: State, key: Array) -> Array:
@@ -162,7 +187,7 @@ def save(folder: Path, player: str, settings: dict[str, Any], table: Table, seco
     results[player] = {**settings, **summary(table.games, seconds)}
     write_text(path, json.dumps(results, indent=1) + "\n")
     won = [Replay.of(game.seed, game.actions) for game in table.games if game.ended == WON]
-    write_text(folder / f"won_{player}.json", dump_replays(won))
+    write_text(folder / f"won_{Path(player).stem}.json", dump_replays(won))
 
 
 def play_games(table: Table, seconds: float, seed: int, saved: Callable[[float], None]) -> float:
@@ -213,7 +238,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--players", nargs="+", choices=PLAYERS, default=["random", "scripted", "planner"])
+    parser.add_argument("--players", nargs="+", type=_player, default=["random", "scripted", "planner"])
     parser.add_argument("--games", type=int, default=1000)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--seed", type=int, default=0, help="of the players' own draws")
@@ -225,6 +250,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("ceiling"))
     parser.add_argument("--explain", type=Path, metavar="FOLDER", help="tell what won in stored games, and play none")
     return parser.parse_args()
+
+
+def _player(name: str) -> str:
+    if name not in PLAYERS and not Path(name).is_file():
+        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(PLAYERS)}, and no file of weights")
+    return name
 
 
 if __name__ == "__main__":

@@ -130,16 +130,10 @@ class PageRunner:
     def _filled(self, line: str) -> str:
         for word, meant in WORDS.items():
             line = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", meant, line)
-        line = re.sub(r"(\w+)/STAMP", lambda found: f"{found[1]}/{self._first_stamp(found[1])}", line)
-        return re.sub(r"\S+/checkpoints/\d{12}", lambda found: self._newest_checkpoint(found[0]), line)
+        return re.sub(r"(\w+)/STAMP", lambda found: f"{found[1]}/{self._first_stamp(found[1])}", line)
 
     def _first_stamp(self, spec: str) -> str:
         return min(path.name for path in (self.folder / "runs" / spec).glob("[0-9]*"))
-
-    def _newest_checkpoint(self, named: str) -> str:
-        """One that is there, in place of the one that a longer training would have."""
-        folder = Path(named).parent
-        return str(folder / max(path.name for path in (self.folder / folder).glob("[0-9]*")))
 
     def _tell(self, place: Place, seconds: float, output: str) -> None:
         with self.log.open("a") as file:

@@ -42,6 +42,7 @@ WORDS = {
     "smollm2-135m-instruct": "tiny",
     "127.0.0.1:8000": "127.0.0.1:$DOCS_PORT",
     "20261115-101500": "STAMP",
+    "1638400": "latest",
     "/safe/place": "$PWD",
     "--trials 64": "--trials 3",
 }
