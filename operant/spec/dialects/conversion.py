@@ -140,6 +140,24 @@ class Section:
         """The path of a key."""
         return (*self.path, key)
 
+    def set(self, key: str, native: str | KeyPath, value: Any, said: str = "") -> None:
+        """Give a native setting a value that comes from this key; `said` is a remark on it."""
+        self.conversion.set(native, value, self.at(key))
+        if said:
+            self.remark(key, said)
+
+    def remark(self, key: str, text: str) -> None:
+        """Say what became of a key."""
+        self.conversion.remark(self.at(key), text)
+
+    def lose(self, key: str, why: str, hint: str = "") -> None:
+        """Name a key that changes results and has no counterpart."""
+        self.conversion.lose(self.at(key), why, hint)
+
+    def refuse(self, key: str, why: str, hint: str = "") -> None:
+        """Name a key without which, or with which, there is no conversion."""
+        self.conversion.refuse(self.at(key), why, hint)
+
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, which counts as read; `default` where it is absent or null."""
         self._read.add(key)
@@ -154,7 +172,7 @@ class Section:
             row = self.conversion.row_at(self.at(key))
             flag = f"give it by -s {row.ours[0]}=VALUE" if row and row.ours else ""
             hint = flag or f"{self.conversion.lab} has no default for it"
-            self.conversion.refuse(self.at(key), "is missing", hint)
+            self.refuse(key, "is missing", hint)
         return value
 
     def whole(self, key: str, default: int) -> int:
@@ -162,7 +180,7 @@ class Section:
         value = self.get(key, default)
         if is_number(value) and float(value).is_integer():
             return int(value)
-        self.conversion.refuse(self.at(key), "is not a whole number")
+        self.refuse(key, "is not a whole number")
         return default
 
     def number(self, key: str) -> float | None:
@@ -170,20 +188,20 @@ class Section:
         value = self.get(key)
         if value is None or is_number(value):
             return value
-        self.conversion.refuse(self.at(key), "is not a number")
+        self.refuse(key, "is not a number")
         return None
 
     def copy(self, key: str, native: str, default: Any = None) -> None:
         """Take a value over as it is; where it is absent, the other lab's own default, or else nothing."""
         value = self.get(key, default)
         if value is not None:
-            self.conversion.set(native, value, self.at(key))
+            self.set(key, native, value)
 
     def only(self, key: str, accepted: Mapping[Any, Any], why: str, default: Any = None) -> Any:
         """What an accepted value stands for; None, and a loss, for any other."""
         value = self.get(key, default)
         if isinstance(value, dict | list) or value not in accepted:
-            self.conversion.lose(self.at(key), why)
+            self.lose(key, why)
             return None
         return accepted[value]
 
@@ -192,14 +210,14 @@ class Section:
         if key not in self._below:
             self._below[key] = Section(self.conversion, self.at(key), self.top)
             if not isinstance(self.get(key, {}), dict):
-                self.conversion.refuse(self.at(key), "is not a section")
+                self.refuse(key, "is not a section")
         return self._below[key]
 
     def items(self, key: str) -> list[Section]:
         """The sections of a list, in order and always the same ones; none where there is no list of sections."""
         found = self.get(key, [])
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-            self.conversion.refuse(self.at(key), "is not a list of sections")
+            self.refuse(key, "is not a list of sections")
             return []
         paths = [(*self.at(key), index) for index in range(len(found))]
         return [self._below.setdefault(f"{key}.{path[-1]}", Section(self.conversion, path, self.top)) for path in paths]
@@ -210,14 +228,14 @@ class Section:
         for key, why in reasons.items():
             value = self.get(key)
             if value is not None and not any(value is each or value == each for each in harmless):
-                self.conversion.lose(self.at(key), why)
+                self.lose(key, why)
 
     def drop(self, reasons: Mapping[str, str]) -> None:
         """Leave out keys that change nothing, each with the reason."""
         self._known.update(reasons)
         for key, why in reasons.items():
             if key in self.data and key not in self._read and self.get(key) is not None:
-                self.conversion.remark(self.at(key), why)
+                self.remark(key, why)
 
     def skip(self) -> None:
         """Leave everything unread as it is, because the section as a whole was refused."""
@@ -242,14 +260,14 @@ class Section:
         for key in self.unread():
             near = did_you_mean(key, self._read | self._known)
             said = f"left out: {self.conversion.lab} reads no such key{f'; {near}' if near else ''}"
-            self.conversion.remark(self.at(key), said)
+            self.remark(key, said)
             self.get(key)
 
     def refuse_unread(self) -> None:
         """Name as lost whatever nobody has asked for."""
         for key in self.unread():
             near = did_you_mean(key, self._read | self._known)
-            self.conversion.lose(self.at(key), "is not a key that is understood here", near)
+            self.lose(key, "is not a key that is understood here", near)
             self.get(key)
 
 

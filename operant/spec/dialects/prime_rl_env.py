@@ -70,8 +70,7 @@ def _with_ratios(orchestrator: Section, sources: list[Source]) -> list[Source]:
     if isinstance(ratios, list) and len(ratios) == len(sources) and all(map(is_number, ratios)):
         return [replace(source, ratio=ratio) for source, ratio in zip(sources, ratios, strict=True)]
     if ratios is not None:
-        cause = f"is not a list of numbers, one for each of {len(sources)} environments"
-        orchestrator.conversion.refuse(buffer.at("env_ratios"), cause)
+        buffer.refuse("env_ratios", f"is not a list of numbers, one for each of {len(sources)} environments")
     return sources
 
 
@@ -81,7 +80,7 @@ def _strategy(orchestrator: Section, sources: list[Source]) -> None:
     elif orchestrator.get("trajectory_strategy") is not None:
         known = "has no counterpart: there are branching and interleaved"
         chosen = orchestrator.only("trajectory_strategy", STRATEGIES, known) or "interleaved"
-        orchestrator.conversion.set("env.text.dialogue.strategy", chosen, orchestrator.at("trajectory_strategy"))
+        orchestrator.set("trajectory_strategy", "env.text.dialogue.strategy", chosen)
 
 
 def _dialogues(section: Section, sources: list[Source]) -> None:
@@ -145,7 +144,7 @@ def _external(section: Section, key: str, plain: str, arguments: Section) -> dic
     handed = {name: arguments.get(name) for name in arguments.unread()}
     near = did_you_mean(plain, TASKS)
     said = "runs as it is where verifiers and this environment are installed; the argument python names another Python"
-    section.conversion.remark(section.at(key), f"{said}; {near}" if near else said)
+    section.remark(key, f"{said}; {near}" if near else said)
     name = f"verifiers:{plain}"
     return {"name": name, "arguments": handed} if handed else {"name": name}
 

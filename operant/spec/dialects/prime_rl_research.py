@@ -76,8 +76,7 @@ def research(section: Section, key: str, plain: str, arguments: Section) -> tupl
     if arguments.get("num_examples_per_task") is not None:
         count = arguments.whole("num_examples_per_task", 1)
         parts = [{**part, "arguments": {"instances": count}} for part in parts]
-        said = "instances of each task, which differ in their seeds"
-        arguments.conversion.remark(arguments.at("num_examples_per_task"), said)
+        arguments.remark("num_examples_per_task", "instances of each task, which differ in their seeds")
     turns = next((each for each in ("max_turns", "max_steps") if arguments.get(each) is not None), None)
     dialogue: Dialogue = {} if turns is None else {"turns": (arguments.whole(turns, 1), arguments.at(turns))}
     arguments.drop(LEFT_OUT)
@@ -93,7 +92,7 @@ def _configs(arguments: Section) -> list[tuple[str, KeyPath]]:
     key = "task_config_path" if arguments.get("task_config_path") is not None else "task"
     if configs is None and isinstance(arguments.get(key), str):
         return [(arguments.get(key), arguments.at(key))]
-    arguments.conversion.refuse(arguments.at("task_configs"), "is no list of tasks", "such as blotto.yaml")
+    arguments.refuse("task_configs", "is no list of tasks", "such as blotto.yaml")
     return []
 
 
@@ -117,14 +116,14 @@ def _recreated(arguments: Section, config: str, at: KeyPath) -> str | None:
 
 def _tree(section: Section, key: str, plain: str, arguments: Section) -> tuple[list[dict[str, Any]], Dialogue]:
     """A tree of attempts. All of them begin with the task's own files there, whichever parent is named."""
-    conversion, newest = section.conversion, plain.endswith(("_v3", "_v3_tree"))
+    newest = plain.endswith(("_v3", "_v3_tree"))
     named = "task_name" if arguments.get("task_name") is not None else "task"
     task = _recreated(arguments, str(arguments.get(named, "titanic")), arguments.at(named))
     budget = max(1, arguments.whole("node_budget", 5))
     nodes = budget if newest else max(1, budget - 1)
     said = "attempts of a rollout" if newest else f"attempts of a rollout: {nodes}; {LAST_TURN}"
-    conversion.remark(arguments.at("node_budget"), said)
-    conversion.remark(section.at(key), DIRECTED)
+    arguments.remark("node_budget", said)
+    section.remark(key, DIRECTED)
     instances = {
         "instances": arguments.whole("num_train_examples", 200),
         "eval_instances": max(1, arguments.whole("num_eval_examples", 20)),
@@ -140,7 +139,7 @@ def _tree(section: Section, key: str, plain: str, arguments: Section) -> tuple[l
         "turns": budget + 1 if newest else max(1, budget),
         "arguments": instances,
     }
-    conversion.remark(arguments.at("executor_url"), "OPERANT_API_KEY is its key; -s env.text.arguments.executor=MODEL")
+    arguments.remark("executor_url", "OPERANT_API_KEY is its key; -s env.text.arguments.executor=MODEL")
     dialogue = _reward(arguments, plain, given)
     arguments.drop(LEFT_OUT)
     arguments.close()

@@ -38,17 +38,15 @@ def _batch(conversion: Conversion) -> int:
 
 
 def _frames(section: Section, key: str) -> None:
-    conversion, batch = section.conversion, _batch(section.conversion)
+    batch = _batch(section.conversion)
     steps = max(1, section.whole(key, 1))
-    conversion.set("env.max_frame", steps * batch, section.at(key))
-    conversion.remark(section.at(key), f"{steps} steps x {batch} completions = {steps * batch:,} frames")
+    section.set(key, "env.max_frame", steps * batch, f"{steps} steps x {batch} completions = {steps * batch:,} frames")
 
 
 def _completions(section: Section, key: str) -> None:
     batch, group = section.whole(key, BATCH), _group_size(section.conversion)
-    section.conversion.set("agent.algorithm.batch_size", batch, section.at(key))
-    said = f"{batch} completions of a step = {batch // group} prompts x {group}"
-    section.conversion.remark(section.at(key), said)
+    section.set(key, "agent.algorithm.batch_size", batch)
+    section.remark(key, f"{batch} completions of a step = {batch // group} prompts x {group}")
 
 
 def _group_size(conversion: Conversion) -> int:
@@ -61,8 +59,8 @@ def _group(section: Section, key: str) -> None:
     if section.data.get(key) is None and (key == "rollouts_per_example" or section.data.get(other) is not None):
         return
     if section.whole(key, GROUP) < 2:
-        section.conversion.refuse(section.at(key), "leaves nothing to compare a completion with", "2 or more")
-    section.conversion.set("agent.algorithm.group_size", _group_size(section.conversion), section.at(key))
+        section.refuse(key, "leaves nothing to compare a completion with", "2 or more")
+    section.set(key, "agent.algorithm.group_size", _group_size(section.conversion))
 
 
 def _interval(section: Section, key: str) -> None:
@@ -70,19 +68,19 @@ def _interval(section: Section, key: str) -> None:
     conversion, batch = section.conversion, _batch(section.conversion)
     given = section.get(key) is not None
     every = max(1, section.whole(key, count(conversion, 1, "max_steps")))
-    conversion.set("meta.save_frequency", every * batch, section.at(key))
+    section.set(key, "meta.save_frequency", every * batch)
     conversion.set("meta.log_frequency", batch, section.path)
     if given:
-        conversion.remark(section.at(key), f"every {every} steps = {every * batch:,} frames")
+        section.remark(key, f"every {every} steps = {every * batch:,} frames")
 
 
 def _evaluation(section: Section, key: str) -> None:
     """The same held-out problems every so often; at the end only, where the file evaluates nothing."""
     conversion, batch = section.conversion, _batch(section.conversion)
     every = section.whole(key, EVAL_INTERVAL) if section.data else count(conversion, 1, "max_steps")
-    conversion.set("meta.eval_frequency", max(1, every) * batch, section.at(key))
+    section.set(key, "meta.eval_frequency", max(1, every) * batch)
     if section.data:
-        conversion.remark(section.at(key), f"every {every} steps = {every * batch:,} frames")
+        section.remark(key, f"every {every} steps = {every * batch:,} frames")
 
 
 def _model_name(section: Section, key: str) -> None:
@@ -91,7 +89,7 @@ def _model_name(section: Section, key: str) -> None:
     theirs = lookup(conversion.theirs.data, ("trainer", "model", "name"))
     name, at = section.get(key, theirs), section.at(key) if section.get(key) else ("trainer", "model", "name")
     if name is None:
-        conversion.refuse(section.at(key), "is missing", "the model to train")
+        section.refuse(key, "is missing", "the model to train")
     else:
         conversion.set("agent.model.source", name, at)
     if theirs is not None and theirs != name:
@@ -102,7 +100,7 @@ def _steps_again(section: Section, key: str) -> None:
     """The trainer's own mention of the steps, which must agree with the orchestrator's."""
     theirs = lookup(section.conversion.theirs.data, ("orchestrator", key))
     if section.get(key) is not None and theirs is not None and section.get(key) != theirs:
-        section.conversion.lose(section.at(key), f"differs from the orchestrator's {theirs}")
+        section.lose(key, f"differs from the orchestrator's {theirs}")
 
 
 def _staleness(section: Section, key: str) -> None:
@@ -110,10 +108,9 @@ def _staleness(section: Section, key: str) -> None:
     found = [(section.whole(each, 0), each) for each in AGES if section.get(each) is not None]
     if not found or key != min(found)[1]:
         return
-    section.conversion.set("agent.algorithm.staleness", min(found)[0], section.at(key))
+    section.set(key, "agent.algorithm.staleness", min(found)[0])
     for _, other in (each for each in found if each[1] != key):
-        said = f"an upper limit, which holds: {key} is no more, and is the staleness"
-        section.conversion.remark(section.at(other), said)
+        section.remark(other, f"an upper limit, which holds: {key} is no more, and is the staleness")
 
 
 def _credit(section: Section, key: str) -> None:
@@ -138,8 +135,8 @@ def _zero_variance(section: Section, key: str) -> None:
 
 def _filtering(section: Section, key: str) -> None:
     if section.get(key):
-        section.conversion.set("agent.algorithm.zero_variance", "resample", section.at(key))
-        section.conversion.remark(section.at(key), "groups whose rewards are all equal are replaced by others")
+        section.set(key, "agent.algorithm.zero_variance", "resample")
+        section.remark(key, "groups whose rewards are all equal are replaced by others")
 
 
 def _top_k(section: Section, key: str) -> None:
@@ -166,14 +163,13 @@ def _loss(section: Section, key: str) -> None:
 def _masked_by_ratio(loss: Section) -> None:
     """Until March 2026: tokens whose ratio is outside a range are left out; a KL to the generator where asked for."""
     conversion = loss.conversion
-    conversion.set("agent.algorithm.importance", "icepop", loss.at("token_mask_low"))
+    loss.set("token_mask_low", "agent.algorithm.importance", "icepop")
     loss.copy("token_mask_low", "agent.algorithm.importance_low", 0.125)
     loss.copy("token_mask_high", "agent.algorithm.importance_high", 8.0)
     loss.only("ratio_type", {"token": "token"}, "has no counterpart: the mask is of tokens", "token")
     if loss.number("kl_tau"):
-        conversion.set("agent.algorithm.mismatch_coef", loss.get("kl_tau"), loss.at("kl_tau"))
-        conversion.set("agent.algorithm.mismatch_loss", "kl", loss.at("kl_tau"))
-        conversion.remark(loss.at("kl_tau"), "weight of the KL to the generator, in the loss")
+        loss.set("kl_tau", "agent.algorithm.mismatch_coef", loss.get("kl_tau"))
+        loss.set("kl_tau", "agent.algorithm.mismatch_loss", "kl", "weight of the KL to the generator, in the loss")
     conversion.remark(loss.path, "masked and weighed by the ratio to the generator; whole sequences are not masked")
 
 
@@ -182,17 +178,17 @@ def _masked_by_difference(loss: Section) -> None:
     conversion, kind = loss.conversion, loss.get("type", "default")
     ipo = kind == "ipo" or any(key.startswith("ipo_") for key in loss.data)
     if kind not in ("default", "ipo"):
-        conversion.lose(loss.at("type"), "has no counterpart: a loss of one's own is not loaded")
+        loss.lose("type", "has no counterpart: a loss of one's own is not loaded")
     name = "ipo" if ipo else "dppo"
     low, high = (loss.get(f"{name}_mask_{side}", DIFFERENCE) for side in ("low", "high"))
     if low != high:
-        conversion.lose(loss.at(f"{name}_mask_low"), "has no counterpart: one difference serves both directions")
+        loss.lose(f"{name}_mask_low", "has no counterpart: one difference serves both directions")
     conversion.set("agent.algorithm.importance", name, loss.path)
     wide = loss.get("ipo_threshold", high) if ipo else high
-    conversion.set("agent.algorithm.importance_difference", wide, loss.at(f"{name}_mask_high"))
-    conversion.set("agent.algorithm.mismatch_coef", loss.get("kl_tau", DRIFT), loss.at("kl_tau"))
+    loss.set(f"{name}_mask_high", "agent.algorithm.importance_difference", wide)
+    loss.set("kl_tau", "agent.algorithm.mismatch_coef", loss.get("kl_tau", DRIFT))
     if "kl_tau" in loss.data:
-        conversion.remark(loss.at("kl_tau"), "weight of the squared log-ratio to the generator, in the loss")
+        loss.remark("kl_tau", "weight of the squared log-ratio to the generator, in the loss")
     march = "" if ipo else ", the default since April 2026 (-s agent.algorithm.importance=ipo for that of March)"
     conversion.remark(loss.path, f"policy gradient with {name.upper()}'s mask{march}")
 
@@ -203,24 +199,24 @@ def _betas(section: Section, key: str) -> None:
     if betas is None and any(each in section.data for each in ("betas1", "betas2")):
         betas = parts
     if betas is not None and section.get("type", "adamw") == "adamw":
-        section.conversion.set("agent.model.optimizer.betas", betas, section.at(key))
+        section.set(key, "agent.model.optimizer.betas", betas)
 
 
 def _rates(section: Section, key: str) -> None:
     kind = section.get(key, "constant")
     if kind == "linear":
-        section.conversion.set("agent.model.optimizer.lr_end_fraction", 0.0, section.at(key))
+        section.set(key, "agent.model.optimizer.lr_end_fraction", 0.0)
         section.lacks({"min_lr": "has no counterpart: the learning rate falls to a fraction, here 0"}, (0,))
         section.lacks({"decay_steps": "has no counterpart: the learning rate falls over the whole run"})
     elif kind != "constant":
-        section.conversion.lose(section.at(key), "has no counterpart: there are constant and linear")
+        section.lose(key, "has no counterpart: there are constant and linear")
 
 
 def _checkpointing(section: Section, key: str) -> None:
     if section.get(key) is not None:
-        section.conversion.set("agent.model.gradient_checkpointing", True, section.at(key))
+        section.set(key, "agent.model.gradient_checkpointing", True)
         if section.below(key).get("freq", 1) != 1:
-            section.conversion.remark(section.below(key).at("freq"), "every layer is computed twice")
+            section.below(key).remark("freq", "every layer is computed twice")
 
 
 def _lora(section: Section, key: str) -> None:

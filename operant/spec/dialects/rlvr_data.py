@@ -55,26 +55,25 @@ def data(top: Section, key: str) -> None:
     if loader is None:
         section.skip()
         return
-    conversion.set("env.name", loader.task, section.at("dataset"))
+    section.set("dataset", "env.name", loader.task)
     for ours, value, origin in _arguments(section, loader):
-        conversion.set(f"env.text.arguments.{ours}", value, section.at(origin))
+        section.set(origin, f"env.text.arguments.{ours}", value)
     section.lacks({"count": "has no counterpart: the task's problems are all used"})
 
 
 def _mixture(section: Section) -> None:
-    conversion = section.conversion
-    conversion.set("env.name", "mixture", section.at("dataset"))
+    section.set("dataset", "env.name", "mixture")
     mode = section.only("mode", MODES, "is neither weighted nor sequential", "weighted")
-    conversion.set("env.text.mode", mode or "weighted", section.at("mode"))
+    section.set("mode", "env.text.mode", mode or "weighted")
     parts = [part for part in map(_part, section.items("datasets")) if part is not None]
     if not parts:
-        conversion.refuse(section.at("datasets"), "names no task to mix")
+        section.refuse("datasets", "names no task to mix")
     seen: Counter[str] = Counter()
     for part in parts:
         seen[part["name"]] += 1
         if seen[part["name"]] > 1:
             part["label"] = f"{part['name']}_{seen[part['name']]}"
-    conversion.set("env.text.mixture", parts, section.at("datasets"))
+    section.set("datasets", "env.text.mixture", parts)
     section.drop({"seed": "left out: run.seed orders the problems"})
 
 
@@ -98,8 +97,7 @@ def _loader(section: Section, key: str) -> Loader | None:
         return LOADERS[name]
     known = (*LOADERS, *ELSEWHERE, "mixed")
     hint = "" if name in ELSEWHERE else did_you_mean(name, known) or f"there are {', '.join(LOADERS)}, mixed"
-    why = OWN_FILE if name in ELSEWHERE else "is no loader that is known here"
-    section.conversion.refuse(section.at(key), why, hint)
+    section.refuse(key, OWN_FILE if name in ELSEWHERE else "is no loader that is known here", hint)
     return None
 
 
@@ -110,7 +108,7 @@ def _arguments(section: Section, loader: Loader) -> list[tuple[str, Any, str]]:
         if section.get(theirs) is not None:
             found[ours] = (section.get(theirs), theirs)
     if section.get("split", "train") != "train":
-        section.conversion.lose(section.at("split"), "has no counterpart: a task trains on its training problems")
+        section.lose("split", "has no counterpart: a task trains on its training problems")
     others = {"level", "num_samples", "difficulty", "datasets", "n_samples"} - dict(loader.arguments).keys()
     section.lacks(dict.fromkeys(sorted(others), "is no argument of this loader"))
     section.drop({"seed": "left out: run.seed orders the problems", "split": "left out: it is so always"})
@@ -145,10 +143,10 @@ def max_tokens(sampling: Section, key: str) -> None:
         return
     length = loader.tokens if loader is not None else None
     if length is not None:
-        conversion.set("env.text.max_tokens", length, sampling.at(key))
+        sampling.set(key, "env.text.max_tokens", length)
     if stated is not None and stated != length:
         own = f"{length:,}" if length is not None else "each dataset's own length"
-        conversion.remark(sampling.at(key), f"{own}: the datasets have limits that count before this one")
+        sampling.remark(key, f"{own}: the datasets have limits that count before this one")
 
 
 def evaluated(section: Section, key: str) -> None:
@@ -158,7 +156,6 @@ def evaluated(section: Section, key: str) -> None:
         return
     found = next((task for name, task in IN_PATHS.items() if name in path.rpartition("/")[2]), None)
     if found is None:
-        conversion.refuse(section.at(key), "does not say which task to evaluate on", "give it by -s env.name=VALUE")
+        section.refuse(key, "does not say which task to evaluate on", "give it by -s env.name=VALUE")
         return
-    conversion.set("env.name", found, section.at(key))
-    conversion.remark(section.at(key), f"evaluated on {found}; their program evaluates nothing")
+    section.set(key, "env.name", found, f"evaluated on {found}; their program evaluates nothing")

@@ -42,14 +42,14 @@ def _benchmarks(top: Section, key: str) -> None:
         if task is None:
             continue
         if shots and task not in WITH_SHOTS:
-            each.conversion.remark(each.at("num_fewshot"), f"left out: {task} is asked without solved examples")
+            each.remark("num_fewshot", f"left out: {task} is asked without solved examples")
         asked = found.setdefault(f"{task}.{shots if task in WITH_SHOTS else 0}", {"task": task})
         asked["shots"] = shots if task in WITH_SHOTS else 0
         length = lengths.get(str(name)) or lengths.get("default")
         asked["length"] = max(filter(None, (asked.get("length"), length)), default=None)
     if not found:
-        top.conversion.refuse(top.at(key), "names no benchmark")
-    top.conversion.set("asked", list(found.values()), top.at(key))
+        top.refuse(key, "names no benchmark")
+    top.set(key, "asked", list(found.values()))
     for each in lengths.data:
         lengths.get(each)
 

@@ -27,7 +27,7 @@ def roles(top: Section, rows: Mapping[str, Sequence[Row]]) -> None:
         else:
             read(config, rows[kind])
     if trainer is None:
-        top.conversion.refuse(top.at("roles"), "has no trainable role of the kind titan")
+        top.refuse("roles", "has no trainable role of the kind titan")
 
 
 def _trains(role: Section) -> bool:
@@ -49,11 +49,11 @@ def model(section: Section, key: str) -> None:
     conversion, stated = section.conversion, section.get(key)
     source, origin = source_of(section.top)
     if source is None:
-        conversion.refuse(section.at(key), "is missing, and no role names a model")
+        section.refuse(key, "is missing, and no role names a model")
         return
     conversion.set("agent.model.source", source, origin)
     if stated is not None and stated != source:
-        conversion.remark(section.at(key), f"left out: the trainer loads {source}")
+        section.remark(key, f"left out: the trainer loads {source}")
 
 
 def served_model(config: Section, key: str) -> None:
@@ -61,26 +61,25 @@ def served_model(config: Section, key: str) -> None:
     source, _ = source_of(config.top)
     role = config.conversion.theirs.data["roles"][config.path[1]]
     if role.get("name") != "teacher" and config.get(key, source) != source:
-        config.conversion.lose(config.at(key), f"is another model than the trainer's, {source}")
+        config.lose(key, f"is another model than the trainer's, {source}")
 
 
 def betas(optimizer: Section, key: str) -> None:
     """Both decays, with torchtitan's defaults."""
-    found = [optimizer.get("beta1", 0.9), optimizer.get("beta2", 0.95)]
-    optimizer.conversion.set("agent.model.optimizer.betas", found, optimizer.at(key))
+    optimizer.set(key, "agent.model.optimizer.betas", [optimizer.get("beta1", 0.9), optimizer.get("beta2", 0.95)])
 
 
 def rates(schedule: Section, key: str) -> None:
     """The learning rate falls linearly over the whole run, or not at all."""
     kind, ratio = schedule.get("decay_type", "linear"), schedule.get(key, 1)
     if kind not in ("linear", "constant"):
-        schedule.conversion.lose(schedule.at("decay_type"), "has no counterpart: it falls linearly or not")
+        schedule.lose("decay_type", "has no counterpart: it falls linearly or not")
     if ratio == 0 or kind == "constant" or not schedule.data:
         schedule.get("min_lr_factor")
     elif ratio == 1:
         schedule.copy("min_lr_factor", "agent.model.optimizer.lr_end_fraction", 0.0)
     else:
-        schedule.conversion.lose(schedule.at(key), "has no counterpart: it falls over the whole run or not at all")
+        schedule.lose(key, "has no counterpart: it falls over the whole run or not at all")
 
 
 def precision(training: Section, key: str) -> None:
@@ -89,12 +88,12 @@ def precision(training: Section, key: str) -> None:
     if training.get(key) is None:
         return
     kind = training.only(key, DTYPES, "has no counterpart: there are float32 and bfloat16")
-    training.conversion.set("agent.model.dtype", kind or "float32", training.at(key))
+    training.set(key, "agent.model.dtype", kind or "float32")
     if training.get(key) == "float16":
-        training.conversion.remark(training.at(key), "bfloat16 here: float16 would need a scaled loss")
+        training.remark(key, "bfloat16 here: float16 would need a scaled loss")
 
 
 def recompute(section: Section, key: str) -> None:
     """Every layer twice, or none."""
     if section.get(key, "none") != "none":
-        section.conversion.set("agent.model.gradient_checkpointing", True, section.at(key))
+        section.set(key, "agent.model.gradient_checkpointing", True)

@@ -186,6 +186,6 @@ def _copy(row: Row, section: Section, key: str) -> None:
         names = ", ".join(str(each) for each in row.values if each is not None)
         found = section.only(key, row.values, f"has no counterpart; there are {names}", row.default)
         if found is not None:
-            section.conversion.set(row.ours[0], found, section.at(key))
+            section.set(key, row.ours[0], found)
     if row.said and section.get(key) is not None:
-        section.conversion.remark(section.at(key), row.said)
+        section.remark(key, row.said)

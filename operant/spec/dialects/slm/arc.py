@@ -85,7 +85,7 @@ def _convolution(options: dict[str, Any]) -> list[Any]:
 def chain(net: Section, key: str = "arc") -> tuple[KeyPath, Chain] | None:
     """The layers of the graph under a key, and where they stand; None, and a refusal, where they are no plain chain."""
     if net.get("arc_file") is not None:
-        net.conversion.refuse(net.at("arc_file"), "is not followed", "write the graph into the spec as `arc`")
+        net.refuse("arc_file", "is not followed", "write the graph into the spec as `arc`")
         return None
     if not isinstance(net.need(key), dict):
         return None

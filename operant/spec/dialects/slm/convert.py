@@ -15,8 +15,7 @@ def _sections(top: Section) -> None:
     conversion = top.conversion
     for key in ("agent", "env", "meta"):
         if isinstance(top.need(key), list):
-            why = "holds several, which has no counterpart: one agent learns in one environment"
-            conversion.refuse(top.at(key), why)
+            top.refuse(key, "holds several, which has no counterpart: one agent learns in one environment")
             return
     algorithm = top.below("agent").below("algorithm")
     name = algorithm.need("name")
@@ -26,7 +25,7 @@ def _sections(top: Section) -> None:
         near = nearest(str(name), NAMES)
         hint = f"there are {', '.join(NAMES)}" + (f"; did you mean {near}?" if near else "")
         if name is not None:
-            conversion.refuse(algorithm.at("name"), "has no counterpart in this version", hint)
+            algorithm.refuse("name", "has no counterpart in this version", hint)
         top.get("search")
     read(top, rows)
     if conversion.kind:

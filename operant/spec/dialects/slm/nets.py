@@ -24,12 +24,12 @@ def net_type(net: Section, key: str) -> None:
         NETS[kind](net)
     elif kind is not None:
         listed = f"has no counterpart in this version; there are {', '.join(NETS)}"
-        net.conversion.refuse(net.at(key), WITHOUT.get(str(kind), listed))
+        net.refuse(key, WITHOUT.get(str(kind), listed))
         net.skip()
 
 
 def _choose(net: Section, name: str) -> None:
-    net.conversion.set("agent.net.type", name, net.at("type"))
+    net.set("type", "agent.net.type", name)
 
 
 def _activation(net: Section) -> None:
@@ -65,7 +65,7 @@ def _convolutional(net: Section) -> None:
     _choose(net, CNN)
     net.need("conv_hid_layers")
     _convolutions(net, net.at("conv_hid_layers"), net.get("conv_hid_layers", []))
-    net.conversion.set("agent.net.hidden", net.get("fc_hid_layers", []), net.at("fc_hid_layers"))
+    net.set("fc_hid_layers", "agent.net.hidden", net.get("fc_hid_layers", []))
     _activation(net)
     _bytes_to_numbers(net)
     _unread(net, "hid_layers", "layer_norm", *RECURRENT_KEYS)
@@ -93,7 +93,7 @@ def _convolution(layer: Any) -> list[Any] | None:
 def _bytes_to_numbers(net: Section) -> None:
     """Pixels are scaled to numbers between 0 and 1 in any case."""
     if not net.get("normalize"):
-        net.conversion.remark(net.at("normalize"), "pixels are divided by 255 here, which `normalize: true` asks for")
+        net.remark("normalize", "pixels are divided by 255 here, which `normalize: true` asks for")
 
 
 CELLS = {"GRU": "gru", "LSTM": "lstm"}
@@ -111,19 +111,19 @@ def _recurrent(net: Section) -> None:
     net.need("rnn_hidden_size")
     if net.conversion.kind in SEQUENCES:
         _choose(net, cell)
-        net.conversion.set("agent.net.hidden", net.get("fc_hid_layers", []), net.at("fc_hid_layers"))
+        net.set("fc_hid_layers", "agent.net.hidden", net.get("fc_hid_layers", []))
         net.copy("rnn_hidden_size", "agent.net.recurrent")
         net.copy("rnn_num_layers", "agent.net.layers", default=1)
     else:
         _choose(net, "mlp")
         before = net.get("fc_hid_layers", [])
         widths = [*(before if isinstance(before, list) else []), net.get("rnn_hidden_size")]
-        net.conversion.set("agent.net.hidden", widths, net.at("rnn_hidden_size"))
-        net.conversion.remark(net.at("type"), NO_MEMORY)
+        net.set("rnn_hidden_size", "agent.net.hidden", widths)
+        net.remark("type", NO_MEMORY)
         net.get("rnn_num_layers")
     _activation(net)
     if net.get("bidirectional"):
-        net.conversion.lose(net.at("bidirectional"), "has no counterpart: the future of an episode is not known")
+        net.lose("bidirectional", "has no counterpart: the future of an episode is not known")
     net.drop({"seq_len": REMEMBERS})
     _unread(net, "hid_layers", "normalize", "layer_norm", "batch_norm", "conv_hid_layers")
 
@@ -133,7 +133,7 @@ def _duelling(body: Callable[[Section], None]) -> Callable[[Section], None]:
 
     def with_heads(net: Section) -> None:
         body(net)
-        net.conversion.set("agent.net.duelling", True, net.at("type"))
+        net.set("type", "agent.net.duelling", True)
 
     return with_heads
 
@@ -155,7 +155,7 @@ def _graph(net: Section) -> None:
         _convolutions(net, path, layers.convolutions)
         _bytes_to_numbers(net)
     elif net.get("normalize"):
-        net.conversion.lose(net.at("normalize"), "has no counterpart for a net that sees no images")
+        net.lose("normalize", "has no counterpart for a net that sees no images")
     _layers(net, path, layers)
     if apart:
         _critic_layers(net, layers)
@@ -186,7 +186,7 @@ def _layers(net: Section, path: KeyPath, layers: Chain) -> None:
     if layers.activations:
         net.conversion.set("agent.net.activation", layers.activations[0], path)
     if net.get("hid_layers_activation") not in (None, *layers.activations):
-        net.conversion.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")
+        net.remark("hid_layers_activation", "left out: the graph names its activations itself")
 
 
 NETS: dict[str, Callable[[Section], None]] = {
@@ -213,12 +213,12 @@ def first_weights(net: Section, key: str) -> None:
     """How weights begin, and the scales of the heads' first weights."""
     init = net.only(key, INITS, f"has no counterpart; there are {', '.join(str(each) for each in INITS if each)}")
     if init is not None:
-        net.conversion.set("agent.net.init", init, net.at(key))
+        net.set(key, "agent.net.init", init)
     for head in ("actor", "critic"):
         scale = f"{head}_init_std"
         if init in SCALED_INITS and head in HEADS[net.conversion.kind] and net.get(scale) is not None:
             net.copy(scale, f"agent.net.{head}_gain")
-            net.conversion.remark(net.at(scale), TAKES_EFFECT)
+            net.remark(scale, TAKES_EFFECT)
         else:
             net.drop({scale: NO_HEAD})
 
@@ -228,11 +228,11 @@ def batch_norm(net: Section, key: str) -> None:
     usual = str(net.get("type")).endswith("ConvNet")
     given = net.data.get(key)
     if given is None and usual:
-        net.conversion.remark(net.at(key), "no layer is normalised here; SLM-Lab normalises convolutions by default")
+        net.remark(key, "no layer is normalised here; SLM-Lab normalises convolutions by default")
     elif net.get(key) and net.conversion.kind == "CrossQ" and not net.conversion.theirs.data["agent"].get("critic_net"):
-        net.conversion.remark(net.at(key), "normalises the critics by batches; the actor's layers are as they are here")
+        net.remark(key, "normalises the critics by batches; the actor's layers are as they are here")
     elif net.get(key):
-        net.conversion.lose(net.at(key), "has no counterpart for this net")
+        net.lose(key, "has no counterpart for this net")
 
 
 RENORM = {"momentum": "renorm_momentum", "warmup_steps": "renorm_warm_up"}
@@ -248,7 +248,7 @@ def critic_graph(critic: Section, key: str) -> None:
         return
     if critic.need(key) == "MLPNet":
         critic.copy("hid_layers", f"{NATIVE}.critic_hidden")
-        conversion.set(f"{NATIVE}.batch_renorm", False, critic.at(key))
+        critic.set(key, f"{NATIVE}.batch_renorm", False)
         return
     found = chain(critic) if critic.get(key) is not None else None
     if found is None:
@@ -290,11 +290,11 @@ def as_the_actor(critic: Section, key: str) -> None:
     """A setting that actor and critics have in common here."""
     actor = critic.conversion.theirs.data["agent"].get("net")
     if critic.get(key) != (actor.get(key) if isinstance(actor, dict) else None) and critic.data:
-        critic.conversion.lose(critic.at(key), "differs from the actor's, which has no counterpart")
+        critic.lose(key, "differs from the actor's, which has no counterpart")
 
 
 def of_one_net(net: Section, key: str) -> None:
     """SLM-Lab gives a key that begins with actor_ or critic_ to that net alone."""
     if key.startswith(("actor_", "critic_")):
-        net.conversion.lose(net.at(key), "is for one of two nets, which has no counterpart: both have the same layers")
+        net.lose(key, "is for one of two nets, which has no counterpart: both have the same layers")
         net.get(key)

@@ -14,12 +14,12 @@ def rounds(section: Section, key: str) -> None:
     conversion, sizes = section.conversion, sizes_of(section.conversion)
     absent = sizes.num_envs if conversion.kind in ("SoftActorCritic", "CrossQ") else 1
     steps, frequency = gradient_steps(section, absent), section.whole(key, 1)
-    conversion.set(f"{NATIVE}.training_iter", steps * sizes.workers, section.at("training_iter"))
+    section.set("training_iter", f"{NATIVE}.training_iter", steps * sizes.workers)
     taken = max(frequency, sizes.num_envs) * sizes.workers
-    conversion.set(f"{NATIVE}.training_frequency", taken, section.at(key))
+    section.set(key, f"{NATIVE}.training_frequency", taken)
     if frequency < sizes.num_envs:
         why = f"becomes {taken} frames, one step of all environments: SLM-Lab trains no more often either"
-        conversion.remark(section.at(key), why)
+        section.remark(key, why)
 
 
 FIRST_STEP = 1000  # SoftActorCritic's default, if that many frames hold a batch
@@ -33,9 +33,9 @@ def training_start(section: Section, key: str) -> None:
     batch = int(size) if is_number(size) and 1 <= size < 10**12 else 1
     soft = conversion.kind in ("SoftActorCritic", "CrossQ")
     first = section.whole(key, max(FIRST_STEP, batch) if soft else batch)
-    conversion.set(f"{NATIVE}.training_start", max(first, batch) * sizes.workers, section.at(key))
+    section.set(key, f"{NATIVE}.training_start", max(first, batch) * sizes.workers)
     if first < batch:
-        conversion.remark(section.at(key), f"raised to {batch}, the first frame that holds a batch")
+        section.remark(key, f"raised to {batch}, the first frame that holds a batch")
 
 
 NO_BIAS = "SLM-Lab leaves its bias uncorrected, which is beta 0; 0.4 and above corrects it"
@@ -44,16 +44,14 @@ MEMORIES = {"Replay": "replay", "PrioritizedReplay": "prioritised", "AtariReplay
 
 def replay(section: Section, key: str) -> None:
     """The replay, by priorities or not."""
-    conversion = section.conversion
     name = section.only(key, MEMORIES, f"has no counterpart; there are {', '.join(MEMORIES)}")
-    conversion.set("agent.memory.name", name or "replay", section.at(key))
+    section.set(key, "agent.memory.name", name or "replay")
     if name != "prioritised":
         section.drop(dict.fromkeys(("alpha", "epsilon"), "left out: only PrioritizedReplay reads it"))
         return
     section.copy("alpha", "agent.memory.alpha")
     section.copy("epsilon", "agent.memory.epsilon")
-    conversion.set("agent.memory.beta", 0.0, section.at(key))
-    conversion.remark(section.at(key), NO_BIAS)
+    section.set(key, "agent.memory.beta", 0.0, NO_BIAS)
 
 
 WHOLE = "past steps enter the replay once their episode is over, when their return is known"
@@ -62,7 +60,7 @@ WHOLE = "past steps enter the replay once their episode is over, when their retu
 def imitated(section: Section, key: str) -> None:
     """The replay of SIL and PPOSIL."""
     replay(section, key)
-    section.conversion.remark(section.at(key), WHOLE)
+    section.remark(key, WHOLE)
 
 
 def target(net: Section, key: str) -> None:
@@ -95,12 +93,12 @@ def _blend(net: Section, times: float, how: str) -> None:
     """A share of the net, taken so many times where ours takes it once."""
     share = net.get("polyak_coef", 0.0)
     if times == 1 or not is_number(share) or not 0 <= share <= 1:
-        net.conversion.set(f"{NATIVE}.polyak", share, net.at("polyak_coef"))
+        net.set("polyak_coef", f"{NATIVE}.polyak", share)
         return
     taken = float(f"{1 - (1 - share) ** times:.6g}")
-    net.conversion.set(f"{NATIVE}.polyak", taken, net.at("polyak_coef"))
+    net.set("polyak_coef", f"{NATIVE}.polyak", taken)
     if taken != share:
-        net.conversion.remark(net.at("polyak_coef"), f"becomes {taken:g}: SLM-Lab {how}")
+        net.remark("polyak_coef", f"becomes {taken:g}: SLM-Lab {how}")
 
 
 THEIR_SHARE, OUR_SHARE = 0.6, 0.98  # of log n, the target entropy of discrete actions
@@ -129,7 +127,7 @@ def discrete_or_not(section: Section, key: str) -> None:
 def fixed_temperature(section: Section, key: str) -> None:
     """A temperature that is not learnt."""
     if section.get(key) is not None:
-        section.conversion.set(f"{NATIVE}.learn_temperature", False, section.at(key))
+        section.set(key, f"{NATIVE}.learn_temperature", False)
         section.copy(key, f"{NATIVE}.temperature")
 
 
@@ -139,8 +137,8 @@ def temperature_limit(section: Section, key: str) -> None:
     limit = section.get(key, usual)
     if section.get("fixed_alpha") is not None:
         if key in section.data:
-            section.conversion.remark(section.at(key), "left out: the temperature is fixed")
+            section.remark(key, "left out: the temperature is fixed")
     elif not is_number(limit) or abs(limit) > LARGEST_LOG:
-        section.conversion.refuse(section.at(key), "is not the logarithm of a temperature")
+        section.refuse(key, "is not the logarithm of a temperature")
     else:
-        section.conversion.set(f"{NATIVE}.{setting}", float(f"{math.exp(limit):.6g}"), section.at(key))
+        section.set(key, f"{NATIVE}.{setting}", float(f"{math.exp(limit):.6g}"))

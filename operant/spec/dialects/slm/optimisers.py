@@ -54,7 +54,7 @@ def optimisers(net: Section, key: str) -> None:
 
 def _actor_and_critic(net: Section) -> None:
     """`optim_spec`, or one each, as `shared` and `use_same_optim` decide."""
-    conversion, shared, same = net.conversion, bool(net.get("shared")), bool(net.get("use_same_optim"))
+    shared, same = bool(net.get("shared")), bool(net.get("use_same_optim"))
     actor = "actor_optim_spec" if net.get("actor_optim_spec") is not None else "optim_spec"
     critic = "critic_optim_spec" if net.get("critic_optim_spec") is not None else "optim_spec"
     given = _optimiser(net.below(actor))
@@ -62,7 +62,7 @@ def _actor_and_critic(net: Section) -> None:
         _critic(net.below(critic), given)
     elif actor != critic == "critic_optim_spec":
         why = "shared" if shared else "use_same_optim"
-        conversion.remark(net.at(critic), f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
+        net.remark(critic, f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
     net.drop({"optim_spec": "left out: the optimisers of actor and critic come before it"})
 
 
@@ -71,13 +71,12 @@ def _optimiser(spec: Section) -> dict[str, Any]:
     name = spec.get("name", None if spec.data else "Adam")
     torch = _torch(name)
     if torch is None:
-        spec.conversion.lose(spec.at("name"), f"has no counterpart; there are {', '.join(TORCH)}")
+        spec.lose("name", f"has no counterpart; there are {', '.join(TORCH)}")
         spec.skip()
         return {}
     if name in SHARED:
-        why = f"is {SHARED[name]} here: one process has all environments, so no steps are shared"
-        spec.conversion.remark(spec.at("name"), why)
-    spec.conversion.set(f"{NATIVE}.name", torch.name, spec.at("name"))
+        spec.remark("name", f"is {SHARED[name]} here: one process has all environments, so no steps are shared")
+    spec.set("name", f"{NATIVE}.name", torch.name)
     spec.copy("lr", f"{NATIVE}.lr", default=torch.lr)
     for key in TAKES[torch.name]:
         spec.copy(key, f"{NATIVE}.{key}", default=_default(torch, key))
@@ -122,9 +121,9 @@ def _said(spec: Section) -> dict[str, Any]:
 
 def gradient_limit(net: Section, key: str) -> None:
     """The largest norm of a gradient, of each net by itself where there are two."""
-    net.conversion.set(f"{NATIVE}.clip_grad_norm", net.get(key), net.at(key))
+    net.set(key, f"{NATIVE}.clip_grad_norm", net.get(key))
     if net.conversion.kind in TWO and not net.get("shared") and net.get(key) is not None:
-        net.conversion.set(f"{NATIVE}.clip_each", True, net.at(key))
+        net.set(key, f"{NATIVE}.clip_each", True)
 
 
 BY_ROUNDS = "counts gradient steps here; SLM-Lab counts rounds of them"
@@ -144,11 +143,10 @@ def scheduler(net: Section, key: str) -> None:
         spec.drop({"last_epoch": "left out: a run starts at the start", "verbose": "left out: it only prints"})
         spec.refuse_unread()
         if net.conversion.kind not in ("ActorCritic", "Reinforce", "SARSA"):
-            net.conversion.remark(spec.at("name"), BY_ROUNDS)
+            spec.remark("name", BY_ROUNDS)
     else:
         counts = f"counts frames in this older form; here {name} counts updates" if name in SCHEDULERS else ""
-        why = counts or f"has no counterpart; there are LinearToZero, {', '.join(SCHEDULERS)}"
-        net.conversion.lose(spec.at("name"), why)
+        spec.lose("name", counts or f"has no counterpart; there are LinearToZero, {', '.join(SCHEDULERS)}")
         spec.skip()
 
 
@@ -158,13 +156,13 @@ def _linear(spec: Section, name: str) -> None:
     whole = spec.whole("frame", sizes.max_frame)
     least = spec.get("min_factor", 0.0) if name == "LinearToMin" else 0.0
     if name == "LinearToMin":
-        conversion.remark(spec.at("name"), "falls to min_factor of the rate; SLM-Lab 5 itself has no such scheduler")
+        spec.remark("name", "falls to min_factor of the rate; SLM-Lab 5 itself has no such scheduler")
     frames = whole // sizes.num_envs if conversion.kind in (*SOFT, "DQN", "DoubleDQN", "VanillaDQN") else whole
     if frames < whole:
         why = f"ends at frame {frames:,}: SLM-Lab's off-policy algorithms count each of num_envs environments once more"
-        conversion.remark(spec.at("frame"), why)
+        spec.remark("frame", why)
     if frames < sizes.max_frame:
-        conversion.lose(spec.at("frame"), f"ends before max_frame = {sizes.max_frame}, which has no counterpart")
+        spec.lose("frame", f"ends before max_frame = {sizes.max_frame}, which has no counterpart")
     elif is_number(least):
         left = max(least, 1 - sizes.max_frame / frames) if frames else least
-        conversion.set(f"{NATIVE}.lr_end_fraction", round(left, 12), spec.at("frame"))
+        spec.set("frame", f"{NATIVE}.lr_end_fraction", round(left, 12))

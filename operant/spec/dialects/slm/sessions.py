@@ -22,17 +22,16 @@ def distributed(section: Section, key: str) -> None:
             f"trains in step here: {sizes.workers} workers x num_envs {sizes.num_envs} play as {sizes.all_envs}"
             " environments of one run, whose updates are of all of them together"
         )
-        section.conversion.remark(section.at(key), why)
+        section.remark(key, why)
     elif mode is not False:
-        section.conversion.lose(section.at(key), "has no counterpart: there are shared and synced")
+        section.lose(key, "has no counterpart: there are shared and synced")
 
 
 def count(section: Section, key: str) -> None:
     """Sessions are runs, unless they share weights."""
     sizes = sizes_of(section.conversion)
     if sizes.workers > 1:
-        section.conversion.set("meta.max_session", 1, section.at(key))
-        section.conversion.remark(section.at(key), f"{sizes.workers} workers become one run of {sizes.all_envs} envs")
+        section.set(key, "meta.max_session", 1, f"{sizes.workers} workers become one run of {sizes.all_envs} envs")
         section.get(key)
     else:
         section.copy(key, "meta.max_session")
@@ -43,14 +42,14 @@ def evaluation(section: Section, key: str) -> None:
     conversion = section.conversion
     if section.get(key):
         section.copy("eval_frequency", "meta.eval_frequency")
-        conversion.remark(section.at(key), "every evaluation plays `meta.eval_episodes` on seeds of its own")
+        section.remark(key, "every evaluation plays `meta.eval_episodes` on seeds of its own")
         return
     every = max(FREQUENCY, sizes_of(conversion).max_frame // TIMES)
     if section.get("eval_frequency") is not None:
         why = f"left out: SLM-Lab reads it only with rigorous_eval; evaluated every {every:,} frames here"
-        conversion.remark(section.at("eval_frequency"), why)
+        section.remark("eval_frequency", why)
     if every > FREQUENCY:
-        conversion.set("meta.eval_frequency", every, section.at("eval_frequency"))
+        section.set("eval_frequency", "meta.eval_frequency", every)
         conversion.set("meta.save_frequency", every, section.path)
 
 
@@ -66,8 +65,7 @@ def trials(section: Section, key: str) -> None:
     section.copy(key, "meta.max_trial")
     resources = section.below("search_resources")
     if resources.number("cpu") is not None and abs(resources.get("cpu")) < 10**9:
-        cores = math.ceil(resources.get("cpu"))
-        resources.conversion.set("meta.search_resources.cpu", cores, resources.at("cpu"))
+        resources.set("cpu", "meta.search_resources.cpu", math.ceil(resources.get("cpu")))
     resources.copy("gpu", "meta.search_resources.gpu")
     if section.below("search_scheduler").data:
         _scheduler(section.below("search_scheduler"))
@@ -78,10 +76,10 @@ def _scheduler(scheduler: Section) -> None:
     scheduler.copy("grace_period", "meta.search_scheduler.grace_period")
     scheduler.copy("reduction_factor", "meta.search_scheduler.reduction_factor")
     for key in scheduler.unread():
-        conversion.lose(scheduler.at(key), SCHEDULER_LOST)
+        scheduler.lose(key, SCHEDULER_LOST)
         scheduler.get(key)
     grace = scheduler.get("grace_period")
     asked = conversion.native.data["meta"].get("eval_frequency", FREQUENCY)
     if isinstance(grace, int | float) and isinstance(asked, int | float) and grace < asked:
         # A trial is judged by an evaluation, of which there must be one before the first rung.
-        conversion.set("meta.eval_frequency", grace, scheduler.at("grace_period"))
+        scheduler.set("grace_period", "meta.eval_frequency", grace)

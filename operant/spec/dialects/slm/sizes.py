@@ -96,25 +96,25 @@ def _playground(section: Section, name: str, at: KeyPath) -> None:
         section.conversion.set("env.kwargs.action_repeat", repeat, at)
     section.conversion.remark(at, ON_MJX.format(steps=steps))
     if section.get("normalize_obs") and section.get("clip_obs") is None:
-        section.conversion.remark(section.at("normalize_obs"), CLIPPED_OBS)
+        section.remark("normalize_obs", CLIPPED_OBS)
 
 
 def environments(section: Section, key: str) -> None:
     """As many as all workers have together."""
     sizes, count = sizes_of(section.conversion), section.whole(key, 1)
-    section.conversion.set("env.num_envs", count * sizes.workers, section.at(key))
+    section.set(key, "env.num_envs", count * sizes.workers)
 
 
 def frames(section: Section, key: str) -> None:
     """The budget, which may be written as 1e6."""
     if section.get(key) is not None:
-        section.conversion.set("env.max_frame", section.whole(key, 0), section.at(key))
+        section.set(key, "env.max_frame", section.whole(key, 0))
 
 
 def clip_observations(section: Section, key: str) -> None:
     """Only where observations are normalised."""
     if section.get(key) is not None and not section.get("normalize_obs"):
-        section.conversion.lose(section.at(key), "without normalize_obs has no counterpart")
+        section.lose(key, "without normalize_obs has no counterpart")
     else:
         section.copy(key, "env.clip_obs")
 
@@ -125,10 +125,9 @@ def clip_rewards(section: Section, key: str) -> None:
     clip = section.get(key, DEFAULT_CLIP if section.get("normalize_reward") else usual)
     limit = _symmetric(clip)
     if clip is not None and limit is None:
-        why = "has no counterpart: rewards are limited alike on both sides"
-        section.conversion.lose(section.at(key), why)
+        section.lose(key, "has no counterpart: rewards are limited alike on both sides")
     elif clip is not None:
-        section.conversion.set("env.clip_reward", limit, section.at(key))
+        section.set(key, "env.clip_reward", limit)
 
 
 def _symmetric(clip: Any) -> Any:
@@ -152,7 +151,7 @@ def frame_option(section: Section, key: str) -> None:
     elif is_game and section.data.get(key) == USUAL[key]:
         section.drop({key: "left out: it is so in every Atari game here"})
     elif section.get(key) is not None:
-        section.conversion.lose(section.at(key), "has no counterpart")
+        section.lose(key, "has no counterpart")
 
 
 def argument(section: Section, key: str) -> None:
@@ -166,6 +165,6 @@ def argument(section: Section, key: str) -> None:
 def several_bodies(section: Section, key: str) -> None:
     """Version 4 could have several agents in several environments."""
     if section.get(key, {}) not in ({}, {"product": "outer", "num": 1}):
-        section.conversion.refuse(section.at(key), "has no counterpart: one agent learns in one environment")
+        section.refuse(key, "has no counterpart: one agent learns in one environment")
     elif section.get(key):
-        section.conversion.remark(section.at(key), "left out: one agent learns in one environment")
+        section.remark(key, "left out: one agent learns in one environment")
