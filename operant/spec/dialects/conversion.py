@@ -6,7 +6,7 @@ Every native value remembers where the other lab's file gave it, so that a later
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from operant.spec.dialects.table import Row, Table
@@ -29,6 +29,7 @@ class Remark:
         return f"{self.key}: {self.text}"
 
 
+@dataclass
 class Conversion:
     """Collects the native document, its remarks and its problems.
 
@@ -38,27 +39,22 @@ class Conversion:
     path where it comes from; `lab` is whose spec it is, `table` its settings, `given` what `-s` says of ours.
     """
 
-    def __init__(
-        self,
-        document: Document,
-        lab: str = "SLM-Lab",
-        table: Table | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.lab = lab
-        self.theirs = document
-        self.table = table or Table()
-        self.kind = self.table.kind_of(document.data)
-        self.given = given or {}
-        self.origins: dict[KeyPath, KeyPath] = {}
-        self.problem_paths: list[tuple[KeyPath, str]] = []
-        self.read_paths: set[KeyPath] = set()
-        self.native = Document(document.source, {}, {})
-        self.remarks: list[Remark] = []
-        self.losses: list[Diagnostic] = []
-        self.lost: list[Remark] = []
-        self.refusals: list[Diagnostic] = []
-        self.homes: dict[KeyPath, KeyPath] = {}
+    theirs: Document
+    lab: str
+    table: Table
+    given: Mapping[str, Any]
+    origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    homes: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    read_paths: set[KeyPath] = field(default_factory=set)
+    problem_paths: list[tuple[KeyPath, str]] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    losses: list[Diagnostic] = field(default_factory=list)
+    lost: list[Remark] = field(default_factory=list)
+    refusals: list[Diagnostic] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.kind = self.table.kind_of(self.theirs.data)
+        self.native = Document(self.theirs.source, {}, {})
 
     def set(self, native: str | KeyPath, value: Any, origin: KeyPath) -> None:
         """Give the native setting a value that comes from `origin` in their spec."""
@@ -105,6 +101,10 @@ class Conversion:
         if said is not None and lookup(self.theirs.data, path) is not None:
             self.remark(path, f"left out: -s says {said}")
         return said is not None
+
+    def their(self, place: str) -> Any:
+        """What the file says at a dotted place; None where it says nothing."""
+        return lookup(self.theirs.data, tuple(place.split(".")))
 
     def is_given(self, ours: str) -> bool:
         """Whether `-s` says this setting of ours, a part of it, or the section that holds it."""
@@ -306,7 +306,7 @@ class Converter:
 
     lab: str
     read: Callable[[Section], None]
-    table: Table
+    table: Table = field(default_factory=Table)
     prepare: Callable[[Document], Document] = _as_it_is
 
     def __call__(self, document: Document, lossy: bool = False, overrides: Sequence[str] = ()) -> Converted:
@@ -322,11 +322,6 @@ class Converter:
         conversion = Conversion(completed, self.lab, self.table, given)
         self.read(Section(conversion, ()))
         return conversion, tuple(each.value.source.text for each in ours)
-
-
-def converter(lab: str, read: Callable[[Section], None], table: Table | None = None) -> Converter:
-    """The conversion of a lab's files, whose sections `read` converts from the top."""
-    return Converter(lab, read, table or Table())
 
 
 def _completed(document: Document, table: Table, overrides: Sequence[Override]) -> tuple[Document, list[Override]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from operant.spec.dialects.conversion import Conversion, Section, is_number
 from operant.spec.dialects.prime_rl_env import environments
-from operant.spec.dialects.table import Row, Table, ignored, refused, same, under, worked
+from operant.spec.dialects.table import Table, ignored, refused, same, under, worked
 from operant.spec.reading.document import lookup
 
 BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
@@ -24,6 +24,7 @@ SPEED = "it changes how fast passes are, not what they compute"
 TOKENIZER = "the model brings its own tokenizer"
 CONTEXT = "the model's context is the limit, and env.text.max_tokens that of a completion"
 ONCE = "it is said once, for the whole run"
+WISHES = "has no counterpart: temperature, top_p and top_k say how tokens are sampled"
 SEED = "the run's seed orders the problems and draws the completions"
 
 
@@ -139,15 +140,6 @@ def _filtering(section: Section, key: str) -> None:
         section.remark(key, "groups whose rewards are all equal are replaced by others")
 
 
-def _top_k(section: Section, key: str) -> None:
-    if section.get(key, -1) != -1:
-        section.copy(key, "agent.algorithm.top_k")
-
-
-def _wishes(section: Section, key: str) -> None:
-    section.lacks({key: "has no counterpart: temperature, top_p and top_k say how tokens are sampled"}, ({},))
-
-
 def _loss(section: Section, key: str) -> None:
     """The policy gradient over a step's tokens, with a mask and a term against drift from the generator."""
     loss, conversion, data = section.below(key), section.conversion, section.conversion.theirs.data
@@ -229,11 +221,6 @@ def _lora(section: Section, key: str) -> None:
     lora.drop({"modules_to_save": "left out: only adapters are trained"})
 
 
-def _all(keys: str, means: str, said: str) -> tuple[Row, ...]:
-    """Settings that are left out for one reason."""
-    return tuple(ignored(key, means, said) for key in keys.split())
-
-
 RUN = (
     same("name", "what the run is called", "name"),
     ignored("run.name", "what the run is called", "it names the spec"),
@@ -245,16 +232,16 @@ RUN = (
     same("ckpt.keep_last", "checkpoints that are kept", "meta.keep_checkpoints"),
     ignored("ckpt.keep_interval", "checkpoints that are kept for good", "the newest ones and the best one are kept"),
     ignored("ckpt.resume_step", "checkpoint to resume from", "operant resume RUN"),
-    *_all("ckpt.weights_only ckpt.weights", "what a checkpoint holds", "every one has weights and can be resumed"),
+    ignored("ckpt.weights_only ckpt.weights", "what a checkpoint holds", "every one has weights and can be resumed"),
     refused("resume", "run to resume", "has no counterpart: operant resume RUN goes on at a run's checkpoint"),
     ignored("output_dir", "folder of all files", "say --root DIR"),
     ignored("clean", "remove an earlier run", "nothing is ever overwritten"),
     ignored("dry_run", "check the file only", "operant check FILE"),
     ignored("env_vars", "variables of the programs", "set them where the command is run"),
-    *_all("log monitors wandb", "what is logged, and where", RECORDS),
+    ignored("log monitors wandb", "what is logged, and where", RECORDS),
     ignored("tokenizer", "tokenizer of the model", TOKENIZER),
-    *_all("inference_gpu_ids trainer_gpu_ids deployment slurm", "devices of the programs", PLACES),
-    *_all("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
+    ignored("inference_gpu_ids trainer_gpu_ids deployment slurm", "devices of the programs", PLACES),
+    ignored("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
     ignored("seq_len", "longest sequence", CONTEXT),
     ignored("inference", "the server that writes completions", SERVER),
 )
@@ -262,11 +249,11 @@ SAMPLING = (
     same("temperature", "temperature of completions", "agent.algorithm.temperature"),
     same("max_completion_tokens", "longest completion", "env.text.max_tokens"),
     same("max_tokens", "longest completion", "env.text.max_tokens"),
-    worked("extra_body", "further wishes to the server", "", _wishes),
+    refused("extra_body", "further wishes to the server", WISHES, nothing={}),
     refused("repetition_penalty", "penalty for tokens said before", "has no counterpart", (1,)),
     refused("min_tokens", "shortest completion", "has no counterpart", (0, 1)),
     same("top_p", "draw from the likeliest tokens of this probability", "agent.algorithm.top_p"),
-    worked("top_k", "draw from so many likeliest tokens", "agent.algorithm.top_k", _top_k),
+    same("top_k", "draw from so many likeliest tokens", "agent.algorithm.top_k", nothing=-1),
     ignored("seed", "seed of completions", SEED),
 )
 ONE_EACH = "an evaluation answers each problem once, greedily"
@@ -287,8 +274,8 @@ ORCHESTRATOR = (
     ),
     worked("eval.interval", "steps between evaluations", "meta.eval_frequency", _evaluation),
     same("eval.num_examples", "problems of an evaluation", "meta.eval_episodes"),
-    *_all("eval.group_size eval.rollouts_per_example eval.sampling", "how problems are answered", ONE_EACH),
-    *_all("eval.source eval.env", "environments of evaluations", HELD_OUT),
+    ignored("eval.group_size eval.rollouts_per_example eval.sampling", "how problems are answered", ONE_EACH),
+    ignored("eval.source eval.env", "environments of evaluations", HELD_OUT),
     ignored("eval.skip_first_step", "no evaluation at first", "a policy is always evaluated before it learns"),
     worked("max_async_level", "steps that the generator may be ahead", "agent.algorithm.staleness", _staleness),
     worked("max_off_policy_steps", "age of rollouts that count", "agent.algorithm.staleness", _staleness),
@@ -296,20 +283,21 @@ ORCHESTRATOR = (
     worked("train.source", "environments", "env.name, env.text", lambda section, key: None),
     ignored("buffer.seed", "order of the problems", SEED),
     worked("buffer.online_difficulty_filtering", "drop equal groups", "agent.algorithm.zero_variance", _filtering),
-    *(
-        refused(f"buffer.{key}", "pools by difficulty", POOLS)
-        for key in ("easy_threshold", "hard_threshold", "easy_fraction", "hard_fraction")
+    refused(
+        "buffer.easy_threshold buffer.hard_threshold buffer.easy_fraction buffer.hard_fraction",
+        "pools by difficulty",
+        POOLS,
     ),
     ignored("max_steps", "optimizer steps", ONCE),
     ignored("seq_len", "longest sequence", CONTEXT),
-    *_all("concurrency tasks_per_minute workers_per_env", "rollouts at once", FLOW),
+    ignored("concurrency tasks_per_minute workers_per_env", "rollouts at once", FLOW),
     ignored("use_token_client", "send tokens to the server", "training always uses the sampled tokens"),
     ignored("renderer", "how prompts are formatted", "agent.model.template says it"),
-    *_all("log wandb", "what is logged, and where", RECORDS),
+    ignored("log wandb", "what is logged, and where", RECORDS),
     ignored("client", "address of the server", SERVER),
-    *_all("model ckpt output_dir name", "shared with the trainer", ONCE),
+    ignored("model ckpt output_dir name", "shared with the trainer", ONCE),
     ignored("tokenizer", "tokenizer of the model", TOKENIZER),
-    *_all("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
+    ignored("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
 )
 SEQUENCES = "has no counterpart: the mask is of tokens"
 TRAINER = (
@@ -318,9 +306,10 @@ TRAINER = (
     ),
     refused("loss.adv_tau", "weight of advantages", "has no counterpart: advantages have weight 1", (1,)),
     refused("loss.teacher_tau", "weight of a teacher", "has no counterpart: agent.algorithm.teacher names one", (0,)),
-    *(
-        refused(f"loss.{key}", "masks of whole sequences", SEQUENCES)
-        for key in ("sequence_mask_low", "sequence_mask_high", "geo_mask_low", "geo_mask_high", "sequence_clip_high")
+    refused(
+        "loss.sequence_mask_low loss.sequence_mask_high loss.geo_mask_low loss.geo_mask_high loss.sequence_clip_high",
+        "masks of whole sequences",
+        SEQUENCES,
     ),
     same(
         "optim.type",
@@ -335,17 +324,20 @@ TRAINER = (
     worked("optim.betas", "Adam's averages", "agent.model.optimizer.betas", _betas),
     same("scheduler.warmup_steps", "steps of rising rate", "agent.model.optimizer.warmup_updates"),
     worked("scheduler.type", "course of the learning rate", "agent.model.optimizer.lr_end_fraction", _rates),
-    *_all("scheduler.min_lr scheduler.decay_steps", "end of the learning rate", "the learning rate does not fall"),
+    ignored("scheduler.min_lr scheduler.decay_steps", "end of the learning rate", "the learning rate does not fall"),
     worked("model.ac", "compute activations twice", "agent.model.gradient_checkpointing", _checkpointing),
     same("model.optimization_dtype", "type of the weights", "agent.model.dtype"),
     same("model.dtype", "type of the weights", "agent.model.dtype"),
     worked("model.lora", "adapters", "agent.model.lora", _lora),
     refused("model.quantization", "bits of the weights", "has no counterpart: weights are float32 or bfloat16"),
     ignored("model.name", "the model to train", ONCE),
-    *_all("model.impl model.attn model.compile model.ac_offloading", "how passes are computed", SPEED),
-    *_all("model.reshard_after_forward model.fsdp_cpu_offload", "how passes are computed", SPEED),
-    *_all("model.optim_cpu_offload model.reduce_dtype", "how passes are computed", SPEED),
-    *_all("model.ep model.cp model.dp_replicate", "devices of a model", PLACES),
+    ignored(
+        "model.impl model.attn model.compile model.ac_offloading model.reshard_after_forward model.fsdp_cpu_offload"
+        " model.optim_cpu_offload model.reduce_dtype",
+        "how passes are computed",
+        SPEED,
+    ),
+    ignored("model.ep model.cp model.dp_replicate", "devices of a model", PLACES),
     ignored("model.trust_remote_code", "run code of the model's folder", "a model's folder never runs code"),
     ignored("model.seq_len", "longest sequence", CONTEXT),
     refused(
@@ -354,10 +346,10 @@ TRAINER = (
     ignored("data", "where batches come from", "data comes from the tasks"),
     ignored("gc", "garbage collection", SPEED),
     ignored("dist_timeout_seconds", "patience with other processes", "a process that dies ends the run at once"),
-    *_all("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
-    *_all("log wandb", "what is logged, and where", RECORDS),
+    ignored("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
+    ignored("log wandb", "what is logged, and where", RECORDS),
     ignored("tokenizer", "tokenizer of the model", TOKENIZER),
-    *_all("ckpt max_async_level output_dir name", "shared with the orchestrator", ONCE),
+    ignored("ckpt max_async_level output_dir name", "shared with the orchestrator", ONCE),
     worked("max_steps", "optimizer steps", "env.max_frame", _steps_again),
 )
 TABLE = Table((*RUN, *under("orchestrator", *ORCHESTRATOR), *under("trainer", *TRAINER)))

@@ -49,17 +49,16 @@ def sizes_of(top: Section) -> Sizes:
 
 def sizes(training: Section, key: str) -> None:
     """The round and its minibatches."""
-    conversion, found, origin = training.conversion, sizes_of(training.top), training.at(key)
-    if conversion.kind != "sft":
+    found = sizes_of(training.top)
+    if training.conversion.kind == "sft":
+        said = f"{found.step} examples in a gradient step; {MEANS}"
+    else:
         training.need(key)
-    conversion.set(f"{ALGORITHM}.batch_size", found.round, origin)
-    if conversion.kind == "sft":
-        conversion.remark(origin, f"{found.step} examples in a gradient step; {MEANS}")
-        return
-    conversion.remark(origin, f"{found.step // found.group} prompts x {found.group} completions in a gradient step")
+        said = f"{found.step // found.group} prompts x {found.group} completions in a gradient step"
+    training.set(key, f"{ALGORITHM}.batch_size", found.round, said)
     if found.round > found.step:
         times = found.round // found.step
-        conversion.set(f"{ALGORITHM}.minibatch_size", found.step, origin)
+        training.set(key, f"{ALGORITHM}.minibatch_size", found.step)
         told = f"{times} steps between two updates of the generator: a round of {found.round} completions"
         training.remark("prompts_per_rollout_sync", f"{told} is learnt in {times} minibatches")
 
@@ -81,12 +80,6 @@ def temperature(sampling: Section, key: str) -> None:
     if sampling.get(key, 1) != 1:
         said = "log-probabilities of generator and reference are at this temperature too; theirs are at 1"
         sampling.remark(key, said)
-
-
-def top_k(sampling: Section, key: str) -> None:
-    """0 for all tokens, which is -1 there."""
-    if sampling.get(key, -1) != -1:
-        sampling.copy(key, f"{ALGORITHM}.top_k")
 
 
 def stop(sampling: Section, key: str) -> None:
@@ -239,12 +232,6 @@ def pass_tokens(training: Section, key: str) -> None:
     if tokens:
         training.set(key, f"{ALGORITHM}.pass_tokens", tokens)
         training.remark(key, f"{tokens:,} tokens in one pass: the largest product of completions and padded length")
-
-
-def lengths(training: Section, key: str) -> None:
-    """Padded lengths, of which the longest drops what is longer there."""
-    if training.get(key) is not None:
-        training.remark(key, "left out: passes have no fixed shapes, and drop no completions")
 
 
 def sft_weight(training: Section, key: str) -> None:

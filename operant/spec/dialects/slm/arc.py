@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from operant.spec.dialects.conversion import Section
 from operant.spec.reading.document import KeyPath
+from operant.spec.settings.nets import Activation
 
-ACTIVATIONS = {
-    "Tanh": "tanh",
-    "ReLU": "relu",
-    "GELU": "gelu",
-    "SiLU": "silu",
-    "ELU": "elu",
-    "SELU": "selu",
-    "LeakyReLU": "leaky_relu",
-    "Sigmoid": "sigmoid",
-}
+ACTIVATIONS = {**{name.replace("_", ""): name for name in get_args(Activation)}, "leaky_relu": "leaky_relu"}
 LINEAR = ("LazyLinear", "Linear")
 CONVOLUTION = ("LazyConv2d", "Conv2d")
 RENORM = ("LazyBatchRenorm1d", "BatchRenorm1d")
@@ -54,8 +46,8 @@ class Chain:
         elif wants_activation and kind == "LayerNorm" and self.norms == len(self.widths) - 1:
             self.norms += 1
             return set(options) <= {"normalized_shape"}
-        elif wants_activation and str(kind) in ACTIVATIONS and not options:
-            self.activations.append(ACTIVATIONS[str(kind)])
+        elif wants_activation and str(kind).lower() in ACTIVATIONS and not options:
+            self.activations.append(ACTIVATIONS[str(kind).lower()])
         else:
             return False
         return True

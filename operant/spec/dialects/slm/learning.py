@@ -12,37 +12,26 @@ NAMES = {
     "VanillaDQN": "dqn", "DQN": "dqn", "DoubleDQN": "dqn", "SoftActorCritic": "sac", "CrossQ": "crossq",
     "Random": "random",
 }  # fmt: skip
-IS_DOUBLE = "SLM-Lab's DQN selects with the online net, which is Double DQN; `double: false` is the plain one"
-NO_TARGET = "it has no target net: here the target is copied after every round, so it is at most one round old"
+PPO, A2C, SIL = ("PPO", "PPOSIL"), ("ActorCritic", "SIL"), ("SIL", "PPOSIL")
+CRITICS = (*PPO, *A2C)  # a policy and values, each with a net and an optimiser unless they share them
+DQN, SOFT = ("VanillaDQN", "DQN", "DoubleDQN"), ("SoftActorCritic", "CrossQ")
+ALWAYS = {
+    **{name: {"normalize_advantages": True} for name in A2C},
+    **{name: {"double": True} for name in DQN},
+    "VanillaDQN": {"double": False, "target_update": 1},
+}
+NAMESAKES = {
+    "DQN": "SLM-Lab's DQN selects with the online net, which is Double DQN; `double: false` is the plain one",
+    "VanillaDQN": "it has no target net: here the target is copied after every round, so it is at most one round old",
+}
 
 
 def algorithm(section: Section, key: str) -> None:
     """The native algorithm, and what is always so in SLM-Lab's of that name."""
-    conversion, name, at = section.conversion, section.conversion.kind, section.at(key)
-    conversion.set(f"{NATIVE}.name", NAMES[name], at)
-    if name in ("ActorCritic", "SIL"):
-        conversion.set(f"{NATIVE}.normalize_advantages", True, at)
-    if name in ("VanillaDQN", "DQN", "DoubleDQN"):
-        conversion.set(f"{NATIVE}.double", name != "VanillaDQN", at)
-    if name == "DQN":
-        conversion.remark(at, IS_DOUBLE)
-    if name == "VanillaDQN":
-        conversion.set(f"{NATIVE}.target_update", 1, at)
-        conversion.remark(at, NO_TARGET)
-
-
-NOT_THERE_EITHER = (
-    "becomes Normal, limited to the bounds of actions: SLM-Lab 5 has no distribution of this name, and stops at it"
-)
-
-
-def distribution(section: Section, key: str) -> None:
-    """Categorical or Normal, as the actions are; a squashed Normal is named by some files, but not by SLM-Lab."""
-    kind = section.get(key, "default")
-    if kind == "NormalTanh":
-        section.remark(key, NOT_THERE_EITHER)
-    elif kind not in ("default", "Categorical", "Normal"):
-        section.lose(key, "has no counterpart: Categorical or Normal")
+    name = section.conversion.kind
+    section.set(key, f"{NATIVE}.name", NAMES[name], NAMESAKES.get(name, ""))
+    for setting, value in ALWAYS.get(name, {}).items():
+        section.set(key, f"{NATIVE}.{setting}", value)
 
 
 NO_SCHEDULE = "has no counterpart: a schedule here is a number or a straight line"
@@ -113,8 +102,7 @@ STEPS, EPISODES, ELITE = "OnPolicyBatchReplay", "OnPolicyReplay", "OnPolicyCross
 def on_policy_memory(section: Section, key: str) -> None:
     """Whether updates come after steps or after whole episodes, and of the latter which are learnt from."""
     known = (STEPS, EPISODES, ELITE) if section.conversion.kind == "Reinforce" else (STEPS, EPISODES)
-    name = section.only(key, dict.fromkeys((None, *known)), f"has no counterpart; there are {', '.join(known)}")
-    del name
+    section.only(key, dict.fromkeys((None, *known)), f"has no counterpart; there are {', '.join(known)}")
     share = section.get("cross_entropy", 1.0)
     if section.get(key) != ELITE:
         section.drop({"cross_entropy": "left out: only OnPolicyCrossEntropy reads it"})
@@ -126,28 +114,25 @@ def on_policy_memory(section: Section, key: str) -> None:
 
 def _counts_episodes(section: Section) -> bool:
     """Whether the spec's memory counts episodes."""
-    memory = section.conversion.theirs.data["agent"].get("memory")
-    return isinstance(memory, dict) and memory.get("name") in (EPISODES, ELITE)
+    return section.conversion.their("agent.memory.name") in (EPISODES, ELITE)
 
 
 def rollout(section: Section, key: str) -> None:
     """What one update is made of: steps of each environment, or whole episodes of all."""
-    conversion, at, sizes = section.conversion, section.at(key), sizes_of(section.conversion)
-    count = _rollout_length(section, key)
-    episodic, name = _counts_episodes(section), conversion.kind
-    if episodic and sizes.all_envs > 1:
-        why = f"{count} x {sizes.all_envs} environments; SLM-Lab counts the episodes of a single one only"
-        conversion.remark(at, why)
-    if episodic:
-        setting = "training_frequency" if name == "Reinforce" else "training_episodes"
-        conversion.set(f"{NATIVE}.{setting}", count * sizes.all_envs, at)
-    else:
-        conversion.set(f"{NATIVE}.{'time_horizon' if name == 'Reinforce' else 'training_frequency'}", count, at)
+    count, envs = _rollout_length(section, key), sizes_of(section.conversion).all_envs
+    steps, episodes = "training_frequency", "training_episodes"
+    if section.conversion.kind == "Reinforce":
+        steps, episodes = "time_horizon", "training_frequency"
+    if not _counts_episodes(section):
+        section.set(key, f"{NATIVE}.{steps}", count)
+        return
+    why = f"{count} x {envs} environments; SLM-Lab counts the episodes of a single one only" if envs > 1 else ""
+    section.set(key, f"{NATIVE}.{episodes}", count * envs, why)
 
 
 def _rollout_length(section: Section, key: str) -> int:
     """`training_frequency`, for which SLM-Lab takes `num_step_returns` where returns are of that many steps."""
-    steps = section.get("num_step_returns") if section.conversion.kind in ("ActorCritic", "SIL") else None
+    steps = section.get("num_step_returns") if section.conversion.kind in A2C else None
     if steps is None or section.get("lam") is not None:
         section.need(key)
         return section.whole(key, 1)
@@ -200,8 +185,8 @@ def horizon(section: Section, key: str) -> None:
 
 def _whole_sequences(section: Section, samples: int, steps: int) -> int:
     """The minibatch of a net with memory, which learns from whole rollouts of some environments."""
-    net, envs = section.conversion.theirs.data["agent"].get("net"), sizes_of(section.conversion).all_envs
-    if not isinstance(net, dict) or net.get("type") != "RecurrentNet" or steps < 1:
+    conversion, envs = section.conversion, sizes_of(section.conversion).all_envs
+    if conversion.their("agent.net.type") != "RecurrentNet" or steps < 1:
         return samples
     rollouts = next(
         count for count in range(1, envs + 1) if envs % count == 0 and (count * steps >= samples or count == envs)
@@ -227,11 +212,10 @@ LOSSES = {"MSELoss": "mse", "SmoothL1Loss": "huber", "HuberLoss": "huber"}
 
 def value_loss(section: Section, key: str) -> None:
     """The loss of values, which SLM-Lab's PPO does not read where it clips them."""
-    if section.conversion.kind in ("PPO", "PPOSIL"):
-        algorithm = section.conversion.theirs.data["agent"]["algorithm"]
-        if algorithm.get("clip_vloss") and section.get(key, "MSELoss") != "MSELoss":
-            section.remark(key, "left out: the error of clipped values is squared")
-            return
+    clips = section.conversion.kind in PPO and section.conversion.their("agent.algorithm.clip_vloss")
+    if clips and section.get(key, "MSELoss") != "MSELoss":
+        section.remark(key, "left out: the error of clipped values is squared")
+        return
     found = section.only(key, LOSSES, f"has no counterpart; there are {', '.join(LOSSES)}", default="MSELoss")
     if found not in (None, "mse"):
         section.set(key, f"{NATIVE}.val_loss", found)

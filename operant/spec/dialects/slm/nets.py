@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from operant.spec.dialects.conversion import Conversion, Section
-from operant.spec.dialects.slm.arc import Chain, chain
+from operant.spec.dialects.slm.arc import ACTIVATIONS, Chain, chain
+from operant.spec.dialects.slm.learning import CRITICS, DQN, NATIVE, SOFT
 from operant.spec.reading.document import KeyPath
-from operant.spec.settings.nets import SCALED_INITS, Activation, Init
+from operant.spec.settings.nets import SCALED_INITS, Init
 
-ACTIVATIONS = {**{name.replace("_", ""): name for name in get_args(Activation)}, "leaky_relu": "leaky_relu"}
 INITS = {None: "torch", **{f"{name}_": name for name in get_args(Init) if name != "torch"}}
 CNN = "nature_cnn"
-APART = ("PPO", "PPOSIL", "ActorCritic", "SIL")  # whose policy and values may have graphs of their own
 
 
 def net_type(net: Section, key: str) -> None:
@@ -34,12 +33,12 @@ def _choose(net: Section, name: str) -> None:
 
 def _activation(net: Section) -> None:
     """One for all hidden layers; torch's names in any case."""
-    at, given = net.at("hid_layers_activation"), net.need("hid_layers_activation")
+    given = net.need("hid_layers_activation")
     found = ACTIVATIONS.get(given.lower()) if isinstance(given, str) else None
     if found is not None:
-        net.conversion.set("agent.net.activation", found, at)
+        net.set("hid_layers_activation", "agent.net.activation", found)
     elif given is not None:
-        net.conversion.lose(at, f"has no counterpart; there are {', '.join(ACTIVATIONS)}")
+        net.lose("hid_layers_activation", f"has no counterpart; there are {', '.join(ACTIVATIONS)}")
 
 
 def _unread(net: Section, *keys: str) -> None:
@@ -141,7 +140,7 @@ def _duelling(body: Callable[[Section], None]) -> Callable[[Section], None]:
 def _graph(net: Section) -> None:
     """A graph that is a chain of convolutions, hidden widths and an activation."""
     net.get("hid_layers_activation")
-    apart = net.conversion.kind in APART and not net.get("shared") and isinstance(net.get("actor_arc"), dict)
+    apart = net.conversion.kind in CRITICS and not net.get("shared") and isinstance(net.get("actor_arc"), dict)
     found = chain(net, "actor_arc" if apart else "arc")
     if found is None:
         _choose(net, "mlp")
@@ -201,9 +200,9 @@ WITHOUT = {
     "HydraMLPNet": "has no counterpart: one agent learns one task, so a net has no heads and tails to choose from",
 }
 HEADS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("PPO", "PPOSIL", "ActorCritic", "SIL", "SoftActorCritic", "CrossQ"), ("actor", "critic")),
+    **dict.fromkeys((*CRITICS, *SOFT), ("actor", "critic")),
     "Reinforce": ("actor",),
-    **dict.fromkeys(("SARSA", "VanillaDQN", "DQN", "DoubleDQN"), ("critic",)),
+    **dict.fromkeys(("SARSA", *DQN), ("critic",)),
 }
 TAKES_EFFECT = "takes effect here; SLM-Lab's ActorCritic hides it from its nets, by a slip in its code"
 NO_HEAD = "left out: there is no such head, or its first weights have no scale"
@@ -225,11 +224,9 @@ def first_weights(net: Section, key: str) -> None:
 
 def batch_norm(net: Section, key: str) -> None:
     """Convolutions have it in SLM-Lab unless it is switched off."""
-    usual = str(net.get("type")).endswith("ConvNet")
-    given = net.data.get(key)
-    if given is None and usual:
+    if net.data.get(key) is None and str(net.get("type")).endswith("ConvNet"):
         net.remark(key, "no layer is normalised here; SLM-Lab normalises convolutions by default")
-    elif net.get(key) and net.conversion.kind == "CrossQ" and not net.conversion.theirs.data["agent"].get("critic_net"):
+    elif net.get(key) and net.conversion.kind == "CrossQ" and not net.conversion.their("agent.critic_net"):
         net.remark(key, "normalises the critics by batches; the actor's layers are as they are here")
     elif net.get(key):
         net.lose(key, "has no counterpart for this net")
@@ -237,7 +234,6 @@ def batch_norm(net: Section, key: str) -> None:
 
 RENORM = {"momentum": "renorm_momentum", "warmup_steps": "renorm_warm_up"}
 EPS = 1e-3
-NATIVE = "agent.algorithm"
 
 
 def critic_graph(critic: Section, key: str) -> None:
@@ -267,8 +263,8 @@ PLAIN_NORM = {"renorm_momentum": 0.1, "renorm_warm_up": 10**9}
 
 def _as_the_actor(conversion: Conversion) -> None:
     """Critics without a net of their own have the actor's layers, normalised by batches or not."""
-    net, at = conversion.theirs.data["agent"].get("net"), ("agent", "net", "type")
-    if isinstance(net, dict) and net.get("batch_norm"):
+    at = ("agent", "net", "type")
+    if conversion.their("agent.net.batch_norm"):
         for key, value in PLAIN_NORM.items():
             conversion.set(f"{NATIVE}.{key}", value, ("agent", "net", "batch_norm"))
         return
@@ -288,8 +284,7 @@ def _renormalisation(critic: Section, path: KeyPath, options: dict[str, Any]) ->
 
 def as_the_actor(critic: Section, key: str) -> None:
     """A setting that actor and critics have in common here."""
-    actor = critic.conversion.theirs.data["agent"].get("net")
-    if critic.get(key) != (actor.get(key) if isinstance(actor, dict) else None) and critic.data:
+    if critic.get(key) != critic.conversion.their(f"agent.net.{key}") and critic.data:
         critic.lose(key, "differs from the actor's, which has no counterpart")
 
 

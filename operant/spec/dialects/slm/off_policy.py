@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from operant.spec.dialects.conversion import Section, is_number
-from operant.spec.dialects.slm.learning import NATIVE, gradient_steps
+from operant.spec.dialects.slm.learning import NATIVE, SOFT, gradient_steps
 from operant.spec.dialects.slm.sizes import sizes_of
 
 
 def rounds(section: Section, key: str) -> None:
     """Gradient steps, and frames between them: SLM-Lab trains at most once per step of all environments."""
-    conversion, sizes = section.conversion, sizes_of(section.conversion)
-    absent = sizes.num_envs if conversion.kind in ("SoftActorCritic", "CrossQ") else 1
+    sizes = sizes_of(section.conversion)
+    absent = sizes.num_envs if section.conversion.kind in SOFT else 1
     steps, frequency = gradient_steps(section, absent), section.whole(key, 1)
     section.set("training_iter", f"{NATIVE}.training_iter", steps * sizes.workers)
     taken = max(frequency, sizes.num_envs) * sizes.workers
@@ -28,11 +28,9 @@ FIRST_STEP = 1000  # SoftActorCritic's default, if that many frames hold a batch
 def training_start(section: Section, key: str) -> None:
     """The frame of the first gradient step: not before the replay holds a batch."""
     conversion, sizes = section.conversion, sizes_of(section.conversion)
-    memory = conversion.theirs.data["agent"].get("memory")
-    size = memory.get("batch_size") if isinstance(memory, dict) else None
+    size = conversion.their("agent.memory.batch_size")
     batch = int(size) if is_number(size) and 1 <= size < 10**12 else 1
-    soft = conversion.kind in ("SoftActorCritic", "CrossQ")
-    first = section.whole(key, max(FIRST_STEP, batch) if soft else batch)
+    first = section.whole(key, max(FIRST_STEP, batch) if conversion.kind in SOFT else batch)
     section.set(key, f"{NATIVE}.training_start", max(first, batch) * sizes.workers)
     if first < batch:
         section.remark(key, f"raised to {batch}, the first frame that holds a batch")
@@ -71,8 +69,7 @@ def target(net: Section, key: str) -> None:
         net.drop({"polyak_coef": "left out: update_type is replace"})
         return
     net.drop({"update_frequency": "left out: SLM-Lab's polyak blends at every step"})
-    settings, sizes = net.conversion.theirs.data["agent"]["algorithm"], sizes_of(net.conversion)
-    frequency = settings.get("training_frequency", 1)
+    frequency, sizes = net.conversion.their("agent.algorithm.training_frequency"), sizes_of(net.conversion)
     steps = int(frequency) // sizes.num_envs if is_number(frequency) and abs(frequency) < 10**12 else 1
     _blend(net, max(1, steps), f"blends at each of {steps} steps between two rounds")
 
@@ -84,7 +81,7 @@ def soft_target(net: Section, key: str) -> None:
         net.drop(dict.fromkeys(("polyak_coef", "update_frequency"), "left out with its update_type"))
         return
     net.drop({"update_frequency": "left out: SLM-Lab's polyak blends at every step"})
-    delay = net.conversion.theirs.data["agent"]["algorithm"].get("policy_delay", 1)
+    delay = net.conversion.their("agent.algorithm.policy_delay")
     every = int(delay) if is_number(delay) and 1 <= delay < 10_000 else 1
     _blend(net, 1 / every, f"blends once in {every} gradient steps, with the policy; here at each of them")
 
@@ -112,16 +109,14 @@ LARGEST_LOG = 13  # of a temperature that may be set here
 
 def discrete_or_not(section: Section, key: str) -> None:
     """Discrete actions have another target entropy, and the mean of both critics."""
-    conversion, at = section.conversion, section.at(key)
     found = section.only(key, PDTYPES, "has no counterpart: Categorical or Normal")
-    if not (found if found is not None else sizes_of(conversion).discrete):
+    if not (found if found is not None else sizes_of(section.conversion).discrete):
         return
-    conversion.set(f"{NATIVE}.critic_reduction", "mean", at)
     said = "with discrete actions SLM-Lab takes the mean of both critics"
     if section.get("fixed_alpha") is None:
-        conversion.set(f"{NATIVE}.discrete_entropy", THEIR_SHARE, at)
+        section.set(key, f"{NATIVE}.discrete_entropy", THEIR_SHARE)
         said += f", and {THEIR_SHARE} log n as the target entropy; ours is {OUR_SHARE} log n"
-    conversion.remark(at, said)
+    section.set(key, f"{NATIVE}.critic_reduction", "mean", said)
 
 
 def fixed_temperature(section: Section, key: str) -> None:

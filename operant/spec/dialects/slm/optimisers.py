@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects.conversion import Section, is_number
+from operant.spec.dialects.slm.learning import CRITICS, DQN, SOFT
 from operant.spec.dialects.slm.sizes import sizes_of
 from operant.spec.settings.optimizers import TAKES
 from operant.spec.settings.schedulers import SCHEDULERS
 
 NATIVE = "agent.net.optimizer"
-TWO = ("PPO", "PPOSIL", "ActorCritic", "SIL")
-SOFT = ("SoftActorCritic", "CrossQ")
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ COMPUTING = ("foreach", "fused", "capturable", "differentiable")
 
 def optimisers(net: Section, key: str) -> None:
     """The optimiser of a net that has one, `optim_spec`, or those of actor and critic."""
-    if net.conversion.kind in TWO:
+    if net.conversion.kind in CRITICS:
         _actor_and_critic(net)
         return
     _optimiser(net.below(key))
@@ -122,7 +121,7 @@ def _said(spec: Section) -> dict[str, Any]:
 def gradient_limit(net: Section, key: str) -> None:
     """The largest norm of a gradient, of each net by itself where there are two."""
     net.set(key, f"{NATIVE}.clip_grad_norm", net.get(key))
-    if net.conversion.kind in TWO and not net.get("shared") and net.get(key) is not None:
+    if net.conversion.kind in CRITICS and not net.get("shared") and net.get(key) is not None:
         net.set(key, f"{NATIVE}.clip_each", True)
 
 
@@ -157,7 +156,7 @@ def _linear(spec: Section, name: str) -> None:
     least = spec.get("min_factor", 0.0) if name == "LinearToMin" else 0.0
     if name == "LinearToMin":
         spec.remark("name", "falls to min_factor of the rate; SLM-Lab 5 itself has no such scheduler")
-    frames = whole // sizes.num_envs if conversion.kind in (*SOFT, "DQN", "DoubleDQN", "VanillaDQN") else whole
+    frames = whole // sizes.num_envs if conversion.kind in (*SOFT, *DQN) else whole
     if frames < whole:
         why = f"ends at frame {frames:,}: SLM-Lab's off-policy algorithms count each of num_envs environments once more"
         spec.remark("frame", why)
