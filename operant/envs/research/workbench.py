@@ -121,6 +121,7 @@ class ResearchTask(DialogueTask):
                 system=system,
                 stop=("\n",) if bare else (),
                 max_tokens=self._max_tokens,
+                seed=first + number,
             )
             for number in range(self._sizes[split])
         ]
