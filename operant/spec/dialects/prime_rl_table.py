@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from operant.spec.dialects.conversion import Conversion, Section, is_number
 from operant.spec.dialects.prime_rl_env import environments
-from operant.spec.dialects.table import Table, ignored, refused, same, under, worked
+from operant.spec.dialects.table import Table, elsewhere, ignored, refused, same, under, worked
 from operant.spec.reading.document import lookup
 
 BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
@@ -129,17 +127,6 @@ def _credit(section: Section, key: str) -> None:
         conversion.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")
 
 
-def _zero_variance(section: Section, key: str) -> None:
-    keeps_all = section.get(key, True) is False
-    section.conversion.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", section.path)
-
-
-def _filtering(section: Section, key: str) -> None:
-    if section.get(key):
-        section.set(key, "agent.algorithm.zero_variance", "resample")
-        section.remark(key, "groups whose rewards are all equal are replaced by others")
-
-
 def _loss(section: Section, key: str) -> None:
     """The policy gradient over a step's tokens, with a mask and a term against drift from the generator."""
     loss, conversion, data = section.below(key), section.conversion, section.conversion.theirs.data
@@ -186,10 +173,8 @@ def _masked_by_difference(loss: Section) -> None:
 
 
 def _betas(section: Section, key: str) -> None:
-    betas: Any = section.get(key)
     parts = [section.get("betas1", 0.9), section.get("betas2", 0.999)]
-    if betas is None and any(each in section.data for each in ("betas1", "betas2")):
-        betas = parts
+    betas = section.get(key, parts if {"betas1", "betas2"} & set(section.data) else None)
     if betas is not None and section.get("type", "adamw") == "adamw":
         section.set(key, "agent.model.optimizer.betas", betas)
 
@@ -269,8 +254,12 @@ ORCHESTRATOR = (
     worked("algo", "how rewards become advantages", "agent.algorithm.credit, agent.algorithm.scale", _credit),
     refused("advantage.length_weighted_mean", "weigh a group's mean by lengths", "has no counterpart", (False,)),
     refused("advantage.type", "how rewards become advantages", "has no counterpart", ("default",)),
-    worked(
-        "train.filter_zero_advantages", "drop what has no gradient", "agent.algorithm.zero_variance", _zero_variance
+    same(
+        "train.filter_zero_advantages",
+        "drop what has no gradient",
+        "agent.algorithm.zero_variance",
+        default=True,
+        values={True: "drop", False: "keep"},
     ),
     worked("eval.interval", "steps between evaluations", "meta.eval_frequency", _evaluation),
     same("eval.num_examples", "problems of an evaluation", "meta.eval_episodes"),
@@ -280,9 +269,15 @@ ORCHESTRATOR = (
     worked("max_async_level", "steps that the generator may be ahead", "agent.algorithm.staleness", _staleness),
     worked("max_off_policy_steps", "age of rollouts that count", "agent.algorithm.staleness", _staleness),
     worked("env", "environments", "env.name, env.text", environments),
-    worked("train.source", "environments", "env.name, env.text", lambda section, key: None),
+    elsewhere("train.source", "environments", "env.name, env.text"),
     ignored("buffer.seed", "order of the problems", SEED),
-    worked("buffer.online_difficulty_filtering", "drop equal groups", "agent.algorithm.zero_variance", _filtering),
+    same(
+        "buffer.online_difficulty_filtering",
+        "drop equal groups",
+        "agent.algorithm.zero_variance",
+        values={True: "resample", False: None},
+        said="groups whose rewards are all equal are replaced by others",
+    ),
     refused(
         "buffer.easy_threshold buffer.hard_threshold buffer.easy_fraction buffer.hard_fraction",
         "pools by difficulty",

@@ -21,6 +21,7 @@ from operant.spec.dialects.table import (
     read,
     refused,
     same,
+    taken,
     under,
     worked,
 )
@@ -42,7 +43,7 @@ OPTIMIZER = "agent.model.optimizer"
 
 RUN = (
     same("name", "what the run is called", "name"),
-    worked("run.name", "what the run is called", "name", rlvr_training.read_only),
+    taken("run.name", "what the run is called", "name"),
     same("run.seed", "seed of the order of prompts and of everything else", "meta.seed", default=42),
     ignored("run.port_start", "first port of their processes", "one process needs no ports"),
     worked("model.path", "the model, for their records", "agent.model.source", rlvr_data.model),
@@ -108,18 +109,16 @@ STEPS = under(
         ("distill",),
         worked("batch_size", "completions of a gradient step", f"{ALGORITHM}.batch_size", rlvr_training.sizes),
         ignored("minibatch_size", "completions of one pass", SHAPES),
-        worked("sync_every_n_steps", "steps between updates of the generator", "", rlvr_training.read_only),
+        taken("sync_every_n_steps", "steps between updates of the generator", ""),
         ignored("prompts_per_reference_sync", "prompts between updates of the reference", "there is no reference"),
     ),
     worked("max_steps", "gradient steps of the run", "env.max_frame", rlvr_training.budget),
     worked("num_epochs", "passes over the data, without max_steps", "env.max_frame", rlvr_training.epochs),
-    worked("resume_step", "steps that were taken before", "env.max_frame", rlvr_training.read_only),
+    taken("resume_step", "steps that were taken before", "env.max_frame"),
     worked("checkpoint_interval", "steps between checkpoints", "meta.save_frequency", rlvr_training.saving),
     worked("max_staleness", "updates that a completion may be old", f"{ALGORITHM}.staleness", rlvr_training.staleness),
-    worked(
-        "prompts_per_rollout_sync", "prompts between updates of the generator", f"{ALGORITHM}.minibatch_size",
-        rlvr_training.read_only,
-    ),
+    taken(
+        "prompts_per_rollout_sync", "prompts between updates of the generator", f"{ALGORITHM}.minibatch_size"),
     worked(
         "prompts_per_reference_sync", "prompts between updates of the reference", f"{ALGORITHM}.reference_updates",
         rlvr_training.reference,
@@ -142,8 +141,8 @@ SFT = (
     worked("sft_data", "answers to imitate: a file of JSON lines", f"{ALGORITHM}.sft_data", rlvr_training.sft_data),
     ignored("sft_data_iter", "how its prompts are wrapped", "prompts are wrapped as those of data_iter are"),
     ignored("training.sft", "shapes of its passes", SHAPES),
-    worked("training.sft_batch_size training.sft_accumulation_steps", "examples of a pass, passes of a step",
-           f"{ALGORITHM}.batch_size", rlvr_training.read_only),
+    taken("training.sft_batch_size training.sft_accumulation_steps", "examples of a pass, passes of a step",
+           f"{ALGORITHM}.batch_size"),
 )  # fmt: skip
 TEACHER = under(
     "training",
@@ -153,7 +152,7 @@ TEACHER = under(
         rlvr_training.teacher,
     ),
     *(
-        worked(key, means, f"{ALGORITHM}.{ours}", rlvr_training.read_only)
+        taken(key, means, f"{ALGORITHM}.{ours}")
         for key, means, ours in (
             ("alpha_gkd", "weight of distillation", "teacher_coef"),
             ("jsd_alpha", "the teacher's share in the mixture", "jsd_alpha"),
@@ -164,7 +163,7 @@ TEACHER = under(
     ),
 )  # fmt: skip
 TRAINER = (
-    worked("trainable", "whether the role learns", "", rlvr_training.read_only),
+    taken("trainable", "whether the role learns", ""),
     *under(
         "optimizer",
         same("name", "optimizer", f"{OPTIMIZER}.name", default="AdamW", values={"AdamW": "adamw", "Adam": "adam"}),
@@ -172,7 +171,7 @@ TRAINER = (
         same("eps", "epsilon", f"{OPTIMIZER}.eps", default=1e-8),
         same("weight_decay", "weight decay", f"{OPTIMIZER}.weight_decay", default=0.1),
         worked("beta1", "decay of the first moment", f"{OPTIMIZER}.betas", rlvr_data.betas),
-        worked("beta2", "decay of the second moment", f"{OPTIMIZER}.betas", rlvr_training.read_only),
+        taken("beta2", "decay of the second moment", f"{OPTIMIZER}.betas"),
         ignored("implementation", "how it is computed", SPEED),
         ignored("early_step_in_backward", "how it is computed", SPEED),
     ),
@@ -180,30 +179,28 @@ TRAINER = (
         "lr_scheduler",
         same("warmup_steps", "updates over which the rate rises", f"{OPTIMIZER}.warmup_updates"),
         worked("decay_ratio", "part of the run over which it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_data.rates),
-        worked("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_training.read_only),
-        worked("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction", rlvr_training.read_only),
+        taken("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction"),
+        taken("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction"),
     ),
     *under(
         "training",
         same("max_norm", "largest gradient norm", f"{OPTIMIZER}.clip_grad_norm"),
         worked("mixed_precision_param", "precision of passes", "agent.model.dtype", rlvr_data.precision),
-        worked("dtype", "precision of the weights", "agent.model.dtype", rlvr_training.read_only),
+        taken("dtype", "precision of the weights", "agent.model.dtype"),
         ignored("local_batch_size global_batch_size seq_len steps", "torchtitan's own", BATCHES),
         ignored("mixed_precision_reduce enable_cpu_offload gc_freq compile", "how it is computed", SPEED),
         ignored("seed", "torchtitan's own", "run.seed decides"),
         ignored("deterministic", "torchtitan's own", "it always is"),
     ),
-    worked(
-        "activation_checkpoint.mode", "compute activations twice", "agent.model.gradient_checkpointing",
-        rlvr_data.recompute,
-    ),
+    same("activation_checkpoint.mode", "compute activations twice", "agent.model.gradient_checkpointing",
+         values={"none": None, "selective": True, "full": True, "memory_budget": True}),
     ignored("activation_checkpoint.selective_ac_option", "which layers", "every layer is computed twice, or none"),
     *under(
         "parallelism",
         refused("pipeline_parallel_degree context_parallel_degree", "parallelism", UNKNOWN_THERE, (1,)),
         ignored("*", "parallelism", PLACES),
     ),
-    worked("model.hf_assets_path", "the model", "agent.model.source", rlvr_training.read_only),
+    taken("model.hf_assets_path", "the model", "agent.model.source"),
     ignored("model.name", "its architecture", "the folder says its architecture"),
     ignored("model.flavor", "its sizes", "the folder says its sizes"),
     ignored("checkpoint metrics profiling job", "torchtitan's own", RECORDS),

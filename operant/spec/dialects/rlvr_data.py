@@ -100,12 +100,6 @@ def precision(training: Section, key: str) -> None:
         training.remark(key, "bfloat16 here: float16 would need a scaled loss")
 
 
-def recompute(section: Section, key: str) -> None:
-    """Every layer twice, or none."""
-    if section.get(key, "none") != "none":
-        section.set(key, "agent.model.gradient_checkpointing", True)
-
-
 @dataclass(frozen=True)
 class Loader:
     """One of their loaders: our task, the tokens of its completions, its problems if known, and its arguments here."""

@@ -26,11 +26,6 @@ class Sizes:
     round: int
 
 
-def read_only(section: Section, key: str) -> None:
-    """A key that another function reads."""
-    section.get(key)
-
-
 def sizes_of(top: Section) -> Sizes:
     """Prompts of a step and completions of a prompt, as one count of completions; for SFT of examples."""
     training, sampling, kind = top.below("training"), top.below("sampling"), top.conversion.kind

@@ -99,6 +99,11 @@ def elsewhere(place: str, means: str, ours: str) -> Row:
     return Row(place, means, "worked", tuple(each.strip() for each in ours.split(",") if each))
 
 
+def taken(place: str, means: str, ours: str) -> Row:
+    """A setting that functions of other rows look at, whatever it says."""
+    return worked(place, means, ours, lambda section, key: section.get(key))
+
+
 def under(place: str, *rows: Row) -> tuple[Row, ...]:
     """The rows of a section, whose places are said from there."""
     return tuple(replace(row, place=f"{place}.{row.place}") for row in single(rows))
@@ -210,7 +215,8 @@ def _copy(row: Row, section: Section, key: str) -> None:
     elif section.get(key, row.default) is not None or None in row.values:
         names = ", ".join(str(each) for each in row.values if each is not None)
         found = section.only(key, row.values, f"has no counterpart; there are {names}", row.default)
-        if found is not None:
-            section.set(key, row.ours[0], found)
+        if found is None:
+            return
+        section.set(key, row.ours[0], found)
     if row.said and section.get(key) is not None:
         section.remark(key, row.said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects.conversion import Section, is_number
@@ -12,30 +11,18 @@ from operant.spec.settings.optimizers import TAKES
 from operant.spec.settings.schedulers import SCHEDULERS
 
 NATIVE = "agent.net.optimizer"
-
-
-@dataclass(frozen=True)
-class Torch:
-    """A torch optimiser: its native name and torch's defaults, where these differ from ours."""
-
-    name: str
-    lr: float
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-
-
-TORCH = {
-    "Adam": Torch("adam", 1e-3),
-    "AdamW": Torch("adamw", 1e-3, weight_decay=0.01),
-    "RMSprop": Torch("rmsprop", 1e-2),
-    "SGD": Torch("sgd", 1e-3),
-    "NAdam": Torch("nadam", 2e-3),
-    "RAdam": Torch("radam", 1e-3),
-    "Adamax": Torch("adamax", 2e-3),
-    "Adagrad": Torch("adagrad", 1e-2, eps=1e-10),
-    "Adadelta": Torch("adadelta", 1.0, eps=1e-6),
-    "ASGD": Torch("asgd", 1e-2),
-    "Rprop": Torch("rprop", 1e-2),
+TORCH: dict[str, dict[str, Any]] = {  # the native name, and torch's defaults that differ from ours
+    "Adam": {"name": "adam", "lr": 1e-3, "eps": 1e-8},
+    "AdamW": {"name": "adamw", "lr": 1e-3, "eps": 1e-8, "weight_decay": 0.01},
+    "RMSprop": {"name": "rmsprop", "lr": 1e-2, "eps": 1e-8},
+    "SGD": {"name": "sgd", "lr": 1e-3},
+    "NAdam": {"name": "nadam", "lr": 2e-3, "eps": 1e-8},
+    "RAdam": {"name": "radam", "lr": 1e-3, "eps": 1e-8},
+    "Adamax": {"name": "adamax", "lr": 2e-3, "eps": 1e-8},
+    "Adagrad": {"name": "adagrad", "lr": 1e-2, "eps": 1e-10},
+    "Adadelta": {"name": "adadelta", "lr": 1.0, "eps": 1e-6},
+    "ASGD": {"name": "asgd", "lr": 1e-2},
+    "Rprop": {"name": "rprop", "lr": 1e-2},
 }
 SHARED = {"GlobalAdam": "Adam", "GlobalRMSprop": "RMSprop"}
 COMPUTING = ("foreach", "fused", "capturable", "differentiable")
@@ -69,23 +56,21 @@ def _optimiser(spec: Section) -> dict[str, Any]:
     """Take over one optimiser with torch's defaults written out; what it says, to compare another with."""
     name = spec.get("name", None if spec.data else "Adam")
     torch = _torch(name)
-    if torch is None:
+    if not torch:
         spec.lose("name", f"has no counterpart; there are {', '.join(TORCH)}")
         spec.skip()
         return {}
     if name in SHARED:
         spec.remark("name", f"is {SHARED[name]} here: one process has all environments, so no steps are shared")
-    spec.set("name", f"{NATIVE}.name", torch.name)
-    spec.copy("lr", f"{NATIVE}.lr", default=torch.lr)
-    for key in TAKES[torch.name]:
-        spec.copy(key, f"{NATIVE}.{key}", default=_default(torch, key))
+    spec.set("name", f"{NATIVE}.name", torch["name"])
+    for key in ("lr", *TAKES[torch["name"]]):
+        spec.copy(key, f"{NATIVE}.{key}", default=torch.get(key))
     return _said(spec)
 
 
 def _critic(spec: Section, actor: dict[str, Any]) -> None:
     """The critic may learn at another rate, but by the same kind of optimiser."""
-    torch = _torch(spec.need("name"))
-    spec.copy("lr", f"{NATIVE}.critic_lr", default=torch.lr if torch else None)
+    spec.copy("lr", f"{NATIVE}.critic_lr", default=_torch(spec.need("name")).get("lr"))
     if actor and _said(spec) != actor:
         spec.conversion.lose(spec.path, "differs from the actor's in more than lr, which has no counterpart")
 
@@ -97,21 +82,17 @@ def critic_optimiser(critic: Section, key: str) -> None:
         _critic(critic.below(key), _said(actor))
 
 
-def _torch(name: Any) -> Torch | None:
-    return TORCH.get(SHARED.get(name, name)) if isinstance(name, str) else None
-
-
-def _default(torch: Torch, key: str) -> float | None:
-    """Torch's default of a setting, where it has to be written out."""
-    return {"eps": torch.eps, "weight_decay": torch.weight_decay or None}.get(key)
+def _torch(name: Any) -> dict[str, Any]:
+    """What is known of an optimiser; nothing of one that has no counterpart."""
+    return TORCH.get(SHARED.get(name, name), {}) if isinstance(name, str) else {}
 
 
 def _said(spec: Section) -> dict[str, Any]:
     """All that an optimiser says apart from its rate, with defaults; what torch would not take is refused."""
     spec.drop(dict.fromkeys(COMPUTING, "left out: it changes how a step is computed, not what it is"))
     torch = _torch(spec.data.get("name", None if spec.data else "Adam"))
-    keys = TAKES[torch.name] if torch else ()
-    found = {"name": torch and torch.name, **{key: spec.get(key, torch and _default(torch, key)) for key in keys}}
+    keys = TAKES[torch["name"]] if torch else ()
+    found = {"name": torch.get("name"), **{key: spec.get(key, torch.get(key)) for key in keys}}
     spec.get("lr")
     spec.get("name")
     spec.refuse_unread()
