@@ -293,10 +293,6 @@ def has_shape(content: Any, key: str, kind: type, foreign: str) -> bool:
     return isinstance(content, dict) and isinstance(content.get(key), kind) and foreign not in content
 
 
-def _as_it_is(document: Document) -> Document:
-    return document
-
-
 @dataclass(frozen=True)
 class Converter:
     """The conversion of a lab's files: `read` converts their sections from the top, by the rows of `table` or beside.
@@ -307,7 +303,7 @@ class Converter:
     lab: str
     read: Callable[[Section], None]
     table: Table = field(default_factory=Table)
-    prepare: Callable[[Document], Document] = _as_it_is
+    prepare: Callable[[Document], Document] | None = None
 
     def __call__(self, document: Document, lossy: bool = False, overrides: Sequence[str] = ()) -> Converted:
         """The native document, or SpecError with everything that has no counterpart; see `finished` for `lossy`."""
@@ -316,7 +312,7 @@ class Converter:
 
     def converted(self, document: Document, overrides: Sequence[str] = ()) -> tuple[Conversion, tuple[str, ...]]:
         """All that is known of the file, refused or not, and the overrides that are settings of ours."""
-        prepared = self.prepare(document)
+        prepared = self.prepare(document) if self.prepare else document
         completed, ours = _completed(prepared, self.table, [parse(text) for text in overrides])
         given = {each.key: each.value.data for each in ours}
         conversion = Conversion(completed, self.lab, self.table, given)
@@ -332,7 +328,8 @@ def _completed(document: Document, table: Table, overrides: Sequence[Override]) 
     ours: list[Override] = []
     for override in overrides:
         kind, path = table.kind_of(document.data), tuple(override.key.split("."))
-        twin = next((row for row in table.chosen(kind) if _is_twin(row, override.key)), None)
+        twins = (row for row in table.chosen(kind) if row.is_copy and row.ours == (override.key,))
+        twin = next(twins, None)
         row = table.row_at(path, kind)
         if twin is not None:
             document = document.placed(twin.parts, override.value)
@@ -343,10 +340,6 @@ def _completed(document: Document, table: Table, overrides: Sequence[Override]) 
     return document, ours
 
 
-def _is_twin(row: Row, key: str) -> bool:
-    return row.kind == "same" and row.values is None and row.ours == (key,) and "*" not in row.place
-
-
 def finished(conversion: Conversion, document: Document, lossy: bool) -> Converted:
     """The result of a conversion; SpecError with everything that has no counterpart.
 
@@ -354,15 +347,9 @@ def finished(conversion: Conversion, document: Document, lossy: bool) -> Convert
     """
     problems = conversion.refusals if lossy else [*conversion.refusals, *conversion.losses]
     if problems:
-        remedy = None if conversion.refusals else _remedy(document)
+        command = f"operant convert {document.source.label} {document.data.get('name', '')} --lossy"
+        remedy = None if conversion.refusals else command.replace("  ", " ")
         raise report([replace(each, remedy=each.remedy or remedy) for each in problems], document.source.label)
-    ordered = sorted([*conversion.remarks, *conversion.lost], key=_line)
+    said = [*conversion.remarks, *conversion.lost]
+    ordered = sorted(said, key=lambda each: (each.at.line, each.at.column) if each.at else (0, 0))
     return Converted(conversion.native, tuple(ordered))
-
-
-def _line(remark: Remark) -> tuple[int, int]:
-    return (remark.at.line, remark.at.column) if remark.at else (0, 0)
-
-
-def _remedy(document: Document) -> str:
-    return f"operant convert {document.source.label} {document.data.get('name', '')} --lossy".replace("  ", " ")

@@ -130,7 +130,9 @@ def _parsed(text: str) -> dict[str, str]:
         flag, equals, value = word.partition("=")
         name = flag.removeprefix("--")
         if not flag.startswith("--") or name not in ROWS:
-            raise UsageError(f"--flags: there is no flag {cut(flag, VALUE_WIDTH)}", remedy=_suggestion(name))
+            meant = nearest(name, list(ROWS))
+            remedy = f"did you mean --{meant}?" if meant else "the flags are those of HackMatrix's trainer"
+            raise UsageError(f"--flags: there is no flag {cut(flag, VALUE_WIDTH)}", remedy=remedy)
         if name not in SWITCHES and not equals:
             following = next(words, None)
             if following is None:
@@ -138,11 +140,6 @@ def _parsed(text: str) -> dict[str, str]:
             value = following
         given[name] = value
     return given
-
-
-def _suggestion(name: str) -> str:
-    meant = nearest(name, list(ROWS))
-    return f"did you mean --{meant}?" if meant else "the flags are those of HackMatrix's trainer"
 
 
 def _number(flag: str, value: str) -> float:

@@ -49,6 +49,11 @@ class Row:
         """The keys on the way to it."""
         return tuple(self.place.split("."))
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is one setting of ours with the very same value."""
+        return self.kind == "same" and self.values is None and ANY not in self.place
+
     def fits(self, kind: str) -> bool:
         """Whether the row is for this kind of file."""
         return not self.of or kind in self.of

@@ -55,16 +55,10 @@ class Chain:
     @property
     def is_whole(self) -> bool:
         """Whether every layer has the one activation, and all or none are normalised."""
-        layers = len(self.convolutions) + len(self.widths)
-        normed_alike = self.renorms_fit and self.norms in (0, len(self.widths)) and not (self.norms and self.renorms)
+        layers, widths = len(self.convolutions) + len(self.widths), len(self.widths)
+        renormed_alike = self.renorms in ([], self.renorms[:1] * widths)
+        normed_alike = renormed_alike and self.norms in (0, widths) and not (self.norms and self.renorms)
         return len(self.activations) == layers and len(set(self.activations)) < 2 and normed_alike
-
-    @property
-    def renorms_fit(self) -> bool:
-        """All layers are renormalised alike, or none is."""
-        return not self.renorms or (
-            len(self.renorms) == len(self.widths) and all(each == self.renorms[0] for each in self.renorms)
-        )
 
 
 def _convolution(options: dict[str, Any]) -> list[Any]:

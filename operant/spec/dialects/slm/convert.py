@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from operant.spec.dialects.conversion import Conversion, Converter, Section
+from operant.spec.dialects.conversion import Converter, Section
 from operant.spec.dialects.slm.learning import NAMES
 from operant.spec.dialects.slm.search import dimensions
 from operant.spec.dialects.slm.table import ROWS, kind_of
@@ -85,11 +85,8 @@ TEXT_OR_LAST_COMMA = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|,(?=\s*[}\]])', r
 
 def without_last_commas(source: Source) -> Source:
     """The text with a space for each such comma, so that every place stays where it was."""
-    return replace(source, text=TEXT_OR_LAST_COMMA.sub(_blank, source.text))
-
-
-def _blank(found: re.Match[str]) -> str:
-    return " " if found[0] == "," else found[0]
+    text = TEXT_OR_LAST_COMMA.sub(lambda found: " " if found[0] == "," else found[0], source.text)
+    return replace(source, text=text)
 
 
 def holds_slm(data: object) -> bool:
@@ -118,11 +115,6 @@ def _sections(top: Section) -> None:
         top.close_all()
 
 
-def _again(conversion: Conversion) -> None:
-    """Convert a file anew into a conversion, for one value of a search."""
-    _sections(Section(conversion, ()))
-
-
-SEARCH = worked("search.*", "what a search varies, and how it is drawn", "search", dimensions(_again))
+SEARCH = worked("search.*", "what a search varies, and how it is drawn", "search", dimensions(_sections))
 TABLE = Table((*ROWS, SEARCH), kind_of, ignores=True)
 convert = Converter("SLM-Lab", _sections, TABLE, unwrapped)
