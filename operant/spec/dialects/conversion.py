@@ -197,13 +197,14 @@ class Section:
         if value is not None:
             self.set(key, native, value)
 
-    def only(self, key: str, accepted: Mapping[Any, Any], why: str, default: Any = None) -> Any:
-        """What an accepted value stands for; None, and a loss, for any other."""
+    def only(self, key: str, accepted: Mapping[Any, Any] | Sequence[Any], why: str = "", default: Any = None) -> Any:
+        """What an accepted value stands for, in a list for itself; None, and a loss, for any other."""
         value = self.get(key, default)
         if isinstance(value, dict | list) or value not in accepted:
-            self.lose(key, why)
+            names = ", ".join(str(each) for each in accepted if each is not None)
+            self.lose(key, why or f"has no counterpart; there are {names}")
             return None
-        return accepted[value]
+        return accepted[value] if isinstance(accepted, Mapping) else value
 
     def below(self, key: str) -> Section:
         """The section under a key, always the same one; an empty one where there is none."""

@@ -173,7 +173,6 @@ TASKS = {
     "reasoning_gym_env": "reasoning_gym",
 }
 GENERATED = {"gym": "dataset", "seed": "seed", "num_train_examples": "size", "num_eval_examples": "eval_size"}
-STRATEGIES = {"branching": "branching", "interleaved": "interleaved"}
 ONE_TURN = "left out: these tasks have one turn, so both strategies are the same"
 HERE = "left out: rollouts run on this machine, the policy is asked where it is trained"
 EVERY = "has no counterpart: it is the same for every task"
@@ -237,7 +236,7 @@ def _strategy(orchestrator: Section, sources: list[Source]) -> None:
         orchestrator.drop({"trajectory_strategy": ONE_TURN})
     elif orchestrator.get("trajectory_strategy") is not None:
         known = "has no counterpart: there are branching and interleaved"
-        chosen = orchestrator.only("trajectory_strategy", STRATEGIES, known) or "interleaved"
+        chosen = orchestrator.only("trajectory_strategy", ("branching", "interleaved"), known) or "interleaved"
         orchestrator.set("trajectory_strategy", "env.text.dialogue.strategy", chosen)
 
 

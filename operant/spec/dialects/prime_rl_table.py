@@ -145,7 +145,7 @@ def _masked_by_ratio(loss: Section) -> None:
     loss.set("token_mask_low", "agent.algorithm.importance", "icepop")
     loss.copy("token_mask_low", "agent.algorithm.importance_low", 0.125)
     loss.copy("token_mask_high", "agent.algorithm.importance_high", 8.0)
-    loss.only("ratio_type", {"token": "token"}, "has no counterpart: the mask is of tokens", "token")
+    loss.only("ratio_type", ("token",), "has no counterpart: the mask is of tokens", "token")
     if loss.number("kl_tau"):
         loss.set("kl_tau", "agent.algorithm.mismatch_coef", loss.get("kl_tau"))
         loss.set("kl_tau", "agent.algorithm.mismatch_loss", "kl", "weight of the KL to the generator, in the loss")

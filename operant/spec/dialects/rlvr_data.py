@@ -23,7 +23,7 @@ def roles(top: Section, rows: Mapping[str, Sequence[Row]]) -> None:
     found = top.items("roles")
     trainer = next((each for each in found if each.data.get("kind") == "titan" and _trains(each)), None)
     for role in found:
-        kind = role.only("kind", {"titan": "titan", "vllm": "vllm"}, "is neither titan nor vllm")
+        kind = role.only("kind", ("titan", "vllm"), "is neither titan nor vllm")
         role.get("name")
         config = role.below("config")
         if kind == "titan" and role is not trainer:
@@ -128,7 +128,6 @@ LOADERS = {
 ELSEWHERE = ("aime", "beyondaime", "ifbench", "sft_jsonl")
 OWN_FILE = "has no task here; write its problems as JSONL (env.name: jsonl)"
 IN_PATHS = {"gsm8k": "gsm8k", "ifeval": "if_multi_constraints", "math": "math", "mbpp": "mbpp"}
-MODES = {"weighted": "weighted", "sequential": "sequential"}
 
 
 def data(top: Section, key: str) -> None:
@@ -153,7 +152,7 @@ def data(top: Section, key: str) -> None:
 
 def _mixture(section: Section) -> None:
     section.set("dataset", "env.name", "mixture")
-    mode = section.only("mode", MODES, "is neither weighted nor sequential", "weighted")
+    mode = section.only("mode", ("weighted", "sequential"), "is neither weighted nor sequential", "weighted")
     section.set("mode", "env.text.mode", mode or "weighted")
     parts = [part for part in map(_part, section.items("datasets")) if part is not None]
     if not parts:

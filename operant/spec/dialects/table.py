@@ -218,8 +218,7 @@ def _copy(row: Row, section: Section, key: str) -> None:
     if row.values is None:
         section.copy(key, row.ours[0], row.default)
     elif section.get(key, row.default) is not None or None in row.values:
-        names = ", ".join(str(each) for each in row.values if each is not None)
-        found = section.only(key, row.values, f"has no counterpart; there are {names}", row.default)
+        found = section.only(key, row.values, default=row.default)
         if found is None:
             return
         section.set(key, row.ours[0], found)

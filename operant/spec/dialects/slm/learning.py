@@ -102,7 +102,7 @@ STEPS, EPISODES, ELITE = "OnPolicyBatchReplay", "OnPolicyReplay", "OnPolicyCross
 def on_policy_memory(section: Section, key: str) -> None:
     """Whether updates come after steps or after whole episodes, and of the latter which are learnt from."""
     known = (STEPS, EPISODES, ELITE) if section.conversion.kind == "Reinforce" else (STEPS, EPISODES)
-    section.only(key, dict.fromkeys((None, *known)), f"has no counterpart; there are {', '.join(known)}")
+    section.only(key, (None, *known))
     share = section.get("cross_entropy", 1.0)
     if section.get(key) != ELITE:
         section.drop({"cross_entropy": "left out: only OnPolicyCrossEntropy reads it"})
@@ -216,7 +216,7 @@ def value_loss(section: Section, key: str) -> None:
     if clips and section.get(key, "MSELoss") != "MSELoss":
         section.remark(key, "left out: the error of clipped values is squared")
         return
-    found = section.only(key, LOSSES, f"has no counterpart; there are {', '.join(LOSSES)}", default="MSELoss")
+    found = section.only(key, LOSSES, default="MSELoss")
     if found not in (None, "mse"):
         section.set(key, f"{NATIVE}.val_loss", found)
 

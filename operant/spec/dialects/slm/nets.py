@@ -103,7 +103,7 @@ SEQUENCES = ("PPO", "ActorCritic")
 
 def _recurrent(net: Section) -> None:
     """Hidden layers, recurrent ones upon them, and heads."""
-    cell = net.only("cell_type", CELLS, f"has no counterpart; there are {', '.join(CELLS)}", default="GRU")
+    cell = net.only("cell_type", CELLS, default="GRU")
     if cell is None:
         net.skip()
         return
@@ -210,7 +210,7 @@ NO_HEAD = "left out: there is no such head, or its first weights have no scale"
 
 def first_weights(net: Section, key: str) -> None:
     """How weights begin, and the scales of the heads' first weights."""
-    init = net.only(key, INITS, f"has no counterpart; there are {', '.join(str(each) for each in INITS if each)}")
+    init = net.only(key, INITS)
     if init is not None:
         net.set(key, "agent.net.init", init)
     for head in ("actor", "critic"):

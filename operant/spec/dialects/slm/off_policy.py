@@ -42,7 +42,7 @@ MEMORIES = {"Replay": "replay", "PrioritizedReplay": "prioritised", "AtariReplay
 
 def replay(section: Section, key: str) -> None:
     """The replay, by priorities or not."""
-    name = section.only(key, MEMORIES, f"has no counterpart; there are {', '.join(MEMORIES)}")
+    name = section.only(key, MEMORIES)
     section.set(key, "agent.memory.name", name or "replay")
     if name != "prioritised":
         section.drop(dict.fromkeys(("alpha", "epsilon"), "left out: only PrioritizedReplay reads it"))
@@ -63,7 +63,7 @@ def imitated(section: Section, key: str) -> None:
 
 def target(net: Section, key: str) -> None:
     """When the target net of DQN follows: copied every so many frames, or blended at every step."""
-    kind = net.only(key, {"replace": "replace", "polyak": "polyak"}, "has no counterpart", default="replace")
+    kind = net.only(key, ("replace", "polyak"), "has no counterpart", default="replace")
     if kind != "polyak":
         net.copy("update_frequency", f"{NATIVE}.target_update", default=1)
         net.drop({"polyak_coef": "left out: update_type is replace"})
@@ -76,7 +76,7 @@ def target(net: Section, key: str) -> None:
 
 def soft_target(net: Section, key: str) -> None:
     """The targets of SAC follow at every step of the policy."""
-    kind = net.only(key, {"polyak": "polyak"}, "has no counterpart: target critics blend by polyak", default="replace")
+    kind = net.only(key, ("polyak",), "has no counterpart: target critics blend by polyak", default="replace")
     if kind is None:
         net.drop(dict.fromkeys(("polyak_coef", "update_frequency"), "left out with its update_type"))
         return
