@@ -62,7 +62,7 @@ def task_files(place: str) -> list[Path]:
 
 
 def surveyed(
-    files: list[Path], data: str | None, seconds: float | None = None, tell: Callable[[str], None] = str
+    files: list[Path], data: str | None, seconds: float | None = None, tell: Callable[[str], object] = lambda line: None
 ) -> Iterator[Row]:
     """What becomes of each file.
 
