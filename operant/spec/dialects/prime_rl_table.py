@@ -133,7 +133,7 @@ def _loss(section: Section, key: str) -> None:
     conversion.set("agent.algorithm.loss", "reinforce", loss.path)
     conversion.set("agent.algorithm.aggregate", "token_mean", loss.path)
     by_ratio = any(each in loss.data for each in RATIO_KEYS) or any(each in data for each in RATIO_SIGNS)
-    if by_ratio or "trajectory_strategy" in (data.get("orchestrator") or {}):
+    if by_ratio or conversion.their("orchestrator.trajectory_strategy") is not None:
         _masked_by_ratio(loss)
     else:
         _masked_by_difference(loss)

@@ -179,7 +179,7 @@ def horizon(section: Section, key: str) -> None:
     samples = _whole_sequences(section, max(1, min(samples, steps * envs)), steps)
     for name, given, taken in ((key, section.whole(key, 1), steps), ("minibatch_size", size, samples)):
         section.set(name, f"{NATIVE}.{name}", taken)
-        if given != taken and (name == key or taken % steps):
+        if given != taken and (name == key or taken % max(steps, 1)):
             section.remark(name, f"becomes {taken}, as SLM-Lab makes it a multiple of num_envs = {envs}")
 
 
