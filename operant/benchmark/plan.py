@@ -31,6 +31,7 @@ from operant.spec.load import Loaded, load
 from operant.store.backend import Report
 
 STATE_FILE = ".runs.json"
+BUDGET = "env.max_frame"
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,31 @@ def plan_cells(
     planned = []
     for cell in suite.select(patterns):
         own = [f"{path}={json.dumps(value)}" for path, value in cell.settings.items()]
-        budget = [] if cell.frames is None else [f"env.max_frame={cell.frames}"]
+        budget = [] if cell.frames is None else [f"{BUDGET}={cell.frames}"]
         added = [*overrides, f"meta.max_session={seeds or suite.seeds}"]
         if frames is not None:
-            added.append(f"env.max_frame={frames}")
+            added.append(f"{BUDGET}={frames}")
         try:
             own_budget = cell.frames or load(cell.spec, None, own).spec.env.max_frame
             loaded = loaded_spec(load(cell.spec, None, [*own, *budget, *added]), None, settings)
         except OperantError as error:
-            raise in_cell(cell, error) from None
+            raise in_cell(cell, _in_words_of_frames(error, frames)) from None
         told = [*overrides, *(f"{path}={json.dumps(value, default=str)}" for path, value in settings.items())]
         planned.append(PlannedCell(cell, loaded, own_budget, tuple(told)))
     return planned
+
+
+def _in_words_of_frames(error: OperantError, frames: int | None) -> OperantError:
+    """The same error, where `--frames` has a part in it: it comes after every -s, which therefore cannot mend it."""
+    typed = f"  -s {BUDGET}={frames}"
+    lines = str(error).partition("\n  try: ")[0].splitlines()
+    if frames is None or typed not in lines[:-1]:
+        return error
+    at = lines.index(typed)
+    lines[at : at + 2] = [f"  --frames {frames}", f"{' ' * len('  --frames ')}{lines[at + 1].strip()}"]
+    told = "\n".join(lines).replace("command line: ", "").replace(f"{BUDGET} = ", "--frames ")
+    remedy = error.remedy and error.remedy.replace(f"add -s {BUDGET}=", "--frames ")
+    return OperantError(told.replace(BUDGET, "--frames"), remedy=remedy)
 
 
 def require_all(planned: Sequence[PlannedCell]) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from operant.cli.output import document, say
+from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, EXIT_FAILED
 
 if TYPE_CHECKING:
     from operant.envs.research.mlgym.survey import Row
 
 
-def import_tasks(place: str, data: str | None, baselines: bool, as_json: bool) -> int:
-    """Import every task file of a checkout and print what became of each; it fails where one cannot be imported."""
+def import_tasks(place: str, data: str | None, seconds: float | None, as_json: bool) -> int:
+    """Import every task file of a checkout and print what became of each; it fails where one cannot be imported.
+
+    With `seconds` their baselines are run, each of their programs for so long at most.
+    """
     from operant.envs.research.mlgym.survey import surveyed, task_files
 
-    rows = list(surveyed(task_files(place), data, baselines))
+    rows = list(surveyed(task_files(place), data, seconds, aside))
     code = EXIT_DONE if all(row.imported for row in rows) else EXIT_FAILED
     if as_json:
         document({"files": [row.as_data() for row in rows], "counts": _counts(rows), "exit": code})
@@ -37,7 +40,7 @@ def _counts(rows: list[Row]) -> dict[str, int]:
 def _print(rows: list[Row]) -> None:
     from operant.report.formatting import columns
 
-    head = ["file", "form", "metric", "stated", "baseline here", "runs", "data"]
+    head = ["file", "form", "metric", "stated", "baseline here", "took", "runs", "data"]
     table = [
         [
             row.file,
@@ -45,6 +48,7 @@ def _print(rows: list[Row]) -> None:
             row.metric,
             _number(row.stated),
             _number(row.baseline),
+            "" if row.took is None else f"{row.took:.0f} s",
             "yes" if row.runs else "no",
             row.data if row.runs else "",
         ]

@@ -166,11 +166,18 @@ def import_(
     ],
     data: Data = None,
     baselines: Annotated[bool, typer.Option("--baselines", help="Run their baselines and compare the scores.")] = False,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--seconds", metavar="N", min=1, help="With --baselines, how long each of their programs may run at most."
+        ),
+    ] = 300,
     as_json: AsJson = False,
 ) -> int:
     """Import every task file of an MLGym checkout, and say which run here and what the others lack.
 
-    A dataset's file can be named too. Their baselines are run in the sandbox, as long as their files allow.
+    A dataset's file can be named too. Their baselines are run in the sandbox, one after the other; one that fails, or
+    runs out of time, stops none of the others.
 
     \b
       operant tasks import MLGym --data DIR
@@ -178,7 +185,7 @@ def import_(
     """
     from operant.cli.task_import import import_tasks
 
-    return import_tasks(place, data, baselines, as_json)
+    return import_tasks(place, data, seconds if baselines else None, as_json)
 
 
 def _asked_for(name: str) -> list[str]:

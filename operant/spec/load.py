@@ -23,7 +23,7 @@ from operant.spec.dialects import prime_rl, rlvr
 from operant.spec.dialects.conversion import Remark
 from operant.spec.dialects.explain import Explained, explain
 from operant.spec.dialects.registry import Lab, lab_of
-from operant.spec.dialects.slm.shape import holds_slm, without_last_commas
+from operant.spec.dialects.slm.convert import holds_slm, without_last_commas
 from operant.spec.errors import span_of, spec_error
 from operant.spec.overrides import apply, fill
 from operant.spec.reading.diagnostics import Diagnostic, cut, listed, nearest, report, shown

@@ -165,3 +165,23 @@ def test_from_python(suite: Toy) -> None:
 def test_the_shell_is_offered_suites_and_files(suite: Toy) -> None:
     assert {*builtin_suites(), "mine.yaml"} <= set(values("bench", ""))
     assert values("bench", "qui") == ["quick"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "told", "remedy"),
+    [
+        ("sarsa_cartpole", "--frames 10 ends before the first update", "--frames 128"),
+        ("dqn_cartpole", "leaves nothing to train on: --frames 10", "operant help algorithm dqn"),
+    ],
+)
+def test_too_few_frames_are_told_in_the_words_of_the_option(
+    operant: Operant, cell: str, told: str, remedy: str
+) -> None:
+    refused = operant("bench", "classic", "--cells", cell, "--frames", "10")
+    assert refused.code == 2
+    assert told in refused.err
+    assert f"try: {remedy}" in refused.err
+    assert "env.max_frame" not in refused.err
+    lines = refused.err.splitlines()
+    typed = lines.index("  --frames 10")
+    assert lines[typed + 1].startswith("           ^^ ")

@@ -39,6 +39,12 @@ class Source(ABC):
     def agents(self) -> Mapping[str, Scripted]:
         """The scripted agents by name."""
 
+    def shorten(self, seconds: float) -> None:
+        """Let every program of the task, its evaluation among them, run for so long at most."""
+        limits = self.task.limits
+        shorter = {"seconds": min(seconds, limits.seconds), "total_seconds": min(4 * seconds, limits.total_seconds)}
+        self.task = self.task.model_copy(update={"limits": limits.model_copy(update=shorter)})
+
     @abstractmethod
     def grade(self, work: Work) -> float:
         """The raw score of an agent's work."""

@@ -121,13 +121,14 @@ class ResearchTask(DialogueTask):
                 system=system,
                 stop=("\n",) if bare else (),
                 max_tokens=self._max_tokens,
+                seed=first + number,
             )
             for number in range(self._sizes[split])
         ]
 
     def begin(self, problem: Problem, seed: int) -> Dialogue:
         """A fresh rollout. Its sandbox is opened when something must run in it; that one can be is seen to now."""
-        require_sandbox(self.settings.kind)
+        require_sandbox(self.settings.kind, self.folder.packages.folders)
         return Rollout(self.settings, problem.answer["seed"], seed, Start())
 
     def resume(self, problem: Problem, seed: int, snapshot: bytes) -> Dialogue:
@@ -164,9 +165,9 @@ class ResearchTask(DialogueTask):
         }
 
     def prepare(self) -> None:
-        """Load the grader, find the data, and see that there is a sandbox to work in."""
+        """Load the grader, find the data, and see that there is a sandbox to work in, which shows the packages."""
         self.problems("eval")
-        require_sandbox(self.settings.kind)
+        require_sandbox(self.settings.kind, self.folder.packages.folders)
 
     def _refuse(self, argument: str, value: object, choices: tuple[object, ...]) -> None:
         if value not in choices:

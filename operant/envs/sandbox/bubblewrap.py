@@ -150,6 +150,20 @@ def open_to_all(folder: Path) -> bool:
     return all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents))
 
 
+def closed_to_nobody(place: str, alone: bool = False) -> Path | None:
+    """The first folder or file on the way to `place` that a sandbox's user may not enter or read; None if it may all.
+
+    That user is nobody where this one is root, and else this one. `alone` looks at the place itself only, as nobody:
+    a container's engine finds the way to it, but does not show it as this user.
+    """
+    named, real = Path(os.path.abspath(place)), Path(place).resolve()
+    way = [] if alone else [each for path in (named, real) for each in reversed(path.parents)]
+    for each, wanted in [*((each, os.X_OK) for each in way), (real, os.R_OK | os.X_OK * real.is_dir())]:
+        if not (each.stat().st_mode & wanted == wanted if alone or os.geteuid() == 0 else os.access(each, wanted)):
+            return each
+    return None
+
+
 @functools.cache
 def trouble() -> str | None:
     """Why bubblewrap cannot be used on this machine; None if it can. It is tried once."""

@@ -31,7 +31,8 @@ def open_sandbox(
     Folders of `readable` are shown inside at their own paths, read-only; a limited process sees everything anyway.
     Operant itself is hidden in them, unless `shows_operant` says that it is to run inside; its graders are always.
     """
-    sandbox = _open(chosen(kind, allow_unsafe), limits or Limits(), readable, shows_operant)
+    taken = _with_readable(chosen(kind, allow_unsafe), readable)
+    sandbox = _open(taken, limits or Limits(), readable, shows_operant)
     try:
         sandbox.fill(files or {})
     except BaseException:
@@ -40,9 +41,24 @@ def open_sandbox(
     return sandbox
 
 
-def require_sandbox(kind: Kind = "auto") -> None:
-    """Refuse now, in one clear line, what would fail later for want of a safe sandbox."""
-    chosen(kind, allow_unsafe=False)
+def require_sandbox(kind: Kind = "auto", readable: Sequence[str] = ()) -> None:
+    """Refuse now, in one clear line, what would fail later for want of a safe sandbox that can show these folders."""
+    _with_readable(chosen(kind, allow_unsafe=False), readable)
+
+
+def _with_readable(kind: Kind, readable: Sequence[str]) -> Kind:
+    """The same kind; a UsageError for a folder that it could not show, which nothing that runs in it can help."""
+    if kind == "process":
+        return kind
+    for place in readable:
+        closed = bubblewrap.closed_to_nobody(place, alone=kind != "bubblewrap")
+        if closed is not None:
+            way = "o+rX" if closed.samefile(place) else "o+x"
+            raise UsageError(
+                f"the sandbox cannot read {place}: its user may not enter {closed}",
+                remedy=f"chmod {way} {closed}, or a Python environment in a folder that every user may enter",
+            )
+    return kind
 
 
 def chosen(kind: Kind, allow_unsafe: bool) -> Kind:

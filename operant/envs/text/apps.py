@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from operant.envs.sandbox import SandboxDied, SandboxKilled, open_sandbox, require_sandbox, retried, sandbox_works
 from operant.envs.text.code import LIMITS
@@ -27,17 +28,10 @@ class Apps(DatasetTask):
 
     SECONDS = 300.0
 
-    def __init__(
-        self,
-        data: str | None = None,
-        path: str | None = None,
-        eval_path: str | None = None,
-        eval_share: float = 0.02,
-        difficulty: Sequence[str] | None = None,
-        max_tokens: int = 512,
-    ) -> None:
+    def __init__(self, difficulty: Sequence[str] | None = None, max_tokens: int = 512, **common: Any) -> None:
         require_sandbox()
-        super().__init__("apps", data, path, eval_path, eval_share, max_tokens)
+        super().__init__("apps", **common)
+        self.max_tokens = max_tokens
         self.difficulty = None if difficulty is None else set(difficulty)
 
     def problem(self, id: str, row: Row) -> Problem | None:

@@ -30,12 +30,10 @@ class DatasetTask(Task):
         path: str | None = None,
         eval_path: str | None = None,
         eval_share: float = EVAL_SHARE,
-        max_tokens: int = 512,
     ) -> None:
         self.name = self.folder = name
         self.data, self.path, self.eval_path = data, path, eval_path
         self.eval_share = eval_share
-        self.max_tokens = max_tokens
 
     @abstractmethod
     def problem(self, id: str, row: Row) -> Problem | None:

@@ -82,6 +82,7 @@ class HackMatrixGame(DialogueTask):
             answer={"seed": seed},
             stop=("\n",) if self.style == "bare" else (),
             max_tokens=self.max_tokens,
+            seed=seed,
         )
 
     def begin(self, problem: Problem, seed: int) -> Dialogue:

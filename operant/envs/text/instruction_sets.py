@@ -26,15 +26,9 @@ class IfMultiConstraints(DatasetTask):
 
     QUICK = True
 
-    def __init__(
-        self,
-        data: str | None = None,
-        path: str | None = None,
-        eval_path: str | None = None,
-        eval_share: float = 0.02,
-        max_tokens: int = 2048,
-    ) -> None:
-        super().__init__("if_multi_constraints", data, path, eval_path, eval_share, max_tokens)
+    def __init__(self, max_tokens: int = 2048, **common: Any) -> None:
+        super().__init__("if_multi_constraints", **common)
+        self.max_tokens = max_tokens
 
     def problem(self, id: str, row: Row) -> Problem:
         """A prompt and its instructions."""
@@ -73,15 +67,9 @@ class RlvrIfEval(DatasetTask):
 
     QUICK = True
 
-    def __init__(
-        self,
-        data: str | None = None,
-        path: str | None = None,
-        eval_path: str | None = None,
-        eval_share: float = 0.02,
-        max_tokens: int = 2048,
-    ) -> None:
-        super().__init__("rlvr_ifeval", data, path, eval_path, eval_share, max_tokens)
+    def __init__(self, max_tokens: int = 2048, **common: Any) -> None:
+        super().__init__("rlvr_ifeval", **common)
+        self.max_tokens = max_tokens
 
     def problem(self, id: str, row: Row) -> Problem:
         """A prompt and what its ground truth asks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import STOP, same_answer
@@ -27,15 +27,9 @@ class DeepScaler(DatasetTask):
 
     SECONDS = 300.0  # sympy has a limit of its own, far below this
 
-    def __init__(
-        self,
-        data: str | None = None,
-        path: str | None = None,
-        eval_path: str | None = None,
-        eval_share: float = 0.02,
-        max_tokens: int = 1024,
-    ) -> None:
-        super().__init__("deepscaler", data, path, eval_path, eval_share, max_tokens)
+    def __init__(self, max_tokens: int = 1024, **common: Any) -> None:
+        super().__init__("deepscaler", **common)
+        self.max_tokens = max_tokens
 
     def problem(self, id: str, row: Row) -> Problem:
         """A problem, asked as those of `math` are."""
@@ -103,16 +97,9 @@ class AllenaiRlvr(DatasetTask):
     SECONDS = 300.0
 
     def __init__(
-        self,
-        data: str | None = None,
-        path: str | None = None,
-        eval_path: str | None = None,
-        eval_share: float = 0.02,
-        datasets: Sequence[str] | None = None,
-        samples: int | None = None,
-        seed: int = 42,
+        self, datasets: Sequence[str] | None = None, samples: int | None = None, seed: int = 42, **common: Any
     ) -> None:
-        super().__init__("allenai_rlvr", data, path, eval_path, eval_share)
+        super().__init__("allenai_rlvr", **common)
         self.datasets = None if datasets is None else {each.lower() for each in datasets}
         self.samples, self.seed = samples, seed
 

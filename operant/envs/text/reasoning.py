@@ -100,6 +100,7 @@ class ReasoningGym(Task):
             prompt=f"{entry['question']}{ASKED}",
             answer={"answer": entry["answer"], "entry": entry},
             max_tokens=self.max_tokens,
+            seed=self.seed + place,
         )
 
     @cached_property

@@ -23,7 +23,8 @@ class Problem:
 
     `id` is stable, unique within its task and names the split, such as "gsm8k/train/17". `system` goes before
     the prompt where a chat template is used; `prefix` is the beginning of the answer, which the model continues.
-    Generation ends after any text of `stop` or after `max_tokens` tokens.
+    Generation ends after any text of `stop` or after `max_tokens` tokens. `seed` is the one that the problem is made
+    from, where it has one of its own, such as a game; it is recorded with every answer.
     """
 
     id: str
@@ -34,6 +35,11 @@ class Problem:
     prefix: str = ""
     stop: tuple[str, ...] = ()
     max_tokens: int = 512
+    seed: int | None = None
+
+    def seed_or(self, drawn: int | None) -> int | None:
+        """Its own seed, or else the one that problems and answers were drawn by."""
+        return drawn if self.seed is None else self.seed
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Every native value remembers where the other lab's file gave it, so that a later
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from operant.spec.dialects.table import Row, Table
@@ -29,6 +29,7 @@ class Remark:
         return f"{self.key}: {self.text}"
 
 
+@dataclass
 class Conversion:
     """Collects the native document, its remarks and its problems.
 
@@ -38,27 +39,22 @@ class Conversion:
     path where it comes from; `lab` is whose spec it is, `table` its settings, `given` what `-s` says of ours.
     """
 
-    def __init__(
-        self,
-        document: Document,
-        lab: str = "SLM-Lab",
-        table: Table | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.lab = lab
-        self.theirs = document
-        self.table = table or Table()
-        self.kind = self.table.kind_of(document.data)
-        self.given = given or {}
-        self.origins: dict[KeyPath, KeyPath] = {}
-        self.problem_paths: list[tuple[KeyPath, str]] = []
-        self.read_paths: set[KeyPath] = set()
-        self.native = Document(document.source, {}, {})
-        self.remarks: list[Remark] = []
-        self.losses: list[Diagnostic] = []
-        self.lost: list[Remark] = []
-        self.refusals: list[Diagnostic] = []
-        self.homes: dict[KeyPath, KeyPath] = {}
+    theirs: Document
+    lab: str
+    table: Table
+    given: Mapping[str, Any]
+    origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    homes: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    read_paths: set[KeyPath] = field(default_factory=set)
+    problem_paths: list[tuple[KeyPath, str]] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    losses: list[Diagnostic] = field(default_factory=list)
+    lost: list[Remark] = field(default_factory=list)
+    refusals: list[Diagnostic] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.kind = self.table.kind_of(self.theirs.data)
+        self.native = Document(self.theirs.source, {}, {})
 
     def set(self, native: str | KeyPath, value: Any, origin: KeyPath) -> None:
         """Give the native setting a value that comes from `origin` in their spec."""
@@ -106,6 +102,10 @@ class Conversion:
             self.remark(path, f"left out: -s says {said}")
         return said is not None
 
+    def their(self, place: str) -> Any:
+        """What the file says at a dotted place; None where it says nothing."""
+        return lookup(self.theirs.data, tuple(place.split(".")))
+
     def is_given(self, ours: str) -> bool:
         """Whether `-s` says this setting of ours, a part of it, or the section that holds it."""
         return any(f"{key}.".startswith(f"{ours}.") or f"{ours}.".startswith(f"{key}.") for key in self.given)
@@ -140,6 +140,24 @@ class Section:
         """The path of a key."""
         return (*self.path, key)
 
+    def set(self, key: str, native: str | KeyPath, value: Any, said: str = "") -> None:
+        """Give a native setting a value that comes from this key; `said` is a remark on it."""
+        self.conversion.set(native, value, self.at(key))
+        if said:
+            self.remark(key, said)
+
+    def remark(self, key: str, text: str) -> None:
+        """Say what became of a key."""
+        self.conversion.remark(self.at(key), text)
+
+    def lose(self, key: str, why: str, hint: str = "") -> None:
+        """Name a key that changes results and has no counterpart."""
+        self.conversion.lose(self.at(key), why, hint)
+
+    def refuse(self, key: str, why: str, hint: str = "") -> None:
+        """Name a key without which, or with which, there is no conversion."""
+        self.conversion.refuse(self.at(key), why, hint)
+
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, which counts as read; `default` where it is absent or null."""
         self._read.add(key)
@@ -154,7 +172,7 @@ class Section:
             row = self.conversion.row_at(self.at(key))
             flag = f"give it by -s {row.ours[0]}=VALUE" if row and row.ours else ""
             hint = flag or f"{self.conversion.lab} has no default for it"
-            self.conversion.refuse(self.at(key), "is missing", hint)
+            self.refuse(key, "is missing", hint)
         return value
 
     def whole(self, key: str, default: int) -> int:
@@ -162,7 +180,7 @@ class Section:
         value = self.get(key, default)
         if is_number(value) and float(value).is_integer():
             return int(value)
-        self.conversion.refuse(self.at(key), "is not a whole number")
+        self.refuse(key, "is not a whole number")
         return default
 
     def number(self, key: str) -> float | None:
@@ -170,36 +188,37 @@ class Section:
         value = self.get(key)
         if value is None or is_number(value):
             return value
-        self.conversion.refuse(self.at(key), "is not a number")
+        self.refuse(key, "is not a number")
         return None
 
     def copy(self, key: str, native: str, default: Any = None) -> None:
         """Take a value over as it is; where it is absent, the other lab's own default, or else nothing."""
         value = self.get(key, default)
         if value is not None:
-            self.conversion.set(native, value, self.at(key))
+            self.set(key, native, value)
 
-    def only(self, key: str, accepted: Mapping[Any, Any], why: str, default: Any = None) -> Any:
-        """What an accepted value stands for; None, and a loss, for any other."""
+    def only(self, key: str, accepted: Mapping[Any, Any] | Sequence[Any], why: str = "", default: Any = None) -> Any:
+        """What an accepted value stands for, in a list for itself; None, and a loss, for any other."""
         value = self.get(key, default)
         if isinstance(value, dict | list) or value not in accepted:
-            self.conversion.lose(self.at(key), why)
+            names = ", ".join(str(each) for each in accepted if each is not None)
+            self.lose(key, why or f"has no counterpart; there are {names}")
             return None
-        return accepted[value]
+        return accepted[value] if isinstance(accepted, Mapping) else value
 
     def below(self, key: str) -> Section:
         """The section under a key, always the same one; an empty one where there is none."""
         if key not in self._below:
             self._below[key] = Section(self.conversion, self.at(key), self.top)
             if not isinstance(self.get(key, {}), dict):
-                self.conversion.refuse(self.at(key), "is not a section")
+                self.refuse(key, "is not a section")
         return self._below[key]
 
     def items(self, key: str) -> list[Section]:
         """The sections of a list, in order and always the same ones; none where there is no list of sections."""
         found = self.get(key, [])
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-            self.conversion.refuse(self.at(key), "is not a list of sections")
+            self.refuse(key, "is not a list of sections")
             return []
         paths = [(*self.at(key), index) for index in range(len(found))]
         return [self._below.setdefault(f"{key}.{path[-1]}", Section(self.conversion, path, self.top)) for path in paths]
@@ -210,14 +229,14 @@ class Section:
         for key, why in reasons.items():
             value = self.get(key)
             if value is not None and not any(value is each or value == each for each in harmless):
-                self.conversion.lose(self.at(key), why)
+                self.lose(key, why)
 
     def drop(self, reasons: Mapping[str, str]) -> None:
         """Leave out keys that change nothing, each with the reason."""
         self._known.update(reasons)
         for key, why in reasons.items():
             if key in self.data and key not in self._read and self.get(key) is not None:
-                self.conversion.remark(self.at(key), why)
+                self.remark(key, why)
 
     def skip(self) -> None:
         """Leave everything unread as it is, because the section as a whole was refused."""
@@ -242,14 +261,14 @@ class Section:
         for key in self.unread():
             near = did_you_mean(key, self._read | self._known)
             said = f"left out: {self.conversion.lab} reads no such key{f'; {near}' if near else ''}"
-            self.conversion.remark(self.at(key), said)
+            self.remark(key, said)
             self.get(key)
 
     def refuse_unread(self) -> None:
         """Name as lost whatever nobody has asked for."""
         for key in self.unread():
             near = did_you_mean(key, self._read | self._known)
-            self.conversion.lose(self.at(key), "is not a key that is understood here", near)
+            self.lose(key, "is not a key that is understood here", near)
             self.get(key)
 
 
@@ -275,10 +294,6 @@ def has_shape(content: Any, key: str, kind: type, foreign: str) -> bool:
     return isinstance(content, dict) and isinstance(content.get(key), kind) and foreign not in content
 
 
-def _as_it_is(document: Document) -> Document:
-    return document
-
-
 @dataclass(frozen=True)
 class Converter:
     """The conversion of a lab's files: `read` converts their sections from the top, by the rows of `table` or beside.
@@ -288,8 +303,8 @@ class Converter:
 
     lab: str
     read: Callable[[Section], None]
-    table: Table
-    prepare: Callable[[Document], Document] = _as_it_is
+    table: Table = field(default_factory=Table)
+    prepare: Callable[[Document], Document] | None = None
 
     def __call__(self, document: Document, lossy: bool = False, overrides: Sequence[str] = ()) -> Converted:
         """The native document, or SpecError with everything that has no counterpart; see `finished` for `lossy`."""
@@ -298,17 +313,12 @@ class Converter:
 
     def converted(self, document: Document, overrides: Sequence[str] = ()) -> tuple[Conversion, tuple[str, ...]]:
         """All that is known of the file, refused or not, and the overrides that are settings of ours."""
-        prepared = self.prepare(document)
+        prepared = self.prepare(document) if self.prepare else document
         completed, ours = _completed(prepared, self.table, [parse(text) for text in overrides])
         given = {each.key: each.value.data for each in ours}
         conversion = Conversion(completed, self.lab, self.table, given)
         self.read(Section(conversion, ()))
         return conversion, tuple(each.value.source.text for each in ours)
-
-
-def converter(lab: str, read: Callable[[Section], None], table: Table | None = None) -> Converter:
-    """The conversion of a lab's files, whose sections `read` converts from the top."""
-    return Converter(lab, read, table or Table())
 
 
 def _completed(document: Document, table: Table, overrides: Sequence[Override]) -> tuple[Document, list[Override]]:
@@ -319,7 +329,8 @@ def _completed(document: Document, table: Table, overrides: Sequence[Override]) 
     ours: list[Override] = []
     for override in overrides:
         kind, path = table.kind_of(document.data), tuple(override.key.split("."))
-        twin = next((row for row in table.chosen(kind) if _is_twin(row, override.key)), None)
+        twins = (row for row in table.chosen(kind) if row.is_copy and row.ours == (override.key,))
+        twin = next(twins, None)
         row = table.row_at(path, kind)
         if twin is not None:
             document = document.placed(twin.parts, override.value)
@@ -330,10 +341,6 @@ def _completed(document: Document, table: Table, overrides: Sequence[Override]) 
     return document, ours
 
 
-def _is_twin(row: Row, key: str) -> bool:
-    return row.kind == "same" and row.values is None and row.ours == (key,) and "*" not in row.place
-
-
 def finished(conversion: Conversion, document: Document, lossy: bool) -> Converted:
     """The result of a conversion; SpecError with everything that has no counterpart.
 
@@ -341,15 +348,9 @@ def finished(conversion: Conversion, document: Document, lossy: bool) -> Convert
     """
     problems = conversion.refusals if lossy else [*conversion.refusals, *conversion.losses]
     if problems:
-        remedy = None if conversion.refusals else _remedy(document)
+        command = f"operant convert {document.source.label} {document.data.get('name', '')} --lossy"
+        remedy = None if conversion.refusals else command.replace("  ", " ")
         raise report([replace(each, remedy=each.remedy or remedy) for each in problems], document.source.label)
-    ordered = sorted([*conversion.remarks, *conversion.lost], key=_line)
+    said = [*conversion.remarks, *conversion.lost]
+    ordered = sorted(said, key=lambda each: (each.at.line, each.at.column) if each.at else (0, 0))
     return Converted(conversion.native, tuple(ordered))
-
-
-def _line(remark: Remark) -> tuple[int, int]:
-    return (remark.at.line, remark.at.column) if remark.at else (0, 0)
-
-
-def _remedy(document: Document) -> str:
-    return f"operant convert {document.source.label} {document.data.get('name', '')} --lossy".replace("  ", " ")

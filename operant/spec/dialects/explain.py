@@ -58,7 +58,7 @@ def _explained(conversion: Conversion, path: KeyPath) -> Explained:
     row, at = conversion.row_at(path), key_span(path, conversion.theirs)
     value = lookup(conversion.theirs.data, path)
     problems = [why for place, why in conversion.problem_paths if _touch(place, path)]
-    remarks = [each.text for each in conversion.remarks if _touch(tuple(each.key.split(".")), _words(path))]
+    remarks = [each.text for each in conversion.remarks if _touch(tuple(each.key.split(".")), tuple(map(str, path)))]
     ours = {
         dotted(native): lookup(conversion.native.data, native)
         for native, origin in conversion.origins.items()
@@ -77,10 +77,6 @@ def _is_read(conversion: Conversion, path: KeyPath) -> bool:
     known = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in conversion.read_paths), None)
     inside = (each for each in conversion.read_paths if known and len(each) > len(known))
     return known is not None and (known == path or not any(each[: len(known)] == known for each in inside))
-
-
-def _words(path: KeyPath) -> KeyPath:
-    return tuple(str(part) for part in path)
 
 
 def _touch(one: KeyPath, other: KeyPath) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from operant.errors import UsageError
-from operant.spec.dialects.table import Row, Table, ignored, refused, same
+from operant.spec.dialects.table import Table, elsewhere, ignored, refused, same
 from operant.spec.reading.diagnostics import VALUE_WIDTH, cut, nearest
 from operant.spec.reading.limits import MAX_DIGITS
 
@@ -35,45 +35,42 @@ PHASES = (
 )
 
 
-def _row(flag: str, means: str, ours: str) -> Row:
-    """A flag that is worked out with others, or by the command line."""
-    return Row(flag, means, "worked", tuple(each for each in ours.split(", ") if each))
-
-
 TABLE = Table(
     (
         same("num-envs", "games at once", "env.num_envs"),
         same("num-steps", "steps of a rollout", "agent.algorithm.time_horizon"),
-        _row("total-timesteps", "steps of all games; at least three updates", "env.max_frame"),
+        elsewhere("total-timesteps", "steps of all games; at least three updates", "env.max_frame"),
         same("lr", "learning rate", "agent.net.optimizer.lr"),
         same("gamma", "discount", "agent.algorithm.gamma"),
         same("gae-lambda", "lambda of GAE", "agent.algorithm.lam"),
-        _row("num-minibatches", "parts of an update", "agent.algorithm.minibatch_size, agent.algorithm.auto_scale"),
+        elsewhere(
+            "num-minibatches", "parts of an update", "agent.algorithm.minibatch_size, agent.algorithm.auto_scale"
+        ),
         same("update-epochs", "passes over an update", "agent.algorithm.training_epoch"),
         same("clip-eps", "clip of ratios", "agent.algorithm.clip_eps"),
         same("vf-coef", "weight of the value loss", "agent.algorithm.val_loss_coef"),
         same("ent-coef", "weight of the entropy", "agent.algorithm.entropy_coef"),
         same("max-grad-norm", "clip of the gradient's norm", "agent.net.optimizer.clip_grad_norm"),
-        _row("hidden-dim", "width of hidden layers", "agent.net.hidden"),
-        _row("num-layers", "hidden layers", "agent.net.hidden"),
-        _row("log-interval", "updates between rows", "meta.log_frequency"),
-        _row("save-interval", "updates between checkpoints", "meta.save_frequency"),
+        elsewhere("hidden-dim", "width of hidden layers", "agent.net.hidden"),
+        elsewhere("num-layers", "hidden layers", "agent.net.hidden"),
+        elsewhere("log-interval", "updates between rows", "meta.log_frequency"),
+        elsewhere("save-interval", "updates between checkpoints", "meta.save_frequency"),
         same("save-interval-minutes", "minutes between checkpoints", "meta.save_minutes"),
         same("seed", "seed", "meta.seed"),
-        _row("wandb", "feed Weights & Biases", "meta.track"),
+        elsewhere("wandb", "feed Weights & Biases", "meta.track"),
         ignored("no-wandb", "feed no tracker", "nothing is uploaded unless meta.track names a tracker"),
-        _row("project", "project of the tracker", "meta.track"),
-        _row("entity", "team of the tracker", "meta.track"),
-        _row("run-name", "name of the run", "name"),
-        _row("run-suffix", "end of the run's name", "name"),
-        _row("checkpoint-dir", "folder of all runs", "--root"),
+        elsewhere("project", "project of the tracker", "meta.track"),
+        elsewhere("entity", "team of the tracker", "meta.track"),
+        elsewhere("run-name", "name of the run", "name"),
+        elsewhere("run-suffix", "end of the run's name", "name"),
+        elsewhere("checkpoint-dir", "folder of all runs", "--root"),
         ignored("no-artifact", "upload no checkpoints", "checkpoints go to meta.sync alone, where that is set"),
-        _row("resume-run", "go on with a tracker's run", "operant resume RUN"),
-        _row("resume", "go on from a checkpoint", "operant resume RUN"),
+        elsewhere("resume-run", "go on with a tracker's run", "operant resume RUN"),
+        elsewhere("resume", "go on from a checkpoint", "operant resume RUN"),
         ignored("rewind", "cut the tracker back to the checkpoint", "a resumed run does so by itself"),
-        _row("auto-tune", "games and minibatches by the device", "env.num_envs, agent.algorithm.minibatch_size"),
-        _row("benchmark", "measure the speed, and train nothing", "operant check SPEC"),
-        _row("monolithic", "one loop, logged at its end", "meta.log_frequency, meta.save_frequency"),
+        elsewhere("auto-tune", "games and minibatches by the device", "env.num_envs, agent.algorithm.minibatch_size"),
+        elsewhere("benchmark", "measure the speed, and train nothing", "operant check SPEC"),
+        elsewhere("monolithic", "one loop, logged at its end", "meta.log_frequency, meta.save_frequency"),
         refused("curriculum", "easier rules at first, in three phases", PHASES),
         refused("curriculum-start-phase", "the phase to begin with", PHASES),
     )
@@ -133,7 +130,9 @@ def _parsed(text: str) -> dict[str, str]:
         flag, equals, value = word.partition("=")
         name = flag.removeprefix("--")
         if not flag.startswith("--") or name not in ROWS:
-            raise UsageError(f"--flags: there is no flag {cut(flag, VALUE_WIDTH)}", remedy=_suggestion(name))
+            meant = nearest(name, list(ROWS))
+            remedy = f"did you mean --{meant}?" if meant else "the flags are those of HackMatrix's trainer"
+            raise UsageError(f"--flags: there is no flag {cut(flag, VALUE_WIDTH)}", remedy=remedy)
         if name not in SWITCHES and not equals:
             following = next(words, None)
             if following is None:
@@ -141,11 +140,6 @@ def _parsed(text: str) -> dict[str, str]:
             value = following
         given[name] = value
     return given
-
-
-def _suggestion(name: str) -> str:
-    meant = nearest(name, list(ROWS))
-    return f"did you mean --{meant}?" if meant else "the flags are those of HackMatrix's trainer"
 
 
 def _number(flag: str, value: str) -> float:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from operant.spec.dialects.conversion import Conversion, Section, is_number
 from operant.spec.dialects.prime_rl_env import environments
-from operant.spec.dialects.table import Row, Table, ignored, refused, same, under, worked
+from operant.spec.dialects.table import Table, elsewhere, ignored, refused, same, under, worked
 from operant.spec.reading.document import lookup
 
 BATCH, GROUP, EVAL_INTERVAL = 128, 1, 100
@@ -24,6 +22,7 @@ SPEED = "it changes how fast passes are, not what they compute"
 TOKENIZER = "the model brings its own tokenizer"
 CONTEXT = "the model's context is the limit, and env.text.max_tokens that of a completion"
 ONCE = "it is said once, for the whole run"
+WISHES = "has no counterpart: temperature, top_p and top_k say how tokens are sampled"
 SEED = "the run's seed orders the problems and draws the completions"
 
 
@@ -38,17 +37,15 @@ def _batch(conversion: Conversion) -> int:
 
 
 def _frames(section: Section, key: str) -> None:
-    conversion, batch = section.conversion, _batch(section.conversion)
+    batch = _batch(section.conversion)
     steps = max(1, section.whole(key, 1))
-    conversion.set("env.max_frame", steps * batch, section.at(key))
-    conversion.remark(section.at(key), f"{steps} steps x {batch} completions = {steps * batch:,} frames")
+    section.set(key, "env.max_frame", steps * batch, f"{steps} steps x {batch} completions = {steps * batch:,} frames")
 
 
 def _completions(section: Section, key: str) -> None:
     batch, group = section.whole(key, BATCH), _group_size(section.conversion)
-    section.conversion.set("agent.algorithm.batch_size", batch, section.at(key))
-    said = f"{batch} completions of a step = {batch // group} prompts x {group}"
-    section.conversion.remark(section.at(key), said)
+    section.set(key, "agent.algorithm.batch_size", batch)
+    section.remark(key, f"{batch} completions of a step = {batch // group} prompts x {group}")
 
 
 def _group_size(conversion: Conversion) -> int:
@@ -61,8 +58,8 @@ def _group(section: Section, key: str) -> None:
     if section.data.get(key) is None and (key == "rollouts_per_example" or section.data.get(other) is not None):
         return
     if section.whole(key, GROUP) < 2:
-        section.conversion.refuse(section.at(key), "leaves nothing to compare a completion with", "2 or more")
-    section.conversion.set("agent.algorithm.group_size", _group_size(section.conversion), section.at(key))
+        section.refuse(key, "leaves nothing to compare a completion with", "2 or more")
+    section.set(key, "agent.algorithm.group_size", _group_size(section.conversion))
 
 
 def _interval(section: Section, key: str) -> None:
@@ -70,19 +67,19 @@ def _interval(section: Section, key: str) -> None:
     conversion, batch = section.conversion, _batch(section.conversion)
     given = section.get(key) is not None
     every = max(1, section.whole(key, count(conversion, 1, "max_steps")))
-    conversion.set("meta.save_frequency", every * batch, section.at(key))
+    section.set(key, "meta.save_frequency", every * batch)
     conversion.set("meta.log_frequency", batch, section.path)
     if given:
-        conversion.remark(section.at(key), f"every {every} steps = {every * batch:,} frames")
+        section.remark(key, f"every {every} steps = {every * batch:,} frames")
 
 
 def _evaluation(section: Section, key: str) -> None:
     """The same held-out problems every so often; at the end only, where the file evaluates nothing."""
     conversion, batch = section.conversion, _batch(section.conversion)
     every = section.whole(key, EVAL_INTERVAL) if section.data else count(conversion, 1, "max_steps")
-    conversion.set("meta.eval_frequency", max(1, every) * batch, section.at(key))
+    section.set(key, "meta.eval_frequency", max(1, every) * batch)
     if section.data:
-        conversion.remark(section.at(key), f"every {every} steps = {every * batch:,} frames")
+        section.remark(key, f"every {every} steps = {every * batch:,} frames")
 
 
 def _model_name(section: Section, key: str) -> None:
@@ -91,7 +88,7 @@ def _model_name(section: Section, key: str) -> None:
     theirs = lookup(conversion.theirs.data, ("trainer", "model", "name"))
     name, at = section.get(key, theirs), section.at(key) if section.get(key) else ("trainer", "model", "name")
     if name is None:
-        conversion.refuse(section.at(key), "is missing", "the model to train")
+        section.refuse(key, "is missing", "the model to train")
     else:
         conversion.set("agent.model.source", name, at)
     if theirs is not None and theirs != name:
@@ -102,7 +99,7 @@ def _steps_again(section: Section, key: str) -> None:
     """The trainer's own mention of the steps, which must agree with the orchestrator's."""
     theirs = lookup(section.conversion.theirs.data, ("orchestrator", key))
     if section.get(key) is not None and theirs is not None and section.get(key) != theirs:
-        section.conversion.lose(section.at(key), f"differs from the orchestrator's {theirs}")
+        section.lose(key, f"differs from the orchestrator's {theirs}")
 
 
 def _staleness(section: Section, key: str) -> None:
@@ -110,10 +107,9 @@ def _staleness(section: Section, key: str) -> None:
     found = [(section.whole(each, 0), each) for each in AGES if section.get(each) is not None]
     if not found or key != min(found)[1]:
         return
-    section.conversion.set("agent.algorithm.staleness", min(found)[0], section.at(key))
+    section.set(key, "agent.algorithm.staleness", min(found)[0])
     for _, other in (each for each in found if each[1] != key):
-        said = f"an upper limit, which holds: {key} is no more, and is the staleness"
-        section.conversion.remark(section.at(other), said)
+        section.remark(other, f"an upper limit, which holds: {key} is no more, and is the staleness")
 
 
 def _credit(section: Section, key: str) -> None:
@@ -131,33 +127,13 @@ def _credit(section: Section, key: str) -> None:
         conversion.lose(at, f"has no counterpart: there are {', '.join(CREDITS)}")
 
 
-def _zero_variance(section: Section, key: str) -> None:
-    keeps_all = section.get(key, True) is False
-    section.conversion.set("agent.algorithm.zero_variance", "keep" if keeps_all else "drop", section.path)
-
-
-def _filtering(section: Section, key: str) -> None:
-    if section.get(key):
-        section.conversion.set("agent.algorithm.zero_variance", "resample", section.at(key))
-        section.conversion.remark(section.at(key), "groups whose rewards are all equal are replaced by others")
-
-
-def _top_k(section: Section, key: str) -> None:
-    if section.get(key, -1) != -1:
-        section.copy(key, "agent.algorithm.top_k")
-
-
-def _wishes(section: Section, key: str) -> None:
-    section.lacks({key: "has no counterpart: temperature, top_p and top_k say how tokens are sampled"}, ({},))
-
-
 def _loss(section: Section, key: str) -> None:
     """The policy gradient over a step's tokens, with a mask and a term against drift from the generator."""
     loss, conversion, data = section.below(key), section.conversion, section.conversion.theirs.data
     conversion.set("agent.algorithm.loss", "reinforce", loss.path)
     conversion.set("agent.algorithm.aggregate", "token_mean", loss.path)
     by_ratio = any(each in loss.data for each in RATIO_KEYS) or any(each in data for each in RATIO_SIGNS)
-    if by_ratio or "trajectory_strategy" in (data.get("orchestrator") or {}):
+    if by_ratio or conversion.their("orchestrator.trajectory_strategy") is not None:
         _masked_by_ratio(loss)
     else:
         _masked_by_difference(loss)
@@ -166,14 +142,13 @@ def _loss(section: Section, key: str) -> None:
 def _masked_by_ratio(loss: Section) -> None:
     """Until March 2026: tokens whose ratio is outside a range are left out; a KL to the generator where asked for."""
     conversion = loss.conversion
-    conversion.set("agent.algorithm.importance", "icepop", loss.at("token_mask_low"))
+    loss.set("token_mask_low", "agent.algorithm.importance", "icepop")
     loss.copy("token_mask_low", "agent.algorithm.importance_low", 0.125)
     loss.copy("token_mask_high", "agent.algorithm.importance_high", 8.0)
-    loss.only("ratio_type", {"token": "token"}, "has no counterpart: the mask is of tokens", "token")
+    loss.only("ratio_type", ("token",), "has no counterpart: the mask is of tokens", "token")
     if loss.number("kl_tau"):
-        conversion.set("agent.algorithm.mismatch_coef", loss.get("kl_tau"), loss.at("kl_tau"))
-        conversion.set("agent.algorithm.mismatch_loss", "kl", loss.at("kl_tau"))
-        conversion.remark(loss.at("kl_tau"), "weight of the KL to the generator, in the loss")
+        loss.set("kl_tau", "agent.algorithm.mismatch_coef", loss.get("kl_tau"))
+        loss.set("kl_tau", "agent.algorithm.mismatch_loss", "kl", "weight of the KL to the generator, in the loss")
     conversion.remark(loss.path, "masked and weighed by the ratio to the generator; whole sequences are not masked")
 
 
@@ -182,45 +157,43 @@ def _masked_by_difference(loss: Section) -> None:
     conversion, kind = loss.conversion, loss.get("type", "default")
     ipo = kind == "ipo" or any(key.startswith("ipo_") for key in loss.data)
     if kind not in ("default", "ipo"):
-        conversion.lose(loss.at("type"), "has no counterpart: a loss of one's own is not loaded")
+        loss.lose("type", "has no counterpart: a loss of one's own is not loaded")
     name = "ipo" if ipo else "dppo"
     low, high = (loss.get(f"{name}_mask_{side}", DIFFERENCE) for side in ("low", "high"))
     if low != high:
-        conversion.lose(loss.at(f"{name}_mask_low"), "has no counterpart: one difference serves both directions")
+        loss.lose(f"{name}_mask_low", "has no counterpart: one difference serves both directions")
     conversion.set("agent.algorithm.importance", name, loss.path)
     wide = loss.get("ipo_threshold", high) if ipo else high
-    conversion.set("agent.algorithm.importance_difference", wide, loss.at(f"{name}_mask_high"))
-    conversion.set("agent.algorithm.mismatch_coef", loss.get("kl_tau", DRIFT), loss.at("kl_tau"))
+    loss.set(f"{name}_mask_high", "agent.algorithm.importance_difference", wide)
+    loss.set("kl_tau", "agent.algorithm.mismatch_coef", loss.get("kl_tau", DRIFT))
     if "kl_tau" in loss.data:
-        conversion.remark(loss.at("kl_tau"), "weight of the squared log-ratio to the generator, in the loss")
+        loss.remark("kl_tau", "weight of the squared log-ratio to the generator, in the loss")
     march = "" if ipo else ", the default since April 2026 (-s agent.algorithm.importance=ipo for that of March)"
     conversion.remark(loss.path, f"policy gradient with {name.upper()}'s mask{march}")
 
 
 def _betas(section: Section, key: str) -> None:
-    betas: Any = section.get(key)
     parts = [section.get("betas1", 0.9), section.get("betas2", 0.999)]
-    if betas is None and any(each in section.data for each in ("betas1", "betas2")):
-        betas = parts
+    betas = section.get(key, parts if {"betas1", "betas2"} & set(section.data) else None)
     if betas is not None and section.get("type", "adamw") == "adamw":
-        section.conversion.set("agent.model.optimizer.betas", betas, section.at(key))
+        section.set(key, "agent.model.optimizer.betas", betas)
 
 
 def _rates(section: Section, key: str) -> None:
     kind = section.get(key, "constant")
     if kind == "linear":
-        section.conversion.set("agent.model.optimizer.lr_end_fraction", 0.0, section.at(key))
+        section.set(key, "agent.model.optimizer.lr_end_fraction", 0.0)
         section.lacks({"min_lr": "has no counterpart: the learning rate falls to a fraction, here 0"}, (0,))
         section.lacks({"decay_steps": "has no counterpart: the learning rate falls over the whole run"})
     elif kind != "constant":
-        section.conversion.lose(section.at(key), "has no counterpart: there are constant and linear")
+        section.lose(key, "has no counterpart: there are constant and linear")
 
 
 def _checkpointing(section: Section, key: str) -> None:
     if section.get(key) is not None:
-        section.conversion.set("agent.model.gradient_checkpointing", True, section.at(key))
+        section.set(key, "agent.model.gradient_checkpointing", True)
         if section.below(key).get("freq", 1) != 1:
-            section.conversion.remark(section.below(key).at("freq"), "every layer is computed twice")
+            section.below(key).remark("freq", "every layer is computed twice")
 
 
 def _lora(section: Section, key: str) -> None:
@@ -231,11 +204,6 @@ def _lora(section: Section, key: str) -> None:
         lora.copy(name, f"agent.model.lora.{name}", default)
     lora.copy("target_modules", "agent.model.lora.targets")
     lora.drop({"modules_to_save": "left out: only adapters are trained"})
-
-
-def _all(keys: str, means: str, said: str) -> tuple[Row, ...]:
-    """Settings that are left out for one reason."""
-    return tuple(ignored(key, means, said) for key in keys.split())
 
 
 RUN = (
@@ -249,16 +217,16 @@ RUN = (
     same("ckpt.keep_last", "checkpoints that are kept", "meta.keep_checkpoints"),
     ignored("ckpt.keep_interval", "checkpoints that are kept for good", "the newest ones and the best one are kept"),
     ignored("ckpt.resume_step", "checkpoint to resume from", "operant resume RUN"),
-    *_all("ckpt.weights_only ckpt.weights", "what a checkpoint holds", "every one has weights and can be resumed"),
+    ignored("ckpt.weights_only ckpt.weights", "what a checkpoint holds", "every one has weights and can be resumed"),
     refused("resume", "run to resume", "has no counterpart: operant resume RUN goes on at a run's checkpoint"),
     ignored("output_dir", "folder of all files", "say --root DIR"),
     ignored("clean", "remove an earlier run", "nothing is ever overwritten"),
     ignored("dry_run", "check the file only", "operant check FILE"),
     ignored("env_vars", "variables of the programs", "set them where the command is run"),
-    *_all("log monitors wandb", "what is logged, and where", RECORDS),
+    ignored("log monitors wandb", "what is logged, and where", RECORDS),
     ignored("tokenizer", "tokenizer of the model", TOKENIZER),
-    *_all("inference_gpu_ids trainer_gpu_ids deployment slurm", "devices of the programs", PLACES),
-    *_all("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
+    ignored("inference_gpu_ids trainer_gpu_ids deployment slurm", "devices of the programs", PLACES),
+    ignored("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
     ignored("seq_len", "longest sequence", CONTEXT),
     ignored("inference", "the server that writes completions", SERVER),
 )
@@ -266,11 +234,11 @@ SAMPLING = (
     same("temperature", "temperature of completions", "agent.algorithm.temperature"),
     same("max_completion_tokens", "longest completion", "env.text.max_tokens"),
     same("max_tokens", "longest completion", "env.text.max_tokens"),
-    worked("extra_body", "further wishes to the server", "", _wishes),
+    refused("extra_body", "further wishes to the server", WISHES, nothing={}),
     refused("repetition_penalty", "penalty for tokens said before", "has no counterpart", (1,)),
     refused("min_tokens", "shortest completion", "has no counterpart", (0, 1)),
     same("top_p", "draw from the likeliest tokens of this probability", "agent.algorithm.top_p"),
-    worked("top_k", "draw from so many likeliest tokens", "agent.algorithm.top_k", _top_k),
+    same("top_k", "draw from so many likeliest tokens", "agent.algorithm.top_k", nothing=-1),
     ignored("seed", "seed of completions", SEED),
 )
 ONE_EACH = "an evaluation answers each problem once, greedily"
@@ -286,34 +254,45 @@ ORCHESTRATOR = (
     worked("algo", "how rewards become advantages", "agent.algorithm.credit, agent.algorithm.scale", _credit),
     refused("advantage.length_weighted_mean", "weigh a group's mean by lengths", "has no counterpart", (False,)),
     refused("advantage.type", "how rewards become advantages", "has no counterpart", ("default",)),
-    worked(
-        "train.filter_zero_advantages", "drop what has no gradient", "agent.algorithm.zero_variance", _zero_variance
+    same(
+        "train.filter_zero_advantages",
+        "drop what has no gradient",
+        "agent.algorithm.zero_variance",
+        default=True,
+        values={True: "drop", False: "keep"},
     ),
     worked("eval.interval", "steps between evaluations", "meta.eval_frequency", _evaluation),
     same("eval.num_examples", "problems of an evaluation", "meta.eval_episodes"),
-    *_all("eval.group_size eval.rollouts_per_example eval.sampling", "how problems are answered", ONE_EACH),
-    *_all("eval.source eval.env", "environments of evaluations", HELD_OUT),
+    ignored("eval.group_size eval.rollouts_per_example eval.sampling", "how problems are answered", ONE_EACH),
+    ignored("eval.source eval.env", "environments of evaluations", HELD_OUT),
     ignored("eval.skip_first_step", "no evaluation at first", "a policy is always evaluated before it learns"),
     worked("max_async_level", "steps that the generator may be ahead", "agent.algorithm.staleness", _staleness),
     worked("max_off_policy_steps", "age of rollouts that count", "agent.algorithm.staleness", _staleness),
     worked("env", "environments", "env.name, env.text", environments),
-    worked("train.source", "environments", "env.name, env.text", lambda section, key: None),
+    elsewhere("train.source", "environments", "env.name, env.text"),
     ignored("buffer.seed", "order of the problems", SEED),
-    worked("buffer.online_difficulty_filtering", "drop equal groups", "agent.algorithm.zero_variance", _filtering),
-    *(
-        refused(f"buffer.{key}", "pools by difficulty", POOLS)
-        for key in ("easy_threshold", "hard_threshold", "easy_fraction", "hard_fraction")
+    same(
+        "buffer.online_difficulty_filtering",
+        "drop equal groups",
+        "agent.algorithm.zero_variance",
+        values={True: "resample", False: None},
+        said="groups whose rewards are all equal are replaced by others",
+    ),
+    refused(
+        "buffer.easy_threshold buffer.hard_threshold buffer.easy_fraction buffer.hard_fraction",
+        "pools by difficulty",
+        POOLS,
     ),
     ignored("max_steps", "optimizer steps", ONCE),
     ignored("seq_len", "longest sequence", CONTEXT),
-    *_all("concurrency tasks_per_minute workers_per_env", "rollouts at once", FLOW),
+    ignored("concurrency tasks_per_minute workers_per_env", "rollouts at once", FLOW),
     ignored("use_token_client", "send tokens to the server", "training always uses the sampled tokens"),
     ignored("renderer", "how prompts are formatted", "agent.model.template says it"),
-    *_all("log wandb", "what is logged, and where", RECORDS),
+    ignored("log wandb", "what is logged, and where", RECORDS),
     ignored("client", "address of the server", SERVER),
-    *_all("model ckpt output_dir name", "shared with the trainer", ONCE),
+    ignored("model ckpt output_dir name", "shared with the trainer", ONCE),
     ignored("tokenizer", "tokenizer of the model", TOKENIZER),
-    *_all("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
+    ignored("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
 )
 SEQUENCES = "has no counterpart: the mask is of tokens"
 TRAINER = (
@@ -322,9 +301,10 @@ TRAINER = (
     ),
     refused("loss.adv_tau", "weight of advantages", "has no counterpart: advantages have weight 1", (1,)),
     refused("loss.teacher_tau", "weight of a teacher", "has no counterpart: agent.algorithm.teacher names one", (0,)),
-    *(
-        refused(f"loss.{key}", "masks of whole sequences", SEQUENCES)
-        for key in ("sequence_mask_low", "sequence_mask_high", "geo_mask_low", "geo_mask_high", "sequence_clip_high")
+    refused(
+        "loss.sequence_mask_low loss.sequence_mask_high loss.geo_mask_low loss.geo_mask_high loss.sequence_clip_high",
+        "masks of whole sequences",
+        SEQUENCES,
     ),
     same(
         "optim.type",
@@ -339,17 +319,20 @@ TRAINER = (
     worked("optim.betas", "Adam's averages", "agent.model.optimizer.betas", _betas),
     same("scheduler.warmup_steps", "steps of rising rate", "agent.model.optimizer.warmup_updates"),
     worked("scheduler.type", "course of the learning rate", "agent.model.optimizer.lr_end_fraction", _rates),
-    *_all("scheduler.min_lr scheduler.decay_steps", "end of the learning rate", "the learning rate does not fall"),
+    ignored("scheduler.min_lr scheduler.decay_steps", "end of the learning rate", "the learning rate does not fall"),
     worked("model.ac", "compute activations twice", "agent.model.gradient_checkpointing", _checkpointing),
     same("model.optimization_dtype", "type of the weights", "agent.model.dtype"),
     same("model.dtype", "type of the weights", "agent.model.dtype"),
     worked("model.lora", "adapters", "agent.model.lora", _lora),
     refused("model.quantization", "bits of the weights", "has no counterpart: weights are float32 or bfloat16"),
     ignored("model.name", "the model to train", ONCE),
-    *_all("model.impl model.attn model.compile model.ac_offloading", "how passes are computed", SPEED),
-    *_all("model.reshard_after_forward model.fsdp_cpu_offload", "how passes are computed", SPEED),
-    *_all("model.optim_cpu_offload model.reduce_dtype", "how passes are computed", SPEED),
-    *_all("model.ep model.cp model.dp_replicate", "devices of a model", PLACES),
+    ignored(
+        "model.impl model.attn model.compile model.ac_offloading model.reshard_after_forward model.fsdp_cpu_offload"
+        " model.optim_cpu_offload model.reduce_dtype",
+        "how passes are computed",
+        SPEED,
+    ),
+    ignored("model.ep model.cp model.dp_replicate", "devices of a model", PLACES),
     ignored("model.trust_remote_code", "run code of the model's folder", "a model's folder never runs code"),
     ignored("model.seq_len", "longest sequence", CONTEXT),
     refused(
@@ -358,10 +341,10 @@ TRAINER = (
     ignored("data", "where batches come from", "data comes from the tasks"),
     ignored("gc", "garbage collection", SPEED),
     ignored("dist_timeout_seconds", "patience with other processes", "a process that dies ends the run at once"),
-    *_all("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
-    *_all("log wandb", "what is logged, and where", RECORDS),
+    ignored("weight_broadcast rollout_transport", "how weights and rollouts are sent", TRANSPORT),
+    ignored("log wandb", "what is logged, and where", RECORDS),
     ignored("tokenizer", "tokenizer of the model", TOKENIZER),
-    *_all("ckpt max_async_level output_dir name", "shared with the orchestrator", ONCE),
+    ignored("ckpt max_async_level output_dir name", "shared with the orchestrator", ONCE),
     worked("max_steps", "optimizer steps", "env.max_frame", _steps_again),
 )
 TABLE = Table((*RUN, *under("orchestrator", *ORCHESTRATOR), *under("trainer", *TRAINER)))

@@ -10,9 +10,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from operant.spec.dialects import rlvr_data, rlvr_roles, rlvr_training
-from operant.spec.dialects.conversion import Section, converter, has_shape
-from operant.spec.dialects.table import Row, Table, elsewhere, ignored, only_of, read, refused, same, under, worked
+from operant.spec.dialects import rlvr_data, rlvr_training
+from operant.spec.dialects.conversion import Converter, Section, has_shape
+from operant.spec.dialects.table import (
+    Row,
+    Table,
+    elsewhere,
+    ignored,
+    only_of,
+    read,
+    refused,
+    same,
+    taken,
+    under,
+    worked,
+)
 
 LAB = "rlvr-experiments"
 SPEED = "it changes how fast passes are, not what they compute"
@@ -21,21 +33,20 @@ PLACES = "it places work on devices; -s meta.processes=N shares a model among pr
 SERVER = "the built-in generator shares the trainer's device and weights"
 BATCHES = "batches are counted by agent.algorithm.batch_size"
 SHAPES = "passes are packed by tokens (agent.algorithm.pass_tokens), without fixed shapes"
+WHOLE_LENGTHS = "passes have no fixed shapes, and drop no completions"
 POOL = "the pool of verifiers has its own"
 JUDGED = "has no counterpart: answers are verified by their task"
 PENALTY = "has no counterpart"
 UNKNOWN_THERE = "has no counterpart, and their own trainer refuses it too"
-OWN_BATCHES = ("local_batch_size", "global_batch_size", "seq_len", "steps")
-OWN_PACE = ("mixed_precision_reduce", "enable_cpu_offload", "gc_freq", "compile")
 ALGORITHM = "agent.algorithm"
 OPTIMIZER = "agent.model.optimizer"
 
 RUN = (
     same("name", "what the run is called", "name"),
-    worked("run.name", "what the run is called", "name", rlvr_training.read_only),
+    taken("run.name", "what the run is called", "name"),
     same("run.seed", "seed of the order of prompts and of everything else", "meta.seed", default=42),
     ignored("run.port_start", "first port of their processes", "one process needs no ports"),
-    worked("model.path", "the model, for their records", "agent.model.source", rlvr_roles.model),
+    worked("model.path", "the model, for their records", "agent.model.source", rlvr_data.model),
     ignored("tokenizer", "the tokenizer", "the model brings its own tokenizer"),
     ignored("trace_path", "where traces go", RECORDS),
     ignored("sync", "who sends weights to whom", "the generator reads the trainer's weights: there is nothing to send"),
@@ -61,8 +72,8 @@ DATA = (
         "verifier",
         same("num_workers", "processes that verify", "env.text.workers"),
         same("timeout", "seconds of a verification", "env.text.seconds"),
-        *(refused(key, "a judge", JUDGED) for key in ("type", "role", "kwargs", "alpha", "judge")),
-        *(ignored(key, "their pool", POOL) for key in ("max_workers", "max_concurrent", "warmup", "truncate")),
+        refused("type role kwargs alpha judge", "a judge", JUDGED),
+        ignored("max_workers max_concurrent warmup truncate", "their pool", POOL),
     ),
 )
 SAMPLING = under(
@@ -70,10 +81,10 @@ SAMPLING = under(
     worked("n", "completions of a prompt", f"{ALGORITHM}.group_size", rlvr_training.group_size),
     worked("temperature", "of sampling", f"{ALGORITHM}.temperature", rlvr_training.temperature),
     same("top_p", "probability that is drawn from", f"{ALGORITHM}.top_p"),
-    worked("top_k", "tokens that are drawn from; -1 for all", f"{ALGORITHM}.top_k", rlvr_training.top_k),
+    same("top_k", "tokens that are drawn from; -1 for all", f"{ALGORITHM}.top_k", nothing=-1),
     worked("max_tokens", "longest completion, where a dataset has none", "env.text.max_tokens", rlvr_data.max_tokens),
     worked("stop", "texts that end a completion; none by default", "env.text.stop", rlvr_training.stop),
-    *(refused(key, "of sampling", PENALTY, (0,)) for key in ("min_p", "presence_penalty", "frequency_penalty")),
+    refused("min_p presence_penalty frequency_penalty", "of sampling", PENALTY, (0,)),
     refused("repetition_penalty", "of sampling", PENALTY, (1,)),
     ignored("include_stop_str_in_output", "of vLLM", "a stop string is trained on, and not verified"),
     ignored("logprobs", "of vLLM", "the log-probability of each token is always kept"),
@@ -98,27 +109,25 @@ STEPS = under(
         ("distill",),
         worked("batch_size", "completions of a gradient step", f"{ALGORITHM}.batch_size", rlvr_training.sizes),
         ignored("minibatch_size", "completions of one pass", SHAPES),
-        worked("sync_every_n_steps", "steps between updates of the generator", "", rlvr_training.read_only),
+        taken("sync_every_n_steps", "steps between updates of the generator", ""),
         ignored("prompts_per_reference_sync", "prompts between updates of the reference", "there is no reference"),
     ),
     worked("max_steps", "gradient steps of the run", "env.max_frame", rlvr_training.budget),
     worked("num_epochs", "passes over the data, without max_steps", "env.max_frame", rlvr_training.epochs),
-    worked("resume_step", "steps that were taken before", "env.max_frame", rlvr_training.read_only),
+    taken("resume_step", "steps that were taken before", "env.max_frame"),
     worked("checkpoint_interval", "steps between checkpoints", "meta.save_frequency", rlvr_training.saving),
     worked("max_staleness", "updates that a completion may be old", f"{ALGORITHM}.staleness", rlvr_training.staleness),
-    worked(
-        "prompts_per_rollout_sync", "prompts between updates of the generator", f"{ALGORITHM}.minibatch_size",
-        rlvr_training.read_only,
-    ),
+    taken(
+        "prompts_per_rollout_sync", "prompts between updates of the generator", f"{ALGORITHM}.minibatch_size"),
     worked(
         "prompts_per_reference_sync", "prompts between updates of the reference", f"{ALGORITHM}.reference_updates",
         rlvr_training.reference,
     ),
+    ignored("seq_len_buckets", "padded lengths; longer ones are dropped", WHOLE_LENGTHS),
     worked(
         "completions_per_micro_batch", "completions of a pass, by padded length", f"{ALGORITHM}.pass_tokens",
         rlvr_training.pass_tokens,
     ),
-    worked("seq_len_buckets", "padded lengths; longer ones are dropped", "", rlvr_training.lengths),
     ignored("completion_len_buckets", "padded lengths of completions", SHAPES),
     ignored("completions_per_micro_batch_reference", "completions of a pass of the reference", SHAPES),
     ignored("prompts_per_forward_backward", "prompts of one pass", SHAPES),
@@ -132,16 +141,9 @@ SFT = (
     worked("sft_data", "answers to imitate: a file of JSON lines", f"{ALGORITHM}.sft_data", rlvr_training.sft_data),
     ignored("sft_data_iter", "how its prompts are wrapped", "prompts are wrapped as those of data_iter are"),
     ignored("training.sft", "shapes of its passes", SHAPES),
-    *(
-        worked(
-            f"training.{key}",
-            "examples of a pass, passes of a step",
-            f"{ALGORITHM}.batch_size",
-            rlvr_training.read_only,
-        )
-        for key in ("sft_batch_size", "sft_accumulation_steps")
-    ),
-)
+    taken("training.sft_batch_size training.sft_accumulation_steps", "examples of a pass, passes of a step",
+           f"{ALGORITHM}.batch_size"),
+)  # fmt: skip
 TEACHER = under(
     "training",
     worked("alpha_grpo", "weight of the loss of rewards", f"{ALGORITHM}.policy_coef", rlvr_training.policy_weight),
@@ -150,7 +152,7 @@ TEACHER = under(
         rlvr_training.teacher,
     ),
     *(
-        worked(key, means, f"{ALGORITHM}.{ours}", rlvr_training.read_only)
+        taken(key, means, f"{ALGORITHM}.{ours}")
         for key, means, ours in (
             ("alpha_gkd", "weight of distillation", "teacher_coef"),
             ("jsd_alpha", "the teacher's share in the mixture", "jsd_alpha"),
@@ -161,66 +163,62 @@ TEACHER = under(
     ),
 )  # fmt: skip
 TRAINER = (
-    worked("trainable", "whether the role learns", "", rlvr_training.read_only),
+    taken("trainable", "whether the role learns", ""),
     *under(
         "optimizer",
         same("name", "optimizer", f"{OPTIMIZER}.name", default="AdamW", values={"AdamW": "adamw", "Adam": "adam"}),
         same("lr", "learning rate", f"{OPTIMIZER}.lr", default=8e-4),
         same("eps", "epsilon", f"{OPTIMIZER}.eps", default=1e-8),
         same("weight_decay", "weight decay", f"{OPTIMIZER}.weight_decay", default=0.1),
-        worked("beta1", "decay of the first moment", f"{OPTIMIZER}.betas", rlvr_roles.betas),
-        worked("beta2", "decay of the second moment", f"{OPTIMIZER}.betas", rlvr_training.read_only),
+        worked("beta1", "decay of the first moment", f"{OPTIMIZER}.betas", rlvr_data.betas),
+        taken("beta2", "decay of the second moment", f"{OPTIMIZER}.betas"),
         ignored("implementation", "how it is computed", SPEED),
         ignored("early_step_in_backward", "how it is computed", SPEED),
     ),
     *under(
         "lr_scheduler",
         same("warmup_steps", "updates over which the rate rises", f"{OPTIMIZER}.warmup_updates"),
-        worked("decay_ratio", "part of the run over which it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_roles.rates),
-        worked("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_training.read_only),
-        worked("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction", rlvr_training.read_only),
+        worked("decay_ratio", "part of the run over which it falls", f"{OPTIMIZER}.lr_end_fraction", rlvr_data.rates),
+        taken("decay_type", "how it falls", f"{OPTIMIZER}.lr_end_fraction"),
+        taken("min_lr_factor", "where it ends", f"{OPTIMIZER}.lr_end_fraction"),
     ),
     *under(
         "training",
         same("max_norm", "largest gradient norm", f"{OPTIMIZER}.clip_grad_norm"),
-        worked("mixed_precision_param", "precision of passes", "agent.model.dtype", rlvr_roles.precision),
-        worked("dtype", "precision of the weights", "agent.model.dtype", rlvr_training.read_only),
-        *(ignored(key, "torchtitan's own", BATCHES) for key in OWN_BATCHES),
-        *(ignored(key, "how it is computed", SPEED) for key in OWN_PACE),
+        worked("mixed_precision_param", "precision of passes", "agent.model.dtype", rlvr_data.precision),
+        taken("dtype", "precision of the weights", "agent.model.dtype"),
+        ignored("local_batch_size global_batch_size seq_len steps", "torchtitan's own", BATCHES),
+        ignored("mixed_precision_reduce enable_cpu_offload gc_freq compile", "how it is computed", SPEED),
         ignored("seed", "torchtitan's own", "run.seed decides"),
         ignored("deterministic", "torchtitan's own", "it always is"),
     ),
-    worked(
-        "activation_checkpoint.mode", "compute activations twice", "agent.model.gradient_checkpointing",
-        rlvr_roles.recompute,
-    ),
+    same("activation_checkpoint.mode", "compute activations twice", "agent.model.gradient_checkpointing",
+         values={"none": None, "selective": True, "full": True, "memory_budget": True}),
     ignored("activation_checkpoint.selective_ac_option", "which layers", "every layer is computed twice, or none"),
     *under(
         "parallelism",
-        *(refused(f"{key}_parallel_degree", "parallelism", UNKNOWN_THERE, (1,)) for key in ("pipeline", "context")),
+        refused("pipeline_parallel_degree context_parallel_degree", "parallelism", UNKNOWN_THERE, (1,)),
         ignored("*", "parallelism", PLACES),
     ),
-    worked("model.hf_assets_path", "the model", "agent.model.source", rlvr_training.read_only),
+    taken("model.hf_assets_path", "the model", "agent.model.source"),
     ignored("model.name", "its architecture", "the folder says its architecture"),
     ignored("model.flavor", "its sizes", "the folder says its sizes"),
-    *(ignored(key, "torchtitan's own", RECORDS) for key in ("checkpoint", "metrics", "profiling", "job")),
-    *(ignored(key, "torchtitan's own", SPEED) for key in ("compile", "experimental", "debug")),
+    ignored("checkpoint metrics profiling job", "torchtitan's own", RECORDS),
+    ignored("compile experimental debug", "torchtitan's own", SPEED),
     ignored("comm", "torchtitan's own", PLACES),
     ignored("seed", "no key of torchtitan's", "their trainer does not read it; run.seed decides"),
 )  # fmt: skip
 SERVERS = (
-    worked("model", "the model that it serves", "agent.model.source", rlvr_roles.served_model),
-    *(refused(key, "of vLLM", PENALTY, (0,)) for key in ("quantization", "speculative_config", "max_logprobs")),
-    *(
-        ignored(key, "of vLLM", SERVER)
-        for key in (
-            "tensor_parallel_size", "data_parallel_size", "max_concurrent_per_replica", "gpu_memory_utilization",
-            "max_model_len", "max_num_seqs", "max_num_batched_tokens", "dtype", "enforce_eager", "seed",
-            "enable_prefix_caching", "logprobs_mode", "trust_remote_code", "disable_log_stats",
-            "enable_chunked_prefill", "load_format",
-        )
+    worked("model", "the model that it serves", "agent.model.source", rlvr_data.served_model),
+    refused("quantization speculative_config max_logprobs", "of vLLM", PENALTY, (0,)),
+    ignored(
+        "tensor_parallel_size data_parallel_size max_concurrent_per_replica gpu_memory_utilization max_model_len"
+        " max_num_seqs max_num_batched_tokens dtype enforce_eager seed enable_prefix_caching logprobs_mode"
+        " trust_remote_code disable_log_stats enable_chunked_prefill load_format",
+        "of vLLM",
+        SERVER,
     ),
-)  # fmt: skip
+)
 NAMES = (
     elsewhere("roles.*.name", "the role's name: a `teacher` is another model", "agent.algorithm.teacher"),
     elsewhere("roles.*.kind", "the program of the role: titan learns, vllm generates", "agent.model.source"),
@@ -251,7 +249,7 @@ def _sections(top: Section) -> None:
     conversion = top.conversion
     for path, first, last in conversion.theirs.repeated:
         conversion.remark(path, f"given on lines {first} and {last}: the last one counts, as in their YAML loader")
-    rlvr_roles.roles(top, ROLES)
+    rlvr_data.roles(top, ROLES)
     read(top, [row for row in TABLE.chosen(conversion.kind) if row.parts[0] != "roles"])
     rlvr_training.algorithm(top)
     conversion.set("meta.device", "auto", ("roles",))
@@ -259,4 +257,4 @@ def _sections(top: Section) -> None:
     top.close_all()
 
 
-convert = converter(LAB, _sections, TABLE)
+convert = Converter(LAB, _sections, TABLE)

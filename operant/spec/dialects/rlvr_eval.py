@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import SpecError
-from operant.spec.dialects.conversion import Conversion, Remark, Section, finished
-from operant.spec.dialects.table import Table, ignored, read, refused, same, worked
+from operant.spec.dialects.conversion import Converter, Remark, Section
+from operant.spec.dialects.table import Table, ignored, read, refused, same, under, worked
 from operant.spec.reading.document import Document, Source
 from operant.spec.reading.limits import MAX_BYTES
 from operant.spec.reading.yaml import read_yaml
@@ -42,14 +42,14 @@ def _benchmarks(top: Section, key: str) -> None:
         if task is None:
             continue
         if shots and task not in WITH_SHOTS:
-            each.conversion.remark(each.at("num_fewshot"), f"left out: {task} is asked without solved examples")
+            each.remark("num_fewshot", f"left out: {task} is asked without solved examples")
         asked = found.setdefault(f"{task}.{shots if task in WITH_SHOTS else 0}", {"task": task})
         asked["shots"] = shots if task in WITH_SHOTS else 0
         length = lengths.get(str(name)) or lengths.get("default")
         asked["length"] = max(filter(None, (asked.get("length"), length)), default=None)
     if not found:
-        top.conversion.refuse(top.at(key), "names no benchmark")
-    top.conversion.set("asked", list(found.values()), top.at(key))
+        top.refuse(key, "names no benchmark")
+    top.set(key, "asked", list(found.values()))
     for each in lengths.data:
         lengths.get(each)
 
@@ -62,9 +62,13 @@ TABLE = Table(
         ignored("vllm", "settings of vLLM", "the built-in generator answers; --url lets a server do it"),
         ignored("checkpoints", "models to evaluate", "operant eval takes one run or model"),
         same("watch.enable", "evaluate checkpoints as they come", "follow"),
-        *(
-            ignored(f"watch.{key}", "which checkpoints", "operant eval RUN --follow evaluates each new one of a run")
-            for key in ("local_dir", "s3_prefix", "pattern", "poll_interval_s", "seen_path", "gpu_mode", "gpus")
+        *under(
+            "watch",
+            ignored(
+                "local_dir s3_prefix pattern poll_interval_s seen_path gpu_mode gpus",
+                "which checkpoints",
+                "operant eval RUN --follow evaluates each new one of a run",
+            ),
         ),
         refused("limit", "at most so many problems", "is no key that their program reads"),
     )
@@ -92,15 +96,16 @@ def evaluation_in(target: str) -> Evaluation | None:
 
 
 def _evaluation(document: Document) -> Evaluation:
-    conversion = Conversion(document, LAB, TABLE)
-    top = Section(conversion, ())
+    converted = Converter(LAB, _sections, TABLE)(document)
+    found = converted.document.data
+    asked, follow = found["asked"], " --follow" if found.get("follow") else ""
+    commands = [f"{_command(asked, shots)} --seed {found.get('seed', 42)}{follow}" for shots in _rounds(asked)]
+    return Evaluation(tuple(commands), converted.remarks)
+
+
+def _sections(top: Section) -> None:
     read(top, TABLE.chosen(""))
     top.close_all()
-    remarks = finished(conversion, document, lossy=False).remarks
-    asked, seed = conversion.native.data["asked"], conversion.native.data.get("seed", 42)
-    follow = " --follow" if conversion.native.data.get("follow") else ""
-    commands = [f"{_command(asked, shots)} --seed {seed}{follow}" for shots in _rounds(asked)]
-    return Evaluation(tuple(commands), remarks)
 
 
 def _rounds(asked: list[dict[str, Any]]) -> list[int]:

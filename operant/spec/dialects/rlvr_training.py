@@ -26,11 +26,6 @@ class Sizes:
     round: int
 
 
-def read_only(section: Section, key: str) -> None:
-    """A key that another function reads."""
-    section.get(key)
-
-
 def sizes_of(top: Section) -> Sizes:
     """Prompts of a step and completions of a prompt, as one count of completions; for SFT of examples."""
     training, sampling, kind = top.below("training"), top.below("sampling"), top.conversion.kind
@@ -49,19 +44,18 @@ def sizes_of(top: Section) -> Sizes:
 
 def sizes(training: Section, key: str) -> None:
     """The round and its minibatches."""
-    conversion, found, origin = training.conversion, sizes_of(training.top), training.at(key)
-    if conversion.kind != "sft":
+    found = sizes_of(training.top)
+    if training.conversion.kind == "sft":
+        said = f"{found.step} examples in a gradient step; {MEANS}"
+    else:
         training.need(key)
-    conversion.set(f"{ALGORITHM}.batch_size", found.round, origin)
-    if conversion.kind == "sft":
-        conversion.remark(origin, f"{found.step} examples in a gradient step; {MEANS}")
-        return
-    conversion.remark(origin, f"{found.step // found.group} prompts x {found.group} completions in a gradient step")
+        said = f"{found.step // found.group} prompts x {found.group} completions in a gradient step"
+    training.set(key, f"{ALGORITHM}.batch_size", found.round, said)
     if found.round > found.step:
         times = found.round // found.step
-        conversion.set(f"{ALGORITHM}.minibatch_size", found.step, origin)
+        training.set(key, f"{ALGORITHM}.minibatch_size", found.step)
         told = f"{times} steps between two updates of the generator: a round of {found.round} completions"
-        conversion.remark(training.at("prompts_per_rollout_sync"), f"{told} is learnt in {times} minibatches")
+        training.remark("prompts_per_rollout_sync", f"{told} is learnt in {times} minibatches")
 
 
 def group_size(sampling: Section, key: str) -> None:
@@ -71,8 +65,8 @@ def group_size(sampling: Section, key: str) -> None:
         return
     group = max(1, sampling.whole(key, 1))
     if group < 2 and sampling.conversion.kind == "rl":
-        sampling.conversion.refuse(sampling.at(key), "leaves nothing to compare a completion with", "2 or more")
-    sampling.conversion.set(f"{ALGORITHM}.group_size", max(group, 1), sampling.at(key))
+        sampling.refuse(key, "leaves nothing to compare a completion with", "2 or more")
+    sampling.set(key, f"{ALGORITHM}.group_size", max(group, 1))
 
 
 def temperature(sampling: Section, key: str) -> None:
@@ -80,13 +74,7 @@ def temperature(sampling: Section, key: str) -> None:
     sampling.copy(key, f"{ALGORITHM}.temperature")
     if sampling.get(key, 1) != 1:
         said = "log-probabilities of generator and reference are at this temperature too; theirs are at 1"
-        sampling.conversion.remark(sampling.at(key), said)
-
-
-def top_k(sampling: Section, key: str) -> None:
-    """0 for all tokens, which is -1 there."""
-    if sampling.get(key, -1) != -1:
-        sampling.copy(key, f"{ALGORITHM}.top_k")
+        sampling.remark(key, said)
 
 
 def stop(sampling: Section, key: str) -> None:
@@ -94,7 +82,7 @@ def stop(sampling: Section, key: str) -> None:
     if sampling.conversion.kind == "sft":
         return
     found = sampling.get(key, [])
-    sampling.conversion.set("env.text.stop", [found] if isinstance(found, str) else found, sampling.at(key))
+    sampling.set(key, "env.text.stop", [found] if isinstance(found, str) else found)
 
 
 def algorithm(top: Section) -> None:
@@ -110,13 +98,13 @@ def algorithm(top: Section) -> None:
 
 def loss(top: Section, key: str) -> None:
     """Advantages, clipping, divergence from the reference, and what sums are divided by."""
-    section, conversion, kind = top.below(key), top.conversion, top.conversion.kind
+    section, kind = top.below(key), top.conversion.kind
     if kind == "sft":
         section.skip()
         return
     name = section.only("name", LOSSES, f"is none of {', '.join(LOSSES)}", "opsd" if kind == "distill" else "drgrpo")
     name = "gkd" if kind == "distill" else name or "dr_grpo"
-    conversion.set(f"{ALGORITHM}.name", name, section.at("name"))
+    section.set("name", f"{ALGORITHM}.name", name)
     if name == "gkd":
         section.skip()
         return
@@ -124,30 +112,29 @@ def loss(top: Section, key: str) -> None:
     weight = top.below("training").number("alpha_grpo")
     beta = section.number("beta") or 0
     if beta:
-        conversion.set(f"{ALGORITHM}.kl", "k3", section.at("beta"))
-        conversion.set(f"{ALGORITHM}.kl_coef", beta * (1 if weight is None else weight), section.at("beta"))
+        section.set("beta", f"{ALGORITHM}.kl", "k3")
+        section.set("beta", f"{ALGORITHM}.kl_coef", beta * (1 if weight is None else weight))
 
 
 def _clipping(section: Section, name: str) -> None:
-    conversion = section.conversion
     if name == "dapo":
         section.copy("eps_low", f"{ALGORITHM}.clip_low")
         section.copy("eps_high", f"{ALGORITHM}.clip_high")
-        conversion.remark(section.at("name"), MEANS)
+        section.remark("name", MEANS)
         section.drop({"eps": "left out: dapo reads eps_low and eps_high", "C": "left out: dapo has no constant length"})
         return
     eps = section.number("eps")
     eps = (0.0 if name == "dr_grpo" else 0.2) if eps is None else eps
     if eps == 0:
-        conversion.set(f"{ALGORITHM}.loss", "reinforce", section.at("eps"))
+        section.set("eps", f"{ALGORITHM}.loss", "reinforce")
         absent = "" if section.get("eps") is not None else "eps is absent, which is "
-        conversion.remark(section.at("eps"), f"{absent}no clipping for this loss: the loss is reinforce")
+        section.remark("eps", f"{absent}no clipping for this loss: the loss is reinforce")
     else:
         for side in ("clip_low", "clip_high"):
-            conversion.set(f"{ALGORITHM}.{side}", eps, section.at("eps"))
+            section.set("eps", f"{ALGORITHM}.{side}", eps)
     if name == "dr_grpo":
         if section.get("C") is None:
-            conversion.remark(section.at("C"), "C is absent: sums over tokens are divided by 2,048")
+            section.remark("C", "C is absent: sums over tokens are divided by 2,048")
         section.copy("C", f"{ALGORITHM}.constant_length", 2048)
     section.drop({"C": f"left out: {name} has no constant length"})
     section.drop(dict.fromkeys(("eps_low", "eps_high"), f"left out: {name} reads eps"))
@@ -163,39 +150,38 @@ def budget(training: Section, key: str) -> None:
     if not steps:
         problems = rlvr_data.problems(training.top)
         if not epochs or problems is None:
-            conversion.refuse(training.at(key), "is missing", "give it by -s env.max_frame=VALUE")
+            training.refuse(key, "is missing", "give it by -s env.max_frame=VALUE")
             return
         frames = max(1, training.whole("num_epochs", 1)) * problems * found.group
         told = f"no max_steps: {epochs} passes over {problems:,} problems x {found.group} completions"
-        conversion.set("env.max_frame", frames, training.at("num_epochs"))
-        conversion.remark(training.at("num_epochs"), f"{told} = {frames:,} frames")
+        training.set("num_epochs", "env.max_frame", frames, f"{told} = {frames:,} frames")
         return
     before = training.whole("resume_step", 0)
     steps = max(1, training.whole(key, 1) - before)
-    conversion.set("env.max_frame", steps * found.step, training.at(key))
+    training.set(key, "env.max_frame", steps * found.step)
     what = "examples" if conversion.kind == "sft" else "completions"
-    conversion.remark(training.at(key), f"{steps:,} steps x {found.step} {what} = {steps * found.step:,} frames")
+    training.remark(key, f"{steps:,} steps x {found.step} {what} = {steps * found.step:,} frames")
     if before:
         told = "the steps after it, from the model that it names; operant resume RUN goes on with a run of ours"
-        conversion.remark(training.at("resume_step"), told)
+        training.remark("resume_step", told)
 
 
 def epochs(training: Section, key: str) -> None:
     """Passes over the data count where there are no steps; their trainer with steps ignores them."""
     if training.get(key) is not None and training.get("max_steps"):
-        training.conversion.remark(training.at(key), "left out: max_steps ends the run")
+        training.remark(key, "left out: max_steps ends the run")
 
 
 def saving(training: Section, key: str) -> None:
     """How often to save, evaluate and log."""
-    conversion, found, every = training.conversion, sizes_of(training.top), training.whole(key, 50)
-    conversion.set("meta.log_frequency", found.round, training.at(key))
+    found, every = sizes_of(training.top), training.whole(key, 50)
+    training.set(key, "meta.log_frequency", found.round)
     if every in UNSAVED:
         return
     for name in ("save_frequency", "eval_frequency"):
-        conversion.set(f"meta.{name}", every * found.step, training.at(key))
+        training.set(key, f"meta.{name}", every * found.step)
     said = f"a checkpoint and an evaluation every {every} steps = {every * found.step:,} frames"
-    conversion.remark(training.at(key), f"{said}, a metric row after every round")
+    training.remark(key, f"{said}, a metric row after every round")
 
 
 def staleness(training: Section, key: str) -> None:
@@ -203,10 +189,10 @@ def staleness(training: Section, key: str) -> None:
     found, allowed = sizes_of(training.top), training.whole(key, 0)
     steps = found.round // found.step
     if allowed >= steps:
-        training.conversion.set(f"{ALGORITHM}.staleness", allowed, training.at(key))
+        training.set(key, f"{ALGORITHM}.staleness", allowed)
     elif allowed:
         told = f"an upper limit, which holds: a round has {steps} updates, and nothing is generated ahead"
-        training.conversion.remark(training.at(key), told)
+        training.remark(key, told)
 
 
 def reference(training: Section, key: str) -> None:
@@ -217,16 +203,16 @@ def reference(training: Section, key: str) -> None:
     if not prompts or conversion.kind == "sft" or not loss.number("beta"):
         return
     if training.get("max_steps") and every >= training.whole("max_steps", 1):
-        conversion.remark(training.at(key), "never in this budget: the reference stays the first policy")
+        training.remark(key, "never in this budget: the reference stays the first policy")
         return
-    conversion.set(f"{ALGORITHM}.reference_updates", min(every, 10**9), training.at(key))
+    training.set(key, f"{ALGORITHM}.reference_updates", min(every, 10**9))
 
 
 def max_reads(buffer: Section, key: str) -> None:
     """How often a completion is learnt from; where none may be older than the weights, only once."""
     if buffer.get(key, 1) != 1 and buffer.top.below("training").get("max_staleness", 0) == 0:
         told = "left out: with max_staleness 0 a completion is learnt from by the weights that wrote it, which is once"
-        buffer.conversion.remark(buffer.at(key), told)
+        buffer.remark(key, told)
     else:
         buffer.lacks({key: "has no counterpart: a completion is learnt from in its own round"}, (1,))
 
@@ -239,15 +225,8 @@ def pass_tokens(training: Section, key: str) -> None:
     counts = [(str(a), str(b)) for a, b in products]
     tokens = max((int(a) * int(b) for a, b in counts if COUNT.fullmatch(a) and COUNT.fullmatch(b)), default=0)
     if tokens:
-        training.conversion.set(f"{ALGORITHM}.pass_tokens", tokens, training.at(key))
-        said = f"{tokens:,} tokens in one pass: the largest product of completions and padded length"
-        training.conversion.remark(training.at(key), said)
-
-
-def lengths(training: Section, key: str) -> None:
-    """Padded lengths, of which the longest drops what is longer there."""
-    if training.get(key) is not None:
-        training.conversion.remark(training.at(key), "left out: passes have no fixed shapes, and drop no completions")
+        training.set(key, f"{ALGORITHM}.pass_tokens", tokens)
+        training.remark(key, f"{tokens:,} tokens in one pass: the largest product of completions and padded length")
 
 
 def sft_weight(training: Section, key: str) -> None:
@@ -257,12 +236,12 @@ def sft_weight(training: Section, key: str) -> None:
     if training.conversion.kind != "rl" or weight is None:
         return
     if weight and data.data:
-        training.conversion.set(f"{ALGORITHM}.sft_coef", weight, training.at(key))
+        training.set(key, f"{ALGORITHM}.sft_coef", weight)
         examples = training.whole("prompts_per_optim_step", 1)
-        training.conversion.set(f"{ALGORITHM}.sft_batch_size", examples, training.at(key))
-        training.conversion.remark(training.at(key), f"{examples} examples beside each gradient step; {MEANS}")
+        training.set(key, f"{ALGORITHM}.sft_batch_size", examples)
+        training.remark(key, f"{examples} examples beside each gradient step; {MEANS}")
     elif weight:
-        training.conversion.remark(training.at(key), "left out: without sft_data their trainer imitates nothing")
+        training.remark(key, "left out: without sft_data their trainer imitates nothing")
 
 
 def sft_data(top: Section, key: str) -> None:
@@ -272,22 +251,22 @@ def sft_data(top: Section, key: str) -> None:
     if not section.data or conversion.kind == "distill" or not weight:
         section.skip()
         if section.data:
-            conversion.remark(top.at(key), "left out: training.alpha_sft is 0, so nothing is imitated")
+            top.remark(key, "left out: training.alpha_sft is 0, so nothing is imitated")
         return
     if section.get("dataset", "sft_jsonl") != "sft_jsonl":
-        conversion.lose(section.at("dataset"), "has no answers to imitate: sft_jsonl is a file of them")
+        section.lose("dataset", "has no answers to imitate: sft_jsonl is a file of them")
     ours = f"{ALGORITHM}.sft_data"
     section.need("path")
     section.copy("path", f"{ours}.path")
     subset = section.get("subset")
     if subset is not None:
-        conversion.set(f"{ours}.subset", [subset] if isinstance(subset, str) else subset, section.at("subset"))
-    conversion.set(f"{ours}.end_of_text", False, section.at("path"))
+        section.set("subset", f"{ours}.subset", [subset] if isinstance(subset, str) else subset)
+    section.set("path", f"{ours}.end_of_text", False)
     sft = training.data.get("sft")
     own = sft.get("completion_len_buckets") if isinstance(sft, dict) else None
     own = own or training.get("completion_len_buckets") or [512]
     if isinstance(own, list) and is_number(own[-1]):
-        conversion.set(f"{ours}.max_tokens", own[-1], section.at("path"))
+        section.set("path", f"{ours}.max_tokens", own[-1])
     section.drop({"split": "left out: the file is used whole"})
     if conversion.kind == "sft":
         rlvr_data.evaluated(section, "path")
@@ -297,7 +276,7 @@ def policy_weight(training: Section, key: str) -> None:
     """The weight of rewards beside the teacher."""
     weight = training.number(key)
     if training.conversion.kind == "rl" and weight not in (None, 1):
-        training.conversion.set(f"{ALGORITHM}.policy_coef", weight, training.at(key))
+        training.set(key, f"{ALGORITHM}.policy_coef", weight)
 
 
 def teacher(training: Section, key: str) -> None:
@@ -311,7 +290,7 @@ def teacher(training: Section, key: str) -> None:
     source = role.below("config").get("model") if role is not None else None
     origin = role.below("config").at("model") if role is not None else training.at(key)
     if source is None and not alone:
-        conversion.refuse(training.at(key), "has no teacher: no role has this name")
+        training.refuse(key, "has no teacher: no role has this name")
         return
     conversion.set(f"{ALGORITHM}.teacher", source or "self", origin)
     training.copy(key, f"{ALGORITHM}.teacher_top_k", 32 if alone else 20)
@@ -325,16 +304,16 @@ def _divergence(training: Section, itself: bool, alone: bool) -> None:
     kind = training.get("opsd_loss_type", "jsd" if one or not alone else "kl")
     if kind not in DIVERGENCES:
         why = "is a loss that their own program does not define" if kind == "l2" else "is neither jsd nor kl"
-        conversion.lose(training.at("opsd_loss_type"), why, "-s training.opsd_loss_type=jsd")
+        training.lose("opsd_loss_type", why, "-s training.opsd_loss_type=jsd")
         kind = "jsd"
-    conversion.set(f"{ALGORITHM}.teacher_kl", DIVERGENCES[kind], training.at("opsd_loss_type"))
+    training.set("opsd_loss_type", f"{ALGORITHM}.teacher_kl", DIVERGENCES[kind])
     if kind == "jsd":
         training.copy("jsd_alpha", f"{ALGORITHM}.jsd_alpha", 0.9)
     asked = "answer" if itself else "chat" if training.get("teacher_use_chat_template", True) else "same"
-    conversion.set(f"{ALGORITHM}.teacher_prompt", asked, training.at("teacher_use_chat_template"))
+    training.set("teacher_use_chat_template", f"{ALGORITHM}.teacher_prompt", asked)
     if itself:
         told = "no role is called teacher: the policy itself is told the answer first"
-        conversion.remark(training.at("teacher_top_k"), told)
+        training.remark("teacher_top_k", told)
     if alone and not one and training.get("discard_perfect_completions", True):
         where = training.at("discard_perfect_completions")
         conversion.set(f"{ALGORITHM}.learn_from", "unsolved", where)

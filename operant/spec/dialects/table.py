@@ -7,7 +7,7 @@ their program does not read it or no result depends on it), `refused` (a loss, u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,8 +25,11 @@ ANY = "*"
 class Row:
     """One setting of another lab: its dotted place, in which `*` is any key or index, and what it means there.
 
+    Several places of which the same is to be said are separated by spaces.
+
     `ours` are the settings that it decides here, `said` the remark or the reason, `default` what its absence means
-    there, `values` what each accepted value is here, `of` the kinds of file that the row is for (all, where empty).
+    there, `nothing` a value that means the same as its absence, `values` what each accepted value is here (in a refused
+    row, the remark on it), `of` the kinds of file that the row is for (all, where empty).
     """
 
     place: str
@@ -39,11 +42,17 @@ class Row:
     values: Mapping[Any, Any] | None = None
     by: Function | None = None
     of: tuple[str, ...] = ()
+    nothing: Any = None
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The keys on the way to it."""
         return tuple(self.place.split("."))
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is one setting of ours with the very same value."""
+        return self.kind == "same" and self.values is None and ANY not in self.place
 
     def fits(self, kind: str) -> bool:
         """Whether the row is for this kind of file."""
@@ -66,9 +75,10 @@ def same(
     values: Mapping[Any, Any] | None = None,
     said: str = "",
     by: Function | None = None,
+    nothing: Any = None,
 ) -> Row:
     """A setting that is one of ours; `by` adds to it what else it implies, `said` is a remark wherever it is given."""
-    return Row(place, means, "same", (ours,), said, default, needed, values, by)
+    return Row(place, means, "same", (ours,), said, default, needed, values, by, nothing=nothing)
 
 
 def ignored(place: str, means: str, said: str) -> Row:
@@ -76,10 +86,12 @@ def ignored(place: str, means: str, said: str) -> Row:
     return Row(place, means, "ignored", (), f"left out: {said}")
 
 
-def refused(place: str, means: str, said: str, unless: Sequence[Any] = (), ours: str = "") -> Row:
-    """A setting without counterpart, a loss unless it has one of these values."""
-    known = dict.fromkeys(unless)
-    return Row(place, means, "refused", (ours,) if ours else (), said, values=known)
+def refused(
+    place: str, means: str, said: str, unless: Sequence[Any] | Mapping[Any, str] = (), nothing: Any = None
+) -> Row:
+    """A setting without counterpart, a loss unless it has one of these values, each perhaps with a remark."""
+    known = unless if isinstance(unless, Mapping) else dict.fromkeys(unless)
+    return Row(place, means, "refused", (), said, values=known, nothing=nothing)
 
 
 def worked(place: str, means: str, ours: str, by: Function, *, needed: bool = False) -> Row:
@@ -92,14 +104,24 @@ def elsewhere(place: str, means: str, ours: str) -> Row:
     return Row(place, means, "worked", tuple(each.strip() for each in ours.split(",") if each))
 
 
+def taken(place: str, means: str, ours: str) -> Row:
+    """A setting that functions of other rows look at, whatever it says."""
+    return worked(place, means, ours, lambda section, key: section.get(key))
+
+
 def under(place: str, *rows: Row) -> tuple[Row, ...]:
     """The rows of a section, whose places are said from there."""
-    return tuple(replace(row, place=f"{place}.{row.place}") for row in rows)
+    return tuple(replace(row, place=f"{place}.{row.place}") for row in single(rows))
 
 
 def only_of(kinds: Sequence[str], *rows: Row) -> tuple[Row, ...]:
     """Rows that are for these kinds of file alone."""
     return tuple(replace(row, of=tuple(kinds)) for row in rows)
+
+
+def single(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The same rows, each for one place."""
+    return tuple(replace(row, place=place) for row in rows for place in row.place.split())
 
 
 def _one_kind(data: Any) -> str:
@@ -117,6 +139,9 @@ class Table:
     kind_of: Callable[[Any], str] = _one_kind
     ignores: bool = False
     _chosen: dict[str, tuple[Row, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", single(self.rows))
 
     def chosen(self, kind: str) -> tuple[Row, ...]:
         """The rows for a kind of file, one for each place."""
@@ -145,7 +170,7 @@ class Table:
 
 def read(top: Section, rows: Sequence[Row]) -> None:
     """Apply rows to a file, in order; whatever they do not speak of stays unread."""
-    for row in rows:
+    for row in single(rows):
         if row.kind == "worked" and row.by is None:
             continue  # the function of another row reads it
         for section, key in list(_places(top, row.parts)):
@@ -169,23 +194,33 @@ def _places(section: Section, parts: Sequence[str]) -> Iterator[tuple[Section, s
 def _apply(row: Row, section: Section, key: str) -> None:
     if row.needed:
         section.need(key)
+    if row.nothing is not None and section.get(key) == row.nothing:
+        return
     if row.kind == "same":
         _copy(row, section, key)
     elif row.kind == "ignored":
         section.drop({key: row.said})
     elif row.kind == "refused":
-        section.lacks({key: row.said}, tuple(row.values or ()))
+        _refuse(row, section, key)
     if row.by is not None:
         row.by(section, key)
+
+
+def _refuse(row: Row, section: Section, key: str) -> None:
+    known = row.values or {}
+    section.lacks({key: row.said}, tuple(known))
+    value = section.get(key)
+    if isinstance(value, str) and known.get(value):
+        section.remark(key, known[value])
 
 
 def _copy(row: Row, section: Section, key: str) -> None:
     if row.values is None:
         section.copy(key, row.ours[0], row.default)
     elif section.get(key, row.default) is not None or None in row.values:
-        names = ", ".join(str(each) for each in row.values if each is not None)
-        found = section.only(key, row.values, f"has no counterpart; there are {names}", row.default)
-        if found is not None:
-            section.conversion.set(row.ours[0], found, section.at(key))
+        found = section.only(key, row.values, default=row.default)
+        if found is None:
+            return
+        section.set(key, row.ours[0], found)
     if row.said and section.get(key) is not None:
-        section.conversion.remark(section.at(key), row.said)
+        section.remark(key, row.said)

@@ -20,6 +20,7 @@ from operant.engines.language.rollouts.types import Answer, Group
 from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask
+from operant.errors import UsageError
 from operant.run.episode import Turn
 from operant.spec.settings.language import DialogueSpec
 
@@ -135,6 +136,17 @@ class MultiTurnRollouts:
             else:
                 each.transcript = new_transcript(self.worker.policy, self.worker.template, opening, self.settings)
                 each.turns = _env_turns(opening, len(each.transcript.tokens))
+                self._refuse_without_room(each)
+
+    def _refuse_without_room(self, rollout: Rollout) -> None:
+        """A dialogue in which nothing can be said is no answer of the policy's, good or bad."""
+        if self._prompt(rollout) is None:
+            context, opening = self.worker.policy.context, sum(turn.tokens for turn in rollout.turns)
+            raise UsageError(
+                f"{rollout.problem.id} opens with {opening} tokens, which leave no room for an answer in the model's "
+                f"context of {context}",
+                remedy=f"a model of a longer context; of tiny -s agent.model.tiny.context={2 * opening}",
+            )
 
     def _turn(self, speakers: Sequence[Rollout], sampling: Sampling) -> None:
         """One turn: the policy writes, and the environment steps."""

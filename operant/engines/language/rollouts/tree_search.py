@@ -217,7 +217,7 @@ def _record(tree: Tree, node: Node, turns: Sequence[Turn], seed: int, at: Progre
     return Episode(
         env=tree.problem.task,
         split="search",
-        seed=seed,
+        seed=tree.problem.seed_or(seed),
         at=at,
         score=verdict.score,
         length=sum(turn.tokens for turn in turns),

@@ -126,8 +126,10 @@ class RolloutDriver(Protocol):
 def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words: bool = True) -> list[Episode]:
     """The records of a group's answers, with prompt and completion if `words`; failed scoring has no score.
 
+    `seed` is the one that the problems were drawn by; a problem that has a seed of its own is recorded with that.
     Dialogues keep their words always: they are few, dear and long to come by.
     """
+    seed = group.problem.seed_or(seed)
     asked = (Turn("user", group.problem.prompt, len(group.prompt.tokens)),) if words else ()
     episodes = [
         replace(_episode(group.problem, asked, answer, split, seed, at), **_tree_links(group, index, split, at))
@@ -143,6 +145,7 @@ def as_episodes(group: Group, split: str, seed: int | None, at: Progress, words:
 
 def tree_episodes(group: Group, split: str, seed: int | None, at: Progress) -> list[Episode]:
     """The records of all attempts where answers are trees of them, with the split of a search."""
+    seed = group.problem.seed_or(seed)
     return [
         _attempt(group.problem, answer, node, _tree_name(group, index, split, at), seed, at)
         for index, answer in enumerate(group.answers)

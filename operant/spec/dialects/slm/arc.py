@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from operant.spec.dialects.conversion import Section
 from operant.spec.reading.document import KeyPath
+from operant.spec.settings.nets import Activation
 
-ACTIVATIONS = {
-    "Tanh": "tanh",
-    "ReLU": "relu",
-    "GELU": "gelu",
-    "SiLU": "silu",
-    "ELU": "elu",
-    "SELU": "selu",
-    "LeakyReLU": "leaky_relu",
-    "Sigmoid": "sigmoid",
-}
+ACTIVATIONS = {**{name.replace("_", ""): name for name in get_args(Activation)}, "leaky_relu": "leaky_relu"}
 LINEAR = ("LazyLinear", "Linear")
 CONVOLUTION = ("LazyConv2d", "Conv2d")
 RENORM = ("LazyBatchRenorm1d", "BatchRenorm1d")
@@ -54,8 +46,8 @@ class Chain:
         elif wants_activation and kind == "LayerNorm" and self.norms == len(self.widths) - 1:
             self.norms += 1
             return set(options) <= {"normalized_shape"}
-        elif wants_activation and str(kind) in ACTIVATIONS and not options:
-            self.activations.append(ACTIVATIONS[str(kind)])
+        elif wants_activation and str(kind).lower() in ACTIVATIONS and not options:
+            self.activations.append(ACTIVATIONS[str(kind).lower()])
         else:
             return False
         return True
@@ -63,16 +55,10 @@ class Chain:
     @property
     def is_whole(self) -> bool:
         """Whether every layer has the one activation, and all or none are normalised."""
-        layers = len(self.convolutions) + len(self.widths)
-        normed_alike = self.renorms_fit and self.norms in (0, len(self.widths)) and not (self.norms and self.renorms)
+        layers, widths = len(self.convolutions) + len(self.widths), len(self.widths)
+        renormed_alike = self.renorms in ([], self.renorms[:1] * widths)
+        normed_alike = renormed_alike and self.norms in (0, widths) and not (self.norms and self.renorms)
         return len(self.activations) == layers and len(set(self.activations)) < 2 and normed_alike
-
-    @property
-    def renorms_fit(self) -> bool:
-        """All layers are renormalised alike, or none is."""
-        return not self.renorms or (
-            len(self.renorms) == len(self.widths) and all(each == self.renorms[0] for each in self.renorms)
-        )
 
 
 def _convolution(options: dict[str, Any]) -> list[Any]:
@@ -85,7 +71,7 @@ def _convolution(options: dict[str, Any]) -> list[Any]:
 def chain(net: Section, key: str = "arc") -> tuple[KeyPath, Chain] | None:
     """The layers of the graph under a key, and where they stand; None, and a refusal, where they are no plain chain."""
     if net.get("arc_file") is not None:
-        net.conversion.refuse(net.at("arc_file"), "is not followed", "write the graph into the spec as `arc`")
+        net.refuse("arc_file", "is not followed", "write the graph into the spec as `arc`")
         return None
     if not isinstance(net.need(key), dict):
         return None

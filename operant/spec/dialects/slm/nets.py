@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from operant.spec.dialects.conversion import Conversion, Section
-from operant.spec.dialects.slm.arc import Chain, chain
+from operant.spec.dialects.slm.arc import ACTIVATIONS, Chain, chain
+from operant.spec.dialects.slm.learning import CRITICS, DQN, NATIVE, SOFT
 from operant.spec.reading.document import KeyPath
-from operant.spec.settings.nets import SCALED_INITS, Activation, Init
+from operant.spec.settings.nets import SCALED_INITS, Init
 
-ACTIVATIONS = {**{name.replace("_", ""): name for name in get_args(Activation)}, "leaky_relu": "leaky_relu"}
 INITS = {None: "torch", **{f"{name}_": name for name in get_args(Init) if name != "torch"}}
 CNN = "nature_cnn"
-APART = ("PPO", "PPOSIL", "ActorCritic", "SIL")  # whose policy and values may have graphs of their own
 
 
 def net_type(net: Section, key: str) -> None:
@@ -24,22 +23,22 @@ def net_type(net: Section, key: str) -> None:
         NETS[kind](net)
     elif kind is not None:
         listed = f"has no counterpart in this version; there are {', '.join(NETS)}"
-        net.conversion.refuse(net.at(key), WITHOUT.get(str(kind), listed))
+        net.refuse(key, WITHOUT.get(str(kind), listed))
         net.skip()
 
 
 def _choose(net: Section, name: str) -> None:
-    net.conversion.set("agent.net.type", name, net.at("type"))
+    net.set("type", "agent.net.type", name)
 
 
 def _activation(net: Section) -> None:
     """One for all hidden layers; torch's names in any case."""
-    at, given = net.at("hid_layers_activation"), net.need("hid_layers_activation")
+    given = net.need("hid_layers_activation")
     found = ACTIVATIONS.get(given.lower()) if isinstance(given, str) else None
     if found is not None:
-        net.conversion.set("agent.net.activation", found, at)
+        net.set("hid_layers_activation", "agent.net.activation", found)
     elif given is not None:
-        net.conversion.lose(at, f"has no counterpart; there are {', '.join(ACTIVATIONS)}")
+        net.lose("hid_layers_activation", f"has no counterpart; there are {', '.join(ACTIVATIONS)}")
 
 
 def _unread(net: Section, *keys: str) -> None:
@@ -65,7 +64,7 @@ def _convolutional(net: Section) -> None:
     _choose(net, CNN)
     net.need("conv_hid_layers")
     _convolutions(net, net.at("conv_hid_layers"), net.get("conv_hid_layers", []))
-    net.conversion.set("agent.net.hidden", net.get("fc_hid_layers", []), net.at("fc_hid_layers"))
+    net.set("fc_hid_layers", "agent.net.hidden", net.get("fc_hid_layers", []))
     _activation(net)
     _bytes_to_numbers(net)
     _unread(net, "hid_layers", "layer_norm", *RECURRENT_KEYS)
@@ -93,7 +92,7 @@ def _convolution(layer: Any) -> list[Any] | None:
 def _bytes_to_numbers(net: Section) -> None:
     """Pixels are scaled to numbers between 0 and 1 in any case."""
     if not net.get("normalize"):
-        net.conversion.remark(net.at("normalize"), "pixels are divided by 255 here, which `normalize: true` asks for")
+        net.remark("normalize", "pixels are divided by 255 here, which `normalize: true` asks for")
 
 
 CELLS = {"GRU": "gru", "LSTM": "lstm"}
@@ -104,26 +103,26 @@ SEQUENCES = ("PPO", "ActorCritic")
 
 def _recurrent(net: Section) -> None:
     """Hidden layers, recurrent ones upon them, and heads."""
-    cell = net.only("cell_type", CELLS, f"has no counterpart; there are {', '.join(CELLS)}", default="GRU")
+    cell = net.only("cell_type", CELLS, default="GRU")
     if cell is None:
         net.skip()
         return
     net.need("rnn_hidden_size")
     if net.conversion.kind in SEQUENCES:
         _choose(net, cell)
-        net.conversion.set("agent.net.hidden", net.get("fc_hid_layers", []), net.at("fc_hid_layers"))
+        net.set("fc_hid_layers", "agent.net.hidden", net.get("fc_hid_layers", []))
         net.copy("rnn_hidden_size", "agent.net.recurrent")
         net.copy("rnn_num_layers", "agent.net.layers", default=1)
     else:
         _choose(net, "mlp")
         before = net.get("fc_hid_layers", [])
         widths = [*(before if isinstance(before, list) else []), net.get("rnn_hidden_size")]
-        net.conversion.set("agent.net.hidden", widths, net.at("rnn_hidden_size"))
-        net.conversion.remark(net.at("type"), NO_MEMORY)
+        net.set("rnn_hidden_size", "agent.net.hidden", widths)
+        net.remark("type", NO_MEMORY)
         net.get("rnn_num_layers")
     _activation(net)
     if net.get("bidirectional"):
-        net.conversion.lose(net.at("bidirectional"), "has no counterpart: the future of an episode is not known")
+        net.lose("bidirectional", "has no counterpart: the future of an episode is not known")
     net.drop({"seq_len": REMEMBERS})
     _unread(net, "hid_layers", "normalize", "layer_norm", "batch_norm", "conv_hid_layers")
 
@@ -133,7 +132,7 @@ def _duelling(body: Callable[[Section], None]) -> Callable[[Section], None]:
 
     def with_heads(net: Section) -> None:
         body(net)
-        net.conversion.set("agent.net.duelling", True, net.at("type"))
+        net.set("type", "agent.net.duelling", True)
 
     return with_heads
 
@@ -141,7 +140,7 @@ def _duelling(body: Callable[[Section], None]) -> Callable[[Section], None]:
 def _graph(net: Section) -> None:
     """A graph that is a chain of convolutions, hidden widths and an activation."""
     net.get("hid_layers_activation")
-    apart = net.conversion.kind in APART and not net.get("shared") and isinstance(net.get("actor_arc"), dict)
+    apart = net.conversion.kind in CRITICS and not net.get("shared") and isinstance(net.get("actor_arc"), dict)
     found = chain(net, "actor_arc" if apart else "arc")
     if found is None:
         _choose(net, "mlp")
@@ -155,7 +154,7 @@ def _graph(net: Section) -> None:
         _convolutions(net, path, layers.convolutions)
         _bytes_to_numbers(net)
     elif net.get("normalize"):
-        net.conversion.lose(net.at("normalize"), "has no counterpart for a net that sees no images")
+        net.lose("normalize", "has no counterpart for a net that sees no images")
     _layers(net, path, layers)
     if apart:
         _critic_layers(net, layers)
@@ -186,7 +185,7 @@ def _layers(net: Section, path: KeyPath, layers: Chain) -> None:
     if layers.activations:
         net.conversion.set("agent.net.activation", layers.activations[0], path)
     if net.get("hid_layers_activation") not in (None, *layers.activations):
-        net.conversion.remark(net.at("hid_layers_activation"), "left out: the graph names its activations itself")
+        net.remark("hid_layers_activation", "left out: the graph names its activations itself")
 
 
 NETS: dict[str, Callable[[Section], None]] = {
@@ -201,9 +200,9 @@ WITHOUT = {
     "HydraMLPNet": "has no counterpart: one agent learns one task, so a net has no heads and tails to choose from",
 }
 HEADS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("PPO", "PPOSIL", "ActorCritic", "SIL", "SoftActorCritic", "CrossQ"), ("actor", "critic")),
+    **dict.fromkeys((*CRITICS, *SOFT), ("actor", "critic")),
     "Reinforce": ("actor",),
-    **dict.fromkeys(("SARSA", "VanillaDQN", "DQN", "DoubleDQN"), ("critic",)),
+    **dict.fromkeys(("SARSA", *DQN), ("critic",)),
 }
 TAKES_EFFECT = "takes effect here; SLM-Lab's ActorCritic hides it from its nets, by a slip in its code"
 NO_HEAD = "left out: there is no such head, or its first weights have no scale"
@@ -211,33 +210,30 @@ NO_HEAD = "left out: there is no such head, or its first weights have no scale"
 
 def first_weights(net: Section, key: str) -> None:
     """How weights begin, and the scales of the heads' first weights."""
-    init = net.only(key, INITS, f"has no counterpart; there are {', '.join(str(each) for each in INITS if each)}")
+    init = net.only(key, INITS)
     if init is not None:
-        net.conversion.set("agent.net.init", init, net.at(key))
+        net.set(key, "agent.net.init", init)
     for head in ("actor", "critic"):
         scale = f"{head}_init_std"
         if init in SCALED_INITS and head in HEADS[net.conversion.kind] and net.get(scale) is not None:
             net.copy(scale, f"agent.net.{head}_gain")
-            net.conversion.remark(net.at(scale), TAKES_EFFECT)
+            net.remark(scale, TAKES_EFFECT)
         else:
             net.drop({scale: NO_HEAD})
 
 
 def batch_norm(net: Section, key: str) -> None:
     """Convolutions have it in SLM-Lab unless it is switched off."""
-    usual = str(net.get("type")).endswith("ConvNet")
-    given = net.data.get(key)
-    if given is None and usual:
-        net.conversion.remark(net.at(key), "no layer is normalised here; SLM-Lab normalises convolutions by default")
-    elif net.get(key) and net.conversion.kind == "CrossQ" and not net.conversion.theirs.data["agent"].get("critic_net"):
-        net.conversion.remark(net.at(key), "normalises the critics by batches; the actor's layers are as they are here")
+    if net.data.get(key) is None and str(net.get("type")).endswith("ConvNet"):
+        net.remark(key, "no layer is normalised here; SLM-Lab normalises convolutions by default")
+    elif net.get(key) and net.conversion.kind == "CrossQ" and not net.conversion.their("agent.critic_net"):
+        net.remark(key, "normalises the critics by batches; the actor's layers are as they are here")
     elif net.get(key):
-        net.conversion.lose(net.at(key), "has no counterpart for this net")
+        net.lose(key, "has no counterpart for this net")
 
 
 RENORM = {"momentum": "renorm_momentum", "warmup_steps": "renorm_warm_up"}
 EPS = 1e-3
-NATIVE = "agent.algorithm"
 
 
 def critic_graph(critic: Section, key: str) -> None:
@@ -248,7 +244,7 @@ def critic_graph(critic: Section, key: str) -> None:
         return
     if critic.need(key) == "MLPNet":
         critic.copy("hid_layers", f"{NATIVE}.critic_hidden")
-        conversion.set(f"{NATIVE}.batch_renorm", False, critic.at(key))
+        critic.set(key, f"{NATIVE}.batch_renorm", False)
         return
     found = chain(critic) if critic.get(key) is not None else None
     if found is None:
@@ -267,8 +263,8 @@ PLAIN_NORM = {"renorm_momentum": 0.1, "renorm_warm_up": 10**9}
 
 def _as_the_actor(conversion: Conversion) -> None:
     """Critics without a net of their own have the actor's layers, normalised by batches or not."""
-    net, at = conversion.theirs.data["agent"].get("net"), ("agent", "net", "type")
-    if isinstance(net, dict) and net.get("batch_norm"):
+    at = ("agent", "net", "type")
+    if conversion.their("agent.net.batch_norm"):
         for key, value in PLAIN_NORM.items():
             conversion.set(f"{NATIVE}.{key}", value, ("agent", "net", "batch_norm"))
         return
@@ -288,13 +284,12 @@ def _renormalisation(critic: Section, path: KeyPath, options: dict[str, Any]) ->
 
 def as_the_actor(critic: Section, key: str) -> None:
     """A setting that actor and critics have in common here."""
-    actor = critic.conversion.theirs.data["agent"].get("net")
-    if critic.get(key) != (actor.get(key) if isinstance(actor, dict) else None) and critic.data:
-        critic.conversion.lose(critic.at(key), "differs from the actor's, which has no counterpart")
+    if critic.get(key) != critic.conversion.their(f"agent.net.{key}") and critic.data:
+        critic.lose(key, "differs from the actor's, which has no counterpart")
 
 
 def of_one_net(net: Section, key: str) -> None:
     """SLM-Lab gives a key that begins with actor_ or critic_ to that net alone."""
     if key.startswith(("actor_", "critic_")):
-        net.conversion.lose(net.at(key), "is for one of two nets, which has no counterpart: both have the same layers")
+        net.lose(key, "is for one of two nets, which has no counterpart: both have the same layers")
         net.get(key)

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects.conversion import Section, is_number
+from operant.spec.dialects.slm.learning import CRITICS, DQN, SOFT
 from operant.spec.dialects.slm.sizes import sizes_of
 from operant.spec.settings.optimizers import TAKES
 from operant.spec.settings.schedulers import SCHEDULERS
 
 NATIVE = "agent.net.optimizer"
-TWO = ("PPO", "PPOSIL", "ActorCritic", "SIL")
-SOFT = ("SoftActorCritic", "CrossQ")
-
-
-@dataclass(frozen=True)
-class Torch:
-    """A torch optimiser: its native name and torch's defaults, where these differ from ours."""
-
-    name: str
-    lr: float
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-
-
-TORCH = {
-    "Adam": Torch("adam", 1e-3),
-    "AdamW": Torch("adamw", 1e-3, weight_decay=0.01),
-    "RMSprop": Torch("rmsprop", 1e-2),
-    "SGD": Torch("sgd", 1e-3),
-    "NAdam": Torch("nadam", 2e-3),
-    "RAdam": Torch("radam", 1e-3),
-    "Adamax": Torch("adamax", 2e-3),
-    "Adagrad": Torch("adagrad", 1e-2, eps=1e-10),
-    "Adadelta": Torch("adadelta", 1.0, eps=1e-6),
-    "ASGD": Torch("asgd", 1e-2),
-    "Rprop": Torch("rprop", 1e-2),
+TORCH: dict[str, dict[str, Any]] = {  # the native name, and torch's defaults that differ from ours
+    "Adam": {"name": "adam", "lr": 1e-3, "eps": 1e-8},
+    "AdamW": {"name": "adamw", "lr": 1e-3, "eps": 1e-8, "weight_decay": 0.01},
+    "RMSprop": {"name": "rmsprop", "lr": 1e-2, "eps": 1e-8},
+    "SGD": {"name": "sgd", "lr": 1e-3},
+    "NAdam": {"name": "nadam", "lr": 2e-3, "eps": 1e-8},
+    "RAdam": {"name": "radam", "lr": 1e-3, "eps": 1e-8},
+    "Adamax": {"name": "adamax", "lr": 2e-3, "eps": 1e-8},
+    "Adagrad": {"name": "adagrad", "lr": 1e-2, "eps": 1e-10},
+    "Adadelta": {"name": "adadelta", "lr": 1.0, "eps": 1e-6},
+    "ASGD": {"name": "asgd", "lr": 1e-2},
+    "Rprop": {"name": "rprop", "lr": 1e-2},
 }
 SHARED = {"GlobalAdam": "Adam", "GlobalRMSprop": "RMSprop"}
 COMPUTING = ("foreach", "fused", "capturable", "differentiable")
@@ -44,7 +30,7 @@ COMPUTING = ("foreach", "fused", "capturable", "differentiable")
 
 def optimisers(net: Section, key: str) -> None:
     """The optimiser of a net that has one, `optim_spec`, or those of actor and critic."""
-    if net.conversion.kind in TWO:
+    if net.conversion.kind in CRITICS:
         _actor_and_critic(net)
         return
     _optimiser(net.below(key))
@@ -54,7 +40,7 @@ def optimisers(net: Section, key: str) -> None:
 
 def _actor_and_critic(net: Section) -> None:
     """`optim_spec`, or one each, as `shared` and `use_same_optim` decide."""
-    conversion, shared, same = net.conversion, bool(net.get("shared")), bool(net.get("use_same_optim"))
+    shared, same = bool(net.get("shared")), bool(net.get("use_same_optim"))
     actor = "actor_optim_spec" if net.get("actor_optim_spec") is not None else "optim_spec"
     critic = "critic_optim_spec" if net.get("critic_optim_spec") is not None else "optim_spec"
     given = _optimiser(net.below(actor))
@@ -62,7 +48,7 @@ def _actor_and_critic(net: Section) -> None:
         _critic(net.below(critic), given)
     elif actor != critic == "critic_optim_spec":
         why = "shared" if shared else "use_same_optim"
-        conversion.remark(net.at(critic), f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
+        net.remark(critic, f"left out: with {why} SLM-Lab steps everything by the actor's optimiser")
     net.drop({"optim_spec": "left out: the optimisers of actor and critic come before it"})
 
 
@@ -70,24 +56,21 @@ def _optimiser(spec: Section) -> dict[str, Any]:
     """Take over one optimiser with torch's defaults written out; what it says, to compare another with."""
     name = spec.get("name", None if spec.data else "Adam")
     torch = _torch(name)
-    if torch is None:
-        spec.conversion.lose(spec.at("name"), f"has no counterpart; there are {', '.join(TORCH)}")
+    if not torch:
+        spec.lose("name", f"has no counterpart; there are {', '.join(TORCH)}")
         spec.skip()
         return {}
     if name in SHARED:
-        why = f"is {SHARED[name]} here: one process has all environments, so no steps are shared"
-        spec.conversion.remark(spec.at("name"), why)
-    spec.conversion.set(f"{NATIVE}.name", torch.name, spec.at("name"))
-    spec.copy("lr", f"{NATIVE}.lr", default=torch.lr)
-    for key in TAKES[torch.name]:
-        spec.copy(key, f"{NATIVE}.{key}", default=_default(torch, key))
+        spec.remark("name", f"is {SHARED[name]} here: one process has all environments, so no steps are shared")
+    spec.set("name", f"{NATIVE}.name", torch["name"])
+    for key in ("lr", *TAKES[torch["name"]]):
+        spec.copy(key, f"{NATIVE}.{key}", default=torch.get(key))
     return _said(spec)
 
 
 def _critic(spec: Section, actor: dict[str, Any]) -> None:
     """The critic may learn at another rate, but by the same kind of optimiser."""
-    torch = _torch(spec.need("name"))
-    spec.copy("lr", f"{NATIVE}.critic_lr", default=torch.lr if torch else None)
+    spec.copy("lr", f"{NATIVE}.critic_lr", default=_torch(spec.need("name")).get("lr"))
     if actor and _said(spec) != actor:
         spec.conversion.lose(spec.path, "differs from the actor's in more than lr, which has no counterpart")
 
@@ -99,21 +82,17 @@ def critic_optimiser(critic: Section, key: str) -> None:
         _critic(critic.below(key), _said(actor))
 
 
-def _torch(name: Any) -> Torch | None:
-    return TORCH.get(SHARED.get(name, name)) if isinstance(name, str) else None
-
-
-def _default(torch: Torch, key: str) -> float | None:
-    """Torch's default of a setting, where it has to be written out."""
-    return {"eps": torch.eps, "weight_decay": torch.weight_decay or None}.get(key)
+def _torch(name: Any) -> dict[str, Any]:
+    """What is known of an optimiser; nothing of one that has no counterpart."""
+    return TORCH.get(SHARED.get(name, name), {}) if isinstance(name, str) else {}
 
 
 def _said(spec: Section) -> dict[str, Any]:
     """All that an optimiser says apart from its rate, with defaults; what torch would not take is refused."""
     spec.drop(dict.fromkeys(COMPUTING, "left out: it changes how a step is computed, not what it is"))
     torch = _torch(spec.data.get("name", None if spec.data else "Adam"))
-    keys = TAKES[torch.name] if torch else ()
-    found = {"name": torch and torch.name, **{key: spec.get(key, torch and _default(torch, key)) for key in keys}}
+    keys = TAKES[torch["name"]] if torch else ()
+    found = {"name": torch.get("name"), **{key: spec.get(key, torch.get(key)) for key in keys}}
     spec.get("lr")
     spec.get("name")
     spec.refuse_unread()
@@ -122,9 +101,9 @@ def _said(spec: Section) -> dict[str, Any]:
 
 def gradient_limit(net: Section, key: str) -> None:
     """The largest norm of a gradient, of each net by itself where there are two."""
-    net.conversion.set(f"{NATIVE}.clip_grad_norm", net.get(key), net.at(key))
-    if net.conversion.kind in TWO and not net.get("shared") and net.get(key) is not None:
-        net.conversion.set(f"{NATIVE}.clip_each", True, net.at(key))
+    net.set(key, f"{NATIVE}.clip_grad_norm", net.get(key))
+    if net.conversion.kind in CRITICS and not net.get("shared") and net.get(key) is not None:
+        net.set(key, f"{NATIVE}.clip_each", True)
 
 
 BY_ROUNDS = "counts gradient steps here; SLM-Lab counts rounds of them"
@@ -144,11 +123,10 @@ def scheduler(net: Section, key: str) -> None:
         spec.drop({"last_epoch": "left out: a run starts at the start", "verbose": "left out: it only prints"})
         spec.refuse_unread()
         if net.conversion.kind not in ("ActorCritic", "Reinforce", "SARSA"):
-            net.conversion.remark(spec.at("name"), BY_ROUNDS)
+            spec.remark("name", BY_ROUNDS)
     else:
         counts = f"counts frames in this older form; here {name} counts updates" if name in SCHEDULERS else ""
-        why = counts or f"has no counterpart; there are LinearToZero, {', '.join(SCHEDULERS)}"
-        net.conversion.lose(spec.at("name"), why)
+        spec.lose("name", counts or f"has no counterpart; there are LinearToZero, {', '.join(SCHEDULERS)}")
         spec.skip()
 
 
@@ -158,13 +136,13 @@ def _linear(spec: Section, name: str) -> None:
     whole = spec.whole("frame", sizes.max_frame)
     least = spec.get("min_factor", 0.0) if name == "LinearToMin" else 0.0
     if name == "LinearToMin":
-        conversion.remark(spec.at("name"), "falls to min_factor of the rate; SLM-Lab 5 itself has no such scheduler")
-    frames = whole // sizes.num_envs if conversion.kind in (*SOFT, "DQN", "DoubleDQN", "VanillaDQN") else whole
+        spec.remark("name", "falls to min_factor of the rate; SLM-Lab 5 itself has no such scheduler")
+    frames = whole // sizes.num_envs if conversion.kind in (*SOFT, *DQN) else whole
     if frames < whole:
         why = f"ends at frame {frames:,}: SLM-Lab's off-policy algorithms count each of num_envs environments once more"
-        conversion.remark(spec.at("frame"), why)
+        spec.remark("frame", why)
     if frames < sizes.max_frame:
-        conversion.lose(spec.at("frame"), f"ends before max_frame = {sizes.max_frame}, which has no counterpart")
+        spec.lose("frame", f"ends before max_frame = {sizes.max_frame}, which has no counterpart")
     elif is_number(least):
         left = max(least, 1 - sizes.max_frame / frames) if frames else least
-        conversion.set(f"{NATIVE}.lr_end_fraction", round(left, 12), spec.at("frame"))
+        spec.set("frame", f"{NATIVE}.lr_end_fraction", round(left, 12))

@@ -14,7 +14,7 @@ from operant.spec.reading.document import KeyPath, lookup, put
 
 GRID, POINTS, MOST = "grid_search", 9, 32
 NO_EFFECT = "left out: {} changes nothing here, as SLM-Lab does not read it either or something else decides"
-Again = Callable[[Conversion], None]
+Again = Callable[[Section], None]
 
 
 def dimensions(again: Again) -> Callable[[Section, str], None]:
@@ -83,7 +83,7 @@ def _typical(conversion: Conversion, but: KeyPath) -> Any:
 
 def _converted(conversion: Conversion, data: Any, again: Again) -> Conversion:
     other = Conversion(replace(conversion.theirs, data=data), conversion.lab, conversion.table, conversion.given)
-    again(other)
+    again(Section(other, ()))
     return other
 
 
@@ -164,14 +164,8 @@ def _varied(settings: list[dict[str, Any]]) -> list[str]:
     return [name for name in varied if not any(name.startswith(f"{each}.") for each in varied)]
 
 
-def _settings(data: Any) -> dict[str, Any]:
+def _settings(data: Any, path: KeyPath = ()) -> dict[str, Any]:
     """Native settings by dotted path; a list is one value."""
-    return {dotted(path): value for path, value in _single(data, ())}
-
-
-def _single(data: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
-    if isinstance(data, dict):
-        for key, each in data.items():
-            yield from _single(each, (*path, key))
-    else:
-        yield path, data
+    if not isinstance(data, dict):
+        return {dotted(path): data}
+    return {name: value for key, each in data.items() for name, value in _settings(each, (*path, key)).items()}

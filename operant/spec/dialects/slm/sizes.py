@@ -1,13 +1,13 @@
-"""What many settings are counted by: environments, frames, sessions that share weights; and the env section."""
+"""What many settings are counted by: environments, frames, sessions; and the sections `env` and `meta`."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects.conversion import Conversion, Section, is_number
-from operant.spec.reading.document import KeyPath, lookup
 
 DEFAULT_CLIP = 10.0
 ATARI, ATARI_REWARD = "ALE/", 1.0  # SLM-Lab limits the rewards of all games to this
@@ -39,15 +39,13 @@ class Sizes:
 
 def sizes_of(conversion: Conversion) -> Sizes:
     """The counts that a file gives; anything that is no count is taken for 1, and refused where it stands."""
-    data = conversion.theirs.data
-    name = str(lookup(data, ("env", "name")))
-    shares = lookup(data, ("meta", "distributed")) in ("shared", "synced")
+    shares = conversion.their("meta.distributed") in ("shared", "synced")
     return Sizes(
-        num_envs=_count(lookup(data, ("env", "num_envs"))),
-        max_frame=_count(lookup(data, ("env", "max_frame"))),
-        workers=_count(lookup(data, ("meta", "max_session"))) if shares else 1,
-        older="body" in data,
-        discrete=name.startswith(DISCRETE) and not lookup(data, ("env", "continuous")),
+        num_envs=_count(conversion.their("env.num_envs")),
+        max_frame=_count(conversion.their("env.max_frame")),
+        workers=_count(conversion.their("meta.max_session")) if shares else 1,
+        older="body" in conversion.theirs.data,
+        discrete=str(conversion.their("env.name")).startswith(DISCRETE) and not conversion.their("env.continuous"),
     )
 
 
@@ -57,27 +55,26 @@ def _count(value: Any) -> int:
 
 def environment(section: Section, key: str) -> None:
     """The environment's id; Atari games have had another one in the older form."""
-    conversion, at, name = section.conversion, section.at(key), str(section.get(key))
     game = _old_game(section)
-    if name.startswith(PLAYGROUND):
-        _playground(section, name, at)
+    if str(section.get(key)).startswith(PLAYGROUND):
+        _playground(section, key)
     if game is None:
         return
-    conversion.set("env.name", f"{ATARI}{game[1]}-v5", at)
     sticky = 0.0 if game["steady"] else STICKY
-    conversion.set("env.kwargs.repeat_action_probability", sticky, at)
-    conversion.set("env.kwargs.life_loss_info", True, at)
-    if conversion.kind != "Random":
-        conversion.set("env.clip_reward", ATARI_REWARD, at)
     how = f"with sticky actions of {STICKY}" if sticky else "without sticky actions"
-    conversion.remark(at, f"becomes {ATARI}{game[1]}-v5 {how}; a lost life ends an episode to learn from")
+    name = f"{ATARI}{game[1]}-v5"
+    section.set(key, "env.name", name, f"becomes {name} {how}; a lost life ends an episode to learn from")
+    section.set(key, "env.kwargs.repeat_action_probability", sticky)
+    section.set(key, "env.kwargs.life_loss_info", True)
+    if section.conversion.kind != "Random":
+        section.set(key, "env.clip_reward", ATARI_REWARD)
 
 
 def _old_game(section: Section) -> re.Match[str] | None:
     """An Atari game by an id of older versions; one without NoFrameskip is told by the convolutions of its net."""
     found = OLD_GAME.fullmatch(str(section.get("name")))
-    net = lookup(section.conversion.theirs.data, ("agent", "net", "type"))
-    return found if found and (found["steady"] or str(net).endswith("ConvNet")) else None
+    net = str(section.conversion.their("agent.net.type"))
+    return found if found and (found["steady"] or net.endswith("ConvNet")) else None
 
 
 ON_MJX = (
@@ -87,34 +84,33 @@ ON_MJX = (
 CLIPPED_OBS = "normalised observations are limited to 10, which SLM-Lab does on the CPU but not on a GPU"
 
 
-def _playground(section: Section, name: str, at: KeyPath) -> None:
+def _playground(section: Section, key: str) -> None:
     """What SLM-Lab fixes for every environment of MuJoCo Playground."""
-    repeat = REPEATED.get(name, 1)
+    repeat = REPEATED.get(section.get(key), 1)
     steps = PLAYGROUND_STEPS // repeat
-    section.conversion.set("env.max_t", steps, at)
+    section.set(key, "env.max_t", steps, ON_MJX.format(steps=steps))
     if repeat > 1:
-        section.conversion.set("env.kwargs.action_repeat", repeat, at)
-    section.conversion.remark(at, ON_MJX.format(steps=steps))
+        section.set(key, "env.kwargs.action_repeat", repeat)
     if section.get("normalize_obs") and section.get("clip_obs") is None:
-        section.conversion.remark(section.at("normalize_obs"), CLIPPED_OBS)
+        section.remark("normalize_obs", CLIPPED_OBS)
 
 
 def environments(section: Section, key: str) -> None:
     """As many as all workers have together."""
     sizes, count = sizes_of(section.conversion), section.whole(key, 1)
-    section.conversion.set("env.num_envs", count * sizes.workers, section.at(key))
+    section.set(key, "env.num_envs", count * sizes.workers)
 
 
 def frames(section: Section, key: str) -> None:
     """The budget, which may be written as 1e6."""
     if section.get(key) is not None:
-        section.conversion.set("env.max_frame", section.whole(key, 0), section.at(key))
+        section.set(key, "env.max_frame", section.whole(key, 0))
 
 
 def clip_observations(section: Section, key: str) -> None:
     """Only where observations are normalised."""
     if section.get(key) is not None and not section.get("normalize_obs"):
-        section.conversion.lose(section.at(key), "without normalize_obs has no counterpart")
+        section.lose(key, "without normalize_obs has no counterpart")
     else:
         section.copy(key, "env.clip_obs")
 
@@ -125,10 +121,9 @@ def clip_rewards(section: Section, key: str) -> None:
     clip = section.get(key, DEFAULT_CLIP if section.get("normalize_reward") else usual)
     limit = _symmetric(clip)
     if clip is not None and limit is None:
-        why = "has no counterpart: rewards are limited alike on both sides"
-        section.conversion.lose(section.at(key), why)
+        section.lose(key, "has no counterpart: rewards are limited alike on both sides")
     elif clip is not None:
-        section.conversion.set("env.clip_reward", limit, section.at(key))
+        section.set(key, "env.clip_reward", limit)
 
 
 def _symmetric(clip: Any) -> Any:
@@ -152,7 +147,7 @@ def frame_option(section: Section, key: str) -> None:
     elif is_game and section.data.get(key) == USUAL[key]:
         section.drop({key: "left out: it is so in every Atari game here"})
     elif section.get(key) is not None:
-        section.conversion.lose(section.at(key), "has no counterpart")
+        section.lose(key, "has no counterpart")
 
 
 def argument(section: Section, key: str) -> None:
@@ -166,6 +161,80 @@ def argument(section: Section, key: str) -> None:
 def several_bodies(section: Section, key: str) -> None:
     """Version 4 could have several agents in several environments."""
     if section.get(key, {}) not in ({}, {"product": "outer", "num": 1}):
-        section.conversion.refuse(section.at(key), "has no counterpart: one agent learns in one environment")
+        section.refuse(key, "has no counterpart: one agent learns in one environment")
     elif section.get(key):
-        section.conversion.remark(section.at(key), "left out: one agent learns in one environment")
+        section.remark(key, "left out: one agent learns in one environment")
+
+
+FREQUENCY, TIMES = 10_000, 20
+
+
+def distributed(section: Section, key: str) -> None:
+    """Workers that train one set of weights, each at its own pace, become environments that play in step."""
+    mode, sizes = section.get(key, False), sizes_of(section.conversion)
+    if mode in ("shared", "synced"):
+        why = (
+            f"trains in step here: {sizes.workers} workers x num_envs {sizes.num_envs} play as {sizes.all_envs}"
+            " environments of one run, whose updates are of all of them together"
+        )
+        section.remark(key, why)
+    elif mode is not False:
+        section.lose(key, "has no counterpart: there are shared and synced")
+
+
+def count(section: Section, key: str) -> None:
+    """Sessions are runs, unless they share weights."""
+    sizes = sizes_of(section.conversion)
+    if sizes.workers > 1:
+        section.set(key, "meta.max_session", 1, f"{sizes.workers} workers become one run of {sizes.all_envs} envs")
+        section.get(key)
+    else:
+        section.copy(key, "meta.max_session")
+
+
+def evaluation(section: Section, key: str) -> None:
+    """SLM-Lab evaluates nothing unless asked; here a long run is evaluated and saved a fixed number of times."""
+    conversion = section.conversion
+    if section.get(key):
+        section.copy("eval_frequency", "meta.eval_frequency")
+        section.remark(key, "every evaluation plays `meta.eval_episodes` on seeds of its own")
+        return
+    every = max(FREQUENCY, sizes_of(conversion).max_frame // TIMES)
+    if section.get("eval_frequency") is not None:
+        why = f"left out: SLM-Lab reads it only with rigorous_eval; evaluated every {every:,} frames here"
+        section.remark("eval_frequency", why)
+    if every > FREQUENCY:
+        section.set("eval_frequency", "meta.eval_frequency", every)
+        conversion.set("meta.save_frequency", every, section.path)
+
+
+SEARCH_ONLY = "left out: it governs a search, and there is no search block"
+SCHEDULER_LOST = "has no counterpart: rungs follow from grace_period and reduction_factor"
+
+
+def trials(section: Section, key: str) -> None:
+    """How many trials there are, what each may use and when they are stopped; nothing without a search."""
+    if not isinstance(section.conversion.theirs.data.get("search"), dict):
+        section.drop(dict.fromkeys((key, "search_resources", "search_scheduler"), SEARCH_ONLY))
+        return
+    section.copy(key, "meta.max_trial")
+    resources = section.below("search_resources")
+    if resources.number("cpu") is not None and abs(resources.get("cpu")) < 10**9:
+        resources.set("cpu", "meta.search_resources.cpu", math.ceil(resources.get("cpu")))
+    resources.copy("gpu", "meta.search_resources.gpu")
+    if section.below("search_scheduler").data:
+        _scheduler(section.below("search_scheduler"))
+
+
+def _scheduler(scheduler: Section) -> None:
+    conversion = scheduler.conversion
+    scheduler.copy("grace_period", "meta.search_scheduler.grace_period")
+    scheduler.copy("reduction_factor", "meta.search_scheduler.reduction_factor")
+    for key in scheduler.unread():
+        scheduler.lose(key, SCHEDULER_LOST)
+        scheduler.get(key)
+    grace = scheduler.get("grace_period")
+    asked = conversion.native.data["meta"].get("eval_frequency", FREQUENCY)
+    if isinstance(grace, int | float) and isinstance(asked, int | float) and grace < asked:
+        # A trial is judged by an evaluation, of which there must be one before the first rung.
+        scheduler.set("grace_period", "meta.eval_frequency", grace)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from operant.spec.dialects.slm import learning, nets, off_policy, optimisers, sessions, sizes
-from operant.spec.dialects.slm.learning import LOSSES, NAMES, scheduled
-from operant.spec.dialects.table import Row, elsewhere, ignored, only_of, refused, same, under, worked
+from operant.spec.dialects.slm import learning, nets, off_policy, optimisers, sizes
+from operant.spec.dialects.slm.learning import A2C, CRITICS, DQN, LOSSES, NAMES, PPO, SIL, SOFT, scheduled
+from operant.spec.dialects.table import elsewhere, ignored, only_of, refused, same, under, worked
 from operant.spec.reading.document import lookup
 
-PPO, A2C = ("PPO", "PPOSIL"), ("ActorCritic", "SIL")
-SIL = ("SIL", "PPOSIL")
-DQN, TARGETED = ("VanillaDQN", "DQN", "DoubleDQN"), ("DQN", "DoubleDQN")
-SOFT = ("SoftActorCritic", "CrossQ")
-GRADIENT = (*PPO, *A2C, "Reinforce")
-CRITICS = (*PPO, *A2C)
+GRADIENT, TARGETED = (*CRITICS, "Reinforce"), ("DQN", "DoubleDQN")
 ON_POLICY, OFF_POLICY = (*GRADIENT, "SARSA"), (*DQN, *SOFT)
 ALGORITHM, NET = "agent.algorithm", "agent.net"
 
@@ -28,13 +23,8 @@ def kind_of(data: Any) -> str:
 
 NOT_READ = "SLM-Lab does not read it for this algorithm"
 DRAWN = "has no counterpart: actions are drawn as they are"
-
-
-def unread(*keys: str) -> tuple[Row, ...]:
-    """Settings of other algorithms, or of nets of other kinds."""
-    return tuple(ignored(key, "a setting of other algorithms", NOT_READ) for key in keys)
-
-
+NORMAL = "becomes Normal, limited to the bounds of actions: SLM-Lab 5 has no distribution of this name, and stops at it"
+WHERE = "`meta.device` says where, by default on the CPU"
 TOP = (
     same("name", "the spec's name", "name"),
     ignored("spec_params", "values to fill placeholders with, one spec each", "-s fills a placeholder, one at a time"),
@@ -53,10 +43,8 @@ ENV = under(
     ),
     *only_of(
         ["Random"],
-        *(
-            ignored(key, "how observations or rewards are scaled", "random play looks at neither")
-            for key in ("normalize_obs", "normalize_reward", "clip_obs", "clip_reward")
-        ),
+        ignored("normalize_obs normalize_reward clip_obs clip_reward", "how observations or rewards are scaled",
+                "random play looks at neither"),
     ),
     same("normalize_obs", "scale observations by running statistics", "env.normalize_obs"),
     same("normalize_reward", "scale rewards by the deviation of returns", "env.normalize_reward"),
@@ -69,13 +57,9 @@ ENV = under(
         "env.reward_scale",
         sizes.frame_option,
     ),
-    *(
-        worked(key, "frames of an Atari game in version 4", "", sizes.frame_option)
-        for key in sizes.USUAL
-        if key != "reward_scale"
-    ),
+    worked("frame_op frame_op_len image_downsize", "frames of an Atari game in version 4", "", sizes.frame_option),
     worked("*", "an argument of the environment itself", "env.kwargs", sizes.argument),
-)
+)  # fmt: skip
 AGENT = under(
     "agent",
     ignored("name", "a label", "a label"),
@@ -87,9 +71,8 @@ AGENT = under(
 RANDOM = only_of(
     ["Random"],
     worked("agent.algorithm.name", "the algorithm", f"{ALGORITHM}.name", learning.algorithm),
-    *(
-        ignored(f"agent.{section}.*", "how other algorithms learn", "random play does not read it")
-        for section in ("algorithm", "memory", "net")
+    ignored(
+        "agent.algorithm.* agent.memory.* agent.net.*", "how other algorithms learn", "random play does not read it"
     ),
 )
 ALGORITHMS = under(
@@ -110,7 +93,8 @@ ALGORITHMS = under(
     ),
     *only_of(
         GRADIENT,
-        worked("action_pdtype", "the distribution of actions", "", learning.distribution),
+        refused("action_pdtype", "the distribution of actions", "has no counterpart: Categorical or Normal",
+                unless={"default": "", "Categorical": "", "Normal": "", "NormalTanh": NORMAL}),
     ),
     refused("action_policy", "how actions are drawn", DRAWN, unless=("default",)),
     *only_of(
@@ -202,9 +186,9 @@ ALGORITHMS = under(
             )
         ),
     ),
-    *unread("action_policy", "explore_var_spec", "entropy_coef_spec", "val_loss_coef", "policy_loss_coef", "lam",
-            "num_step_returns", "training_epoch", "training_iter", "training_batch_iter", "center_return", "symlog",
-            "normalize_v_targets", "normalize_advantages", "clip_vloss", "time_horizon", "minibatch_size"),
+    ignored("action_policy explore_var_spec entropy_coef_spec val_loss_coef policy_loss_coef lam num_step_returns"
+             " training_epoch training_iter training_batch_iter center_return symlog normalize_v_targets"
+             " normalize_advantages clip_vloss time_horizon minibatch_size", "a setting of other algorithms", NOT_READ),
 )  # fmt: skip
 MEMORY = under(
     "agent.memory",
@@ -228,10 +212,8 @@ MEMORY = under(
         same("max_size", "samples that the replay holds", "agent.memory.max_size", needed=True),
         same("use_cer", "every batch holds the newest samples", "agent.memory.combined"),
     ),
-    *(
-        ignored(key, "a setting of replays", "an on-policy memory does not read it")
-        for key in ("batch_size", "max_size", "use_cer", "cross_entropy", "alpha", "epsilon", "stack_len")
-    ),
+    ignored("batch_size max_size use_cer cross_entropy alpha epsilon stack_len", "a setting of replays",
+            "an on-policy memory does not read it"),
 )  # fmt: skip
 NETS = under(
     NET,
@@ -273,8 +255,7 @@ NETS = under(
     ),
     *only_of(SOFT, same("loss_spec.name", "loss of the critics", f"{ALGORITHM}.loss", values=LOSSES)),
     *only_of(["Reinforce"], ignored("loss_spec", "a loss", "a policy gradient has no loss to choose")),
-    *(refused(f"loss_spec.{key}", "where the Huber loss bends", "has no counterpart: it bends at 1", unless=(1,))
-      for key in ("beta", "delta")),
+    refused("loss_spec.beta loss_spec.delta", "where the Huber loss bends", "has no counterpart: it bends at 1", (1,)),
     worked("optim_spec", "the optimiser of the net, Adam where it is absent", f"{NET}.optimizer",
            optimisers.optimisers),
     *(
@@ -310,12 +291,11 @@ NETS = under(
         elsewhere("update_frequency", "nothing, with polyak", ""),
         elsewhere("polyak_coef", "share of the critics that their targets take", f"{ALGORITHM}.polyak"),
     ),
-    *(ignored(key, "how a target net follows", "there is no target net")
-      for key in ("update_type", "update_frequency", "polyak_coef")),
+    ignored("update_type update_frequency polyak_coef", "how a target net follows", "there is no target net"),
     ignored("shared", "policy and values have one body", "this algorithm has no such pair, or keeps it apart"),
     ignored("log_std_init", "first logarithm of the actions' deviation", "the net gives it, or there is none"),
-    ignored("gpu", "whether the net lives on a GPU", "`meta.device` says where, by default on the CPU"),
-    ignored("cuda_id", "which GPU", "`meta.device` says where, by default on the CPU"),
+    ignored("gpu", "whether the net lives on a GPU", WHERE),
+    ignored("cuda_id", "which GPU", WHERE),
     *only_of(
         CRITICS,
         worked("*", "with actor_ or critic_ before it, a setting of that net alone", "", nets.of_one_net),
@@ -334,20 +314,19 @@ CRITIC_NET = only_of(
         worked("clip_grad_val", "largest norm of a gradient", f"{NET}.optimizer.clip_grad_norm", nets.as_the_actor),
         worked("optim_spec", "the critics' optimiser", f"{NET}.optimizer.critic_lr", optimisers.critic_optimiser),
         ignored("loss_spec", "a loss", "SLM-Lab reads the one of `net`"),
-        *(ignored(key, "the same for both", "the actor's says the same for both")
-          for key in ("hid_layers_activation", "lr_scheduler_spec", "gpu", "normalize", "shared", "use_same_optim",
-                      "update_type", "update_frequency", "polyak_coef")),
+        ignored("hid_layers_activation lr_scheduler_spec gpu normalize shared use_same_optim update_type"
+                 " update_frequency polyak_coef", "the same for both", "the actor's says the same for both"),
     ),
 )  # fmt: skip
 META = under(
     "meta",
-    worked("distributed", "sessions train one set of weights asynchronously", "env.num_envs", sessions.distributed),
-    worked("max_session", "runs with other seeds, or workers", "meta.max_session", sessions.count),
+    worked("distributed", "sessions train one set of weights asynchronously", "env.num_envs", sizes.distributed),
+    worked("max_session", "runs with other seeds, or workers", "meta.max_session", sizes.count),
     same("log_frequency", "frames between rows of metrics", "meta.log_frequency", default=10_000),
     worked("rigorous_eval", "environments to evaluate in; 0 evaluates nothing", "meta.eval_frequency",
-           sessions.evaluation),
+           sizes.evaluation),
     elsewhere("eval_frequency", "frames between evaluations", "meta.eval_frequency"),
-    worked("max_trial", "trials of a search", "meta.max_trial", sessions.trials),
+    worked("max_trial", "trials of a search", "meta.max_trial", sizes.trials),
     elsewhere("search_resources", "cores and GPUs of a trial",
               "meta.search_resources.cpu, meta.search_resources.gpu"),
     elsewhere("search_scheduler", "when trials are stopped",
@@ -355,7 +334,8 @@ META = under(
     ignored("search", "nothing", "SLM-Lab does not read it"),
     ignored("random_seed", "the seed", "SLM-Lab draws its seed from the clock; here `meta.seed` sets it"),
     ignored("num_gpus", "nothing", "SLM-Lab does not read it"),
-    *(ignored(key, "where SLM-Lab is in its work", "SLM-Lab's own bookkeeping") for key in sessions.BOOKKEEPING),
+    ignored("experiment trial session experiment_ts cuda_offset resume git_sha predir prepath graph_prepath"
+             " info_prepath log_prepath model_prepath", "where SLM-Lab is in its work", "SLM-Lab's own bookkeeping"),
 )  # fmt: skip
 LEARNERS = tuple(name for name in NAMES if name != "Random")
 LEARNING = tuple(replace(row, of=row.of or LEARNERS) for row in (*ALGORITHMS, *MEMORY, *NETS))

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from operant.envs.research.mlgym import survey
 from operant.envs.research.mlgym.datasets import Found, Lacking, read_dataset
 from operant.envs.research.mlgym.layouts import NO_TRAIN, without_labels
 from operant.envs.research.mlgym.survey import surveyed, task_files
-from tests.unit.envs.research.mlgym_checkout import FILES, begun, named
+from tests.unit.envs.research.mlgym_checkout import FILES, begun, named, write_checkout
 
 HUB_SHEET = """
 id: farAway
@@ -77,7 +78,7 @@ def test_a_dataset_is_read_on_its_own_and_what_to_put_where_is_said(far: Path) -
     assert isinstance(found, Found)
     assert found.source == "data/parity/rows"
     assert found.read()["train.csv"] == FILES["data/parity/rows/train.csv"].encode()
-    rows = list(surveyed(task_files(str(far / "configs/datasets")), None, False))
+    rows = list(surveyed(task_files(str(far / "configs/datasets")), None))
     assert [(row.file, row.imported, row.runs) for row in rows] == [
         ("far.yaml", True, False),
         ("numbers.yaml", True, True),
@@ -142,3 +143,36 @@ def test_a_copy_of_all_passengers_is_divided_into_what_the_task_reads(far: Path)
     assert files["ground_truth.csv"] == b"PassengerId,Survived\n1,1\n6,0\n"
     assert files["test.csv"].startswith(b"PassengerId,Name\n1,name\n")
     assert b"6,0" not in files["train.csv"]
+
+
+FAILING = {
+    "sleepy": ("import time\ntime.sleep(60)\n", "its baseline program: ended: its time was over after"),
+    "broken": ("raise TypeError('no such word')\n", "its baseline program: exit 1: TypeError: no such word"),
+}
+
+
+def test_a_baseline_that_fails_or_takes_too_long_stops_no_other_and_says_what_ended_it(tmp_path: Path) -> None:
+    checkout = write_checkout(tmp_path)
+    sheet = (checkout / "configs/tasks/model.yaml").read_text()
+    for name, (program, _) in FAILING.items():
+        (checkout / f"configs/tasks/{name}.yaml").write_text(sheet.replace("src/train.py", f"src/{name}.py"))
+        (checkout / f"data/model/src/{name}.py").write_text(program)
+    files = [checkout / f"configs/tasks/{name}.yaml" for name in (*FAILING, "model")]
+    told: list[str] = []
+    *failed, good = surveyed(files, None, seconds=3, tell=told.append)
+    assert [row.baseline for row in failed] == [None, None]
+    for row, (_, why) in zip(failed, FAILING.values(), strict=True):
+        assert row.note.startswith(why)
+    assert (good.baseline, good.note) == (3.0, "")
+    assert told[0] == "1 of 3  sleepy.yaml: its baseline, at most 3 s for each program"
+    assert told[-1].startswith("3 of 3  model.yaml: Reward Mean 3 after ")
+
+
+def test_a_baseline_that_breaks_what_runs_it_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object) -> None:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(survey, "play_script", broken)
+    files = [write_checkout(tmp_path) / f"configs/tasks/{name}.yaml" for name in ("model", "coins")]
+    rows = list(surveyed(files, None, seconds=3))
+    assert [row.note for row in rows] == ["it failed: RuntimeError: out of luck"] * 2

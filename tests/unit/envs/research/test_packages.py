@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from functools import partial
 from importlib import invalidate_caches
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pytest
 
 from operant.envs.research import packages as room
 from operant.envs.research.packages import packages
-from operant.envs.sandbox import open_sandbox
+from operant.envs.research.workbench import ResearchTask
+from operant.envs.sandbox import open_sandbox, require_sandbox
 from operant.errors import UsageError
 
 RECORDS = {
@@ -63,3 +66,38 @@ def test_a_package_without_a_record_is_shown_and_one_that_is_absent_is_named(sit
     assert packages(("unasked",)).folders == (str(site / "unasked.py"),)
     with pytest.raises(UsageError, match="no_such_package, which is not installed"):
         packages(("no_such_package",))
+
+
+CLOSED = 0o700 if os.geteuid() == 0 else 0  # to the user that a sandbox has
+
+
+@pytest.mark.parametrize("closed", [".", "oddly"])
+def test_a_folder_that_the_sandbox_may_not_enter_is_an_error_of_the_set_up(site: Path, closed: str) -> None:
+    shown = packages(("oddly",))
+    folder = (site / closed).resolve()
+    folder.chmod(CLOSED)
+    try:
+        for refuse in (require_sandbox, partial(open_sandbox, limits=None, files={})):
+            with pytest.raises(UsageError, match=r"the sandbox cannot read .*/oddly: its user may not enter ") as error:
+                refuse("auto", readable=shown.folders)
+            assert error.value.cause.endswith(f"enter {folder}")
+            assert error.value.remedy is not None
+            assert error.value.remedy.startswith(f"chmod {'o+rX' if closed == 'oddly' else 'o+x'} {folder},")
+    finally:
+        folder.chmod(0o755)
+    require_sandbox("auto", shown.folders)
+
+
+def test_a_task_whose_packages_cannot_be_shown_is_refused_before_any_work(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = ResearchTask("blotto")
+    monkeypatch.setattr(type(task.folder), "packages", packages(("oddly",)))
+    task.prepare()
+    site.chmod(CLOSED)
+    try:
+        for start in (task.prepare, lambda: task.begin(task.problems("eval")[0], 0)):
+            with pytest.raises(UsageError, match="the sandbox cannot read"):
+                start()
+    finally:
+        site.chmod(0o755)

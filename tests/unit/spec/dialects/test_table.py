@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operant.errors import SpecError
-from operant.spec.dialects.conversion import Converted, Section, converter
+from operant.spec.dialects.conversion import Converted, Converter, Section
 from operant.spec.dialects.explain import explain
 from operant.spec.dialects.table import Table, ignored, only_of, read, refused, same, under, worked
 from operant.spec.reading.document import Source
@@ -26,7 +26,7 @@ ROWS = (
         same("budget", "frames of a run", "env.max_frame", needed=True),
         same("loss", "how errors count", "agent.algorithm.loss", values={"l2": "mse", "huber": "huber"}),
         worked("pairs", "pairs of environments", "env.num_envs", doubled),
-        refused("noise", "noise on weights", "has no counterpart", unless=(0,), ours="agent.net.noise"),
+        same("noise", "noise on weights", "agent.net.noise", values={0: None}),
     ),
     *only_of(["loud"], ignored("printing", "what is printed", "nothing is printed here")),
     refused("printing", "what is printed", "has no counterpart"),
@@ -41,7 +41,7 @@ def sections(top: Section) -> None:
     top.close_all()
 
 
-CONVERT = converter("a lab", sections, TABLE)
+CONVERT = Converter("a lab", sections, TABLE)
 
 
 def converted(text: str, overrides: Sequence[str] = ()) -> Converted:

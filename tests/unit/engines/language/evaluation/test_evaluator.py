@@ -102,3 +102,25 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
         open_evaluator(ModelReference(str(tmp_path)), EvalSet(("copy",))),
     ):
         pass
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("wide")
+    return str(write_folder(load_policy("tiny", tiny=TinySizes(1, 16, 1, 2048)), folder))
+
+
+def test_a_dialogue_whose_opening_fills_the_context_is_refused_in_one_line(small: str) -> None:
+    with pytest.raises(UsageError, match=r"hackmatrix_game/eval/\d+ opens with \d+ tokens, .* context of 64"):
+        evaluate(ModelReference(small, "cpu"), EvalSet(("hackmatrix_game",), limit=1))
+
+
+def test_answers_are_recorded_with_the_seed_of_the_game_that_was_played(wide: str) -> None:
+    arguments = {"hackmatrix_game.style": "bare", "hackmatrix_game.turns": 2, "hackmatrix_game.max_tokens": 2}
+    eval_set = EvalSet(("hackmatrix_game",), arguments=arguments, limit=3, seed=7)
+    (task,) = make_tasks(eval_set, None)
+    seeds = {problem.id: problem.answer["seed"] for problem in task.problems("eval")}
+    (result,) = evaluate(ModelReference(wide, "cpu"), eval_set)
+    played = {episode.item: episode.seed for episode in result.episodes}
+    assert len(played) == 3
+    assert played == {item: seeds[str(item)] for item in played}

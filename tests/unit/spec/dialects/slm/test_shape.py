@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operant.spec.builtin import builtin_names
-from operant.spec.dialects.slm.shape import is_slm
+from operant.spec.dialects.slm.convert import is_slm
 from operant.spec.load import load
 from tests.unit.spec.dialects.slm.conftest import FILES
 
