@@ -18,8 +18,8 @@ from operant.engines.language.distributed.replicas import SharedGenerator, share
 from operant.engines.language.distributed.weight_sync import trained_weights
 from operant.engines.language.distributed.workers import build_workers
 from operant.engines.language.generation.activation_cache import ActivationCache, can_cache_activations, recording
-from operant.engines.language.generation.build import build_generator
-from operant.engines.language.generation.generator import Generator, Sampling
+from operant.engines.language.generation.build import build_generator, training_sampling
+from operant.engines.language.generation.generator import Generator
 from operant.engines.language.learning.distillation import SELF
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.samples import chosen_groups
@@ -94,8 +94,7 @@ class TrainingContext:
         settings, tracker = self.settings, self.tracker
         problems = self.sampler.take(tracker.position, prompts)
         seed = self.seeds.integer("generate", tracker.position)
-        deadline = text_of(self.spec).deadline
-        sampling = Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, deadline)
+        sampling = training_sampling(settings, seed, text_of(self.spec).deadline)
         places = range(tracker.position, tracker.position + prompts)
         for place, problem in zip(places, problems, strict=True):
             self.telemetry.accounting.take(place, problem.id)

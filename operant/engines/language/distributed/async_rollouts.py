@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from operant.engines.language.generation.build import training_sampling
 from operant.engines.language.generation.generator import Sampling
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.types import Group
@@ -192,8 +193,7 @@ class AsyncRollouts:
         return place
 
     def _sampling(self, place: int) -> Sampling:
-        settings, seed = self.settings, self.seeds.integer("generate", place)
-        return Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, self.seconds)
+        return training_sampling(self.settings, self.seeds.integer("generate", place), self.seconds)
 
     def _hand_in(self, groups: Sequence[Group]) -> None:
         with self._turn:

@@ -19,7 +19,8 @@ from operant.engines.language.generation.sampling import chances, check_sampling
 from operant.engines.language.generation.slots import Slots, Stepper
 from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.policy.batching import Segment
-from operant.engines.language.policy.weights import copy_weights, supports
+from operant.engines.language.policy.sampling_mask import SamplingMask, packed_width
+from operant.engines.language.policy.weights import copy_weights, supports, vocabulary_size
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -119,18 +120,21 @@ class TorchGenerator:
         places = max(prompt.max_tokens for prompt in prompts)
         length = max(len(prompt.tokens) + prompt.max_tokens for prompt in prompts)
         rows = min(self.slots, len(prompts) * sampling.n)
+        mask_bytes = packed_width(vocabulary_size(self.policy.model)) if sampling.masks else 0
         if self._engine is not None:
             decoder, stepper = self._engine
-            if decoder.slots >= rows and decoder.length >= length and stepper.slots.written.shape[1] > places:
+            wide = mask_bytes <= stepper.slots.mask.shape[2] and stepper.slots.written.shape[1] > places
+            if decoder.slots >= rows and decoder.length >= length and wide:
                 decoder.refresh()
                 return self._engine
+            mask_bytes = max(mask_bytes, stepper.slots.mask.shape[2])
             rows, length = max(rows, decoder.slots), max(length, decoder.length)
             places = max(places, stepper.slots.written.shape[1] - 1)
         self._engine = None
         model, padded = self.policy.model, -(-length // BLOCK) * BLOCK
         decoder = (LeanDecoder if supports(model) else ModelDecoder)(model, rows, padded)
         graphs = self.graphs and self.on_gpu and isinstance(decoder, LeanDecoder)
-        stepper = Stepper(decoder, Slots.empty(rows, places, self.device), self.ends, graphs)
+        stepper = Stepper(decoder, Slots.empty(rows, places, self.device, mask_bytes), self.ends, graphs)
         self._engine = decoder, stepper
         return self._engine
 
@@ -254,6 +258,7 @@ class _Batch:
         tokens, logprobs = self.slots.written[rows].tolist(), self.slots.logprob[rows].tolist()
         for (row, count, stopped), ids, values in zip(ended, tokens, logprobs, strict=True):
             job = self.active[row]
+            mask = SamplingMask.of(self.slots.mask[row, :count].cpu().numpy()) if self.sampling.masks else None
             over = stopped or ids[count - 1] in self.owner.policy.eos_ids
             completion = Completion(
                 tokens=tuple(ids[:count]),
@@ -261,6 +266,7 @@ class _Batch:
                 text=self.stops.text(ids[:count], self.prompts[job.prompt].stop),
                 finish="stop" if over else "length",
                 version=self.owner.version,
+                mask=mask,
             )
             self.done[job.prompt][job.index] = completion
             self._note(job, row, completion)
@@ -329,8 +335,8 @@ class _Batch:
     def _begin(self, read: Prefilled, rows: list[int], which: list[int], chance: Tensor) -> None:
         at, source = (torch.tensor(numbers, device=self.owner.device) for numbers in (rows, which))
         self.decoder.admit(at, read, source)
-        token, logprob = draw(read.logits[source], chance, self.sampling)
-        self.slots.begin(at, token, logprob, self.owner.ends)
+        token, logprob, mask = draw(read.logits[source], chance, self.sampling)
+        self.slots.begin(at, token, logprob, mask, self.owner.ends)
 
     def _prefill(self, wanted: list[int]) -> None:
         """Read every prompt that was not yet read, in batches of a bounded number of tokens."""

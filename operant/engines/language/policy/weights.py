@@ -81,6 +81,11 @@ def base_model(model: nn.Module) -> Any:
     return model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore[reportCallIssue]
 
 
+def vocabulary_size(model: nn.Module) -> int:
+    """How many logits the model's head gives."""
+    return int(base_model(model).get_output_embeddings().weight.shape[0])
+
+
 def plain_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Every weight by the name that Hugging Face's folders give it, with what LoRA adds to it; tied ones once."""
     inner = base_model(model)

@@ -67,9 +67,9 @@ class ModelService:
         return {"object": "list", "data": [facts | {"max_model_len": self.policy.context}]}
 
     def health(self) -> dict[str, Any]:
-        """How the server stands; `loads` says whether it takes new weights."""
+        """How the server stands; `loads` says whether it takes new weights, `sampling_masks` whether it gives masks."""
         facts = {"model": self.name, "version": self.generator.version, "waiting": self.batcher.waiting}
-        return {"status": "ok", **facts, "loads": self.allow_load}
+        return {"status": "ok", **facts, "loads": self.allow_load, "sampling_masks": True}
 
     async def read(self, body: bytes, chat: bool) -> GenerationRequest:
         """The request in a body; `RequestError` if there is none, or if too many wait already."""
@@ -90,7 +90,7 @@ class ModelService:
             for number, prompt in enumerate(request.prompts)
             for each in (written[number] if written else [None])
         ]
-        if request.logprobs is not None and (request.echo or request.logprobs):
+        if request.logprobs is not None and request.rescores:
             scores = await self._score(choices, request.sampling.temperature, request.logprobs)
             choices = [replace(each, scored=score) for each, score in zip(choices, scores, strict=True)]
         return await self._in_text_thread(partial(self._encoder.reply, request, choices))

@@ -122,7 +122,7 @@ def test_draws_have_the_distribution_that_was_asked_for() -> None:
         Sampling(top_p=0.6): torch.tensor([0.0, 0.0, 0.0, 1.0, 0.0]),
     }
     for sampling, expected in cases.items():
-        drawn, logprobs = draw(rows, chance, sampling)
+        drawn, logprobs, _ = draw(rows, chance, sampling)
         share = torch.bincount(drawn, minlength=5) / len(drawn)
         torch.testing.assert_close(share, expected, atol=0.01, rtol=0)
         whole = torch.log_softmax(logits / sampling.temperature, 0)
