@@ -11,6 +11,7 @@ from operant.envs.text.well_formed import well_formed
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from operant.engines.language.policy.fingerprint import Fingerprint
     from operant.engines.language.policy.sampling_mask import SamplingMask
 
 Finish = Literal["stop", "length", "abort"]
@@ -86,6 +87,19 @@ class Step:
     completion: Completion
 
 
+@dataclass(frozen=True)
+class Probe:
+    """What one holder of weights says of them: their version, their fingerprint, and what it writes with them.
+
+    A generator that cannot say what it holds has no fingerprint.
+    """
+
+    name: str
+    version: int
+    fingerprint: Fingerprint | None
+    completions: list[list[Completion]]
+
+
 class Listener(Protocol):
     """Hears completions as they end: the `index`-th of the prompt with the number `prompt`.
 
@@ -119,6 +133,10 @@ class Generator(Protocol):
 
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Take over weights, by Hugging Face's names; what is generated from now on has this version."""
+        ...
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What every replica holds, and writes to these prompts."""
         ...
 
     def close(self) -> None:

@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Probe, Prompt, Sampling
 from operant.engines.language.generation.http_client import Client
 from operant.engines.language.generation.sampling import check_sampling
 from operant.engines.language.policy.chat_template import encode
+from operant.engines.language.policy.fingerprint import Fingerprint
 from operant.engines.language.policy.sampling_mask import SamplingMask
 from operant.errors import RunError, UsageError
 
@@ -70,6 +71,14 @@ class RemoteGenerator:
         _write_weights(folder, self.policy, weights)
         self.client.post("/load", {"path": str(folder), "version": version})
         self.version = version
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What the server writes to these prompts, and says of the weights that wrote it."""
+        written = self.generate(prompts, sampling)
+        facts = self.client.get("/fingerprint")
+        sums = {name: (str(precision), int(total)) for name, (precision, total) in facts["sums"].items()}
+        held = Fingerprint(sums, str(facts["tokenizer"]))
+        return [Probe(f"the server at {self.client.url}", int(facts["version"]), held, written)]
 
     def close(self) -> None:
         """Remove the folder of weights."""

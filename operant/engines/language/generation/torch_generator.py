@@ -13,14 +13,15 @@ import torch
 
 from operant.engines.language.generation.activation_cache import ActivationCache
 from operant.engines.language.generation.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
-from operant.engines.language.generation.generator import Completion, Listener, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Listener, Probe, Prompt, Sampling
 from operant.engines.language.generation.model_decoder import ModelDecoder
 from operant.engines.language.generation.sampling import chances, check_sampling, draw, prompt_key
 from operant.engines.language.generation.slots import Slots, Stepper
 from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.policy.batching import Segment
+from operant.engines.language.policy.fingerprint import Fingerprint, fingerprint
 from operant.engines.language.policy.sampling_mask import SamplingMask, packed_width
-from operant.engines.language.policy.weights import copy_weights, supports, vocabulary_size
+from operant.engines.language.policy.weights import copy_weights, plain_weights, supports, vocabulary_size
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -96,6 +97,16 @@ class TorchGenerator:
         """Take over weights by name; none at all where the model itself was trained and only the version is new."""
         copy_weights(self.policy.model, weights)
         self.version = version
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What it writes to these prompts, and the weights that wrote it, as the decoder has them."""
+        written = self.generate(prompts, sampling)
+        return [Probe("the generator", self.version, self.fingerprint(), written)]
+
+    def fingerprint(self) -> Fingerprint:
+        """That of the weights which the last completions were written with."""
+        held = plain_weights(self.policy.model, tied=True) if self._engine is None else self._engine[0].held()
+        return fingerprint(held, self.policy.tokenizer)
 
     def halt(self) -> None:
         """End what is being written, for good: another thread's call of `generate` raises. Any thread may call this."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from operant.engines.language.generation.generator import Completion, Finish, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Finish, Probe, Prompt, Sampling
 from operant.engines.language.generation.sampling import check_sampling, prompt_key
 from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.generation.torch_generator import check_room
@@ -90,6 +90,10 @@ class VllmGenerator:
                 f" from the trainer's by {gap:.3g} nats per token, above {self.limit:.3g}",
                 remedy=REMEDY,
             )
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What it writes to these prompts, without a fingerprint: it fuses and packs weights in ways of its own."""
+        return [Probe("vLLM", self.version, None, self.generate(prompts, sampling))]
 
     def close(self) -> None:
         """End the engine and its workers, so that this process may start another."""

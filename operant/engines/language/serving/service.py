@@ -145,6 +145,13 @@ class ModelService:
         await asyncio.wrap_future(self.batcher.do(lambda: self._take_weights(Path(path), version)))
         return {"model": self.name, "version": version}
 
+    async def fingerprint(self) -> dict[str, Any]:
+        """The version and the fingerprint of the weights that wrote the last completions."""
+        if not self.allow_load:
+            raise RequestError("this server takes no weights; start it with --allow-load", None, 403)
+        held = await asyncio.wrap_future(self.batcher.do(self.generator.fingerprint))
+        return {"version": self.generator.version, "tokenizer": held.tokenizer, "sums": held.sums}
+
     def _take_weights(self, folder: Path, version: int) -> None:
         try:
             files = sorted(folder.glob("model*.safetensors"))

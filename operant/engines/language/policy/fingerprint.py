@@ -1,0 +1,94 @@
+"""Fingerprints of weights: exact sums of their bits, computed where they lie, by which two holders are compared.
+
+The words of a tensor are added up by rows and by columns, modulo 2^32, and each row's and column's sum counts with an
+odd weight of its own. A changed bit therefore always changes both sums of the tensor, and whatever else happens by
+accident changes them but once in 2^64 times. It reads every weight twice and needs no memory for copies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_WORDS = {2: torch.int16, 4: torch.int32}
+_MODULUS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """For every tensor by its plain name its precision and the sum of its bits, and a digest of the tokenizer."""
+
+    sums: Mapping[str, tuple[str, int]]
+    tokenizer: str
+
+    def differing(self, other: Fingerprint) -> list[str]:
+        """The names of tensors that are not the same in both, or only in one."""
+        names = sorted(self.sums.keys() | other.sums.keys())
+        return [name for name in names if self.sums.get(name) != other.sums.get(name)]
+
+    @property
+    def precisions(self) -> dict[str, str]:
+        """The precision of every tensor."""
+        return {name: precision for name, (precision, _) in self.sums.items()}
+
+
+def fingerprint(
+    weights: Iterable[tuple[str, Tensor]],
+    tokenizer: PreTrainedTokenizerBase,
+    precisions: Mapping[str, str] | None = None,
+) -> Fingerprint:
+    """The fingerprint of named weights, each as it would be in the precision given for it."""
+    names: list[str] = []
+    kinds: list[str] = []
+    sums: list[Tensor] = []
+    for name, weight in weights:
+        kind = (precisions or {}).get(name)
+        cast = weight if kind is None else weight.to(getattr(torch, kind))
+        names.append(name)
+        kinds.append(str(cast.dtype).removeprefix("torch."))
+        sums.append(bit_sums(cast))
+    # One transfer for all tensors: on a GPU each would wait for the device.
+    values = [row % _MODULUS * _MODULUS + column % _MODULUS for row, column in torch.stack(sums).tolist()]
+    facts = zip(names, zip(kinds, values, strict=True), strict=True)
+    return Fingerprint(dict(facts), tokenizer_digest(tokenizer))
+
+
+@torch.no_grad()
+def bit_sums(weight: Tensor) -> Tensor:
+    """Two weighted sums of a tensor's words, on its device; how it lies in memory does not matter to them."""
+    kind = _WORDS.get(weight.element_size())
+    words = weight.contiguous().view(torch.uint8) if kind is None else weight.view(kind)
+    rows = words.flatten(1) if words.dim() > 1 else words[None]
+    of_rows, of_columns = (rows.sum(dim, dtype=torch.int32) for dim in (1, 0))
+    return torch.stack([_weighted(of_rows), _weighted(of_columns)])
+
+
+def _weighted(sums: Tensor) -> Tensor:
+    return (sums.to(torch.int64) * _odd(1 << max(len(sums) - 1, 1).bit_length(), sums.device)[: len(sums)]).sum()
+
+
+@cache
+def _odd(count: int, device: torch.device) -> Tensor:
+    """Odd numbers, one for each place; a few sizes serve all tensors."""
+    return torch.arange(count, dtype=torch.int64, device=device) * 2 + 1
+
+
+_DIGESTS: WeakKeyDictionary[PreTrainedTokenizerBase, str] = WeakKeyDictionary()
+
+
+def tokenizer_digest(tokenizer: PreTrainedTokenizerBase) -> str:
+    """A digest of which number means which token, computed once for each tokenizer."""
+    if tokenizer not in _DIGESTS:
+        words = "\n".join(f"{number} {token!r}" for token, number in sorted(tokenizer.get_vocab().items()))
+        _DIGESTS[tokenizer] = hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
+    return _DIGESTS[tokenizer]
