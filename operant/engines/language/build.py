@@ -130,9 +130,10 @@ class TrainingContext:
     def publish(self) -> dict[str, float]:
         """Let the generator have the weights as they are now, or a copy of them where it runs on its own.
 
-        Returns the metrics of the check that they arrived.
+        Returns the metrics of the check that they arrived, where one is due.
         """
-        version, check = self.tracker.updates, self.sync_check
+        version = self.tracker.updates
+        check = self.sync_check if self.tracker.rounds % self.settings.probe_every == 0 else None
         with self.telemetry.trace.span("sync", TRAINER, version=version):
             sent, metrics = None, {}
             if check is None:

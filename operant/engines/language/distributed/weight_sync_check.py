@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from operant.engines.language.policy.model import Policy
 
 TEXTS = ("Question: 17 + 25?\nAnswer:", "def area(w, h):\n    return", "The capital of France is", "[1, 2, 3, 5, 8,")
-LENGTH = 16
-DRAWS = 8
+LENGTH = 12
+DRAWS = 16
 FACTOR = 16.0
 """How many times the measured rounding log-probabilities may differ by: other kernels and devices round otherwise."""
 PROBE_KL = "mismatch/probe_kl"
@@ -81,16 +81,23 @@ class WeightSyncCheck:
 
     def sync(self, generator: Generator, weights: Mapping[str, Tensor], sent: SentWeights) -> dict[str, float]:
         """Load weights, twice if need be, and return the metrics; `RunError` says what the generator has instead."""
-        fault, found = "", 0.0
+        fault = ""
         for attempt in (1, 2):
-            # Another mapping each time, so that nothing on the way takes a second sending for the first.
-            generator.load(dict(weights), sent.version)
-            fault, found = self._checked(generator.probe(self.prompts, self.sampling), sent)
+            fault, found = self._handed_over(generator, weights, sent)
             if not fault:
                 return {PROBE_KL: found}
             if attempt == 1:
                 self.tell("resent", f"weights of version {sent.version} are sent once more: {fault}")
         raise RunError(f"weights of version {sent.version} were sent twice: {fault}", remedy=REMEDY)
+
+    def _handed_over(self, generator: Generator, weights: Mapping[str, Tensor], sent: SentWeights) -> tuple[str, float]:
+        """What went wrong with one sending, and the divergence found."""
+        try:
+            # Another mapping each time, so that nothing on the way takes a second sending for the first.
+            generator.load(dict(weights), sent.version)
+        except RunError as refused:
+            return refused.cause, math.inf
+        return self._checked(generator.probe(self.prompts, self.sampling), sent)
 
     def allowed(self, sent: SentWeights) -> float:
         """The largest divergence that rounding explains; it grows with the logits, as their rounding does."""
@@ -173,10 +180,10 @@ REMEDY = "the same weights, tokenizer, temperature and precision there; or a lar
 
 
 def probe_prompts(policy: Policy) -> list[Prompt]:
-    """Fixed prompts, whole and halved, after each of which one token is drawn."""
+    """Fixed prompts, after each of which one token is drawn."""
     most = min(LENGTH, policy.context - 1)
-    texts = [tuple(policy.tokenizer(text, add_special_tokens=False).input_ids[:most]) for text in TEXTS]
-    return [Prompt(tokens[: max(1, len(tokens) // part)], 1) for tokens in texts for part in (2, 1)]
+    texts = (policy.tokenizer(text, add_special_tokens=False).input_ids for text in TEXTS)
+    return [Prompt(tuple(tokens[:most]), 1) for tokens in texts]
 
 
 def divergence(completions: Sequence[Sequence[Completion]], logprobs: Tensor) -> float:

@@ -19,6 +19,7 @@ from operant.engines.language.generation.sampling import check_sampling
 from operant.engines.language.policy.chat_template import encode
 from operant.engines.language.policy.fingerprint import Fingerprint
 from operant.engines.language.policy.sampling_mask import SamplingMask
+from operant.engines.language.policy.weights import plain_weights
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -203,11 +204,8 @@ def _body(served: str, tokens: Sequence[Sequence[int]], like: Prompt, sampling: 
 
 
 def _write_weights(folder: Path, policy: Policy, weights: Mapping[str, Tensor]) -> None:
+    """Write weights, or the policy's own with what LoRA adds to them, rounded as the trainer's decoder rounds it."""
     from safetensors.torch import save_file
 
-    from operant.engines.language.policy.model import write_folder
-
-    if weights:
-        save_file({name: value.contiguous().cpu() for name, value in weights.items()}, folder / "model.safetensors")
-    else:
-        write_folder(policy, folder)
+    sent = weights or dict(plain_weights(policy.model))
+    save_file({name: value.contiguous().cpu() for name, value in sent.items()}, folder / "model.safetensors")

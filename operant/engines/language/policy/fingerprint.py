@@ -8,9 +8,8 @@ accident changes them but once in 2^64 times. It reads every weight twice and ne
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _WORDS = {2: torch.int16, 4: torch.int32}
-_MODULUS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -56,31 +54,33 @@ def fingerprint(
         cast = weight if kind is None else weight.to(getattr(torch, kind))
         names.append(name)
         kinds.append(str(cast.dtype).removeprefix("torch."))
-        sums.append(bit_sums(cast))
-    # One transfer for all tensors: on a GPU each would wait for the device.
-    values = [row % _MODULUS * _MODULUS + column % _MODULUS for row, column in torch.stack(sums).tolist()]
-    facts = zip(names, zip(kinds, values, strict=True), strict=True)
+        sums += word_sums(cast)
+    folded = fold(sums)
+    pairs = zip(folded[::2], folded[1::2], strict=True)
+    facts = zip(names, zip(kinds, (rows << 32 | columns for rows, columns in pairs), strict=True), strict=True)
     return Fingerprint(dict(facts), tokenizer_digest(tokenizer))
 
 
 @torch.no_grad()
-def bit_sums(weight: Tensor) -> Tensor:
-    """Two weighted sums of a tensor's words, on its device; how it lies in memory does not matter to them."""
+def word_sums(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The sums of a tensor's words by rows and by columns, on its device; how it lies in memory does not matter."""
     kind = _WORDS.get(weight.element_size())
     words = weight.contiguous().view(torch.uint8) if kind is None else weight.view(kind)
     rows = words.flatten(1) if words.dim() > 1 else words[None]
-    of_rows, of_columns = (rows.sum(dim, dtype=torch.int32) for dim in (1, 0))
-    return torch.stack([_weighted(of_rows), _weighted(of_columns)])
+    return rows.sum(1, dtype=torch.int32), rows.sum(0, dtype=torch.int32)
 
 
-def _weighted(sums: Tensor) -> Tensor:
-    return (sums.to(torch.int64) * _odd(1 << max(len(sums) - 1, 1).bit_length(), sums.device)[: len(sums)]).sum()
+def fold(sums: Sequence[Tensor]) -> list[int]:
+    """Each vector of sums as one number of 32 bits: its places count with odd weights.
 
-
-@cache
-def _odd(count: int, device: torch.device) -> Tensor:
-    """Odd numbers, one for each place; a few sizes serve all tensors."""
-    return torch.arange(count, dtype=torch.int64, device=device) * 2 + 1
+    All are folded together, and come to the host together, since there are many and most are small.
+    """
+    whole = torch.cat(list(sums)).to(torch.int64)
+    lengths = torch.tensor([len(each) for each in sums]).to(whole.device)
+    ends = lengths.cumsum(0)
+    places = torch.arange(len(whole), device=whole.device) - (ends - lengths).repeat_interleave(lengths)
+    running = (whole * (2 * places + 1)).cumsum(0)[ends - 1]
+    return [total % 2**32 for total in running.diff(prepend=running.new_zeros(1)).tolist()]
 
 
 _DIGESTS: WeakKeyDictionary[PreTrainedTokenizerBase, str] = WeakKeyDictionary()
