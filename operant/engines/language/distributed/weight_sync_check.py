@@ -212,7 +212,7 @@ def _scale(sent: SentWeights) -> float:
 
 
 def _fingerprint(policy: Policy, precisions: Mapping[str, str] | None = None) -> Fingerprint:
-    return fingerprint(plain_weights(policy.model, tied=True), policy.tokenizer, precisions)
+    return fingerprint(plain_weights(policy.model, tied=True), policy, precisions)
 
 
 def _listed(names: set[str]) -> str:

@@ -106,7 +106,7 @@ class TorchGenerator:
     def fingerprint(self) -> Fingerprint:
         """That of the weights which the last completions were written with."""
         held = plain_weights(self.policy.model, tied=True) if self._engine is None else self._engine[0].held()
-        return fingerprint(held, self.policy.tokenizer)
+        return fingerprint(held, self.policy)
 
     def halt(self) -> None:
         """End what is being written, for good: another thread's call of `generate` raises. Any thread may call this."""

@@ -16,8 +16,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from operant.engines.language.policy.weights import vocabulary_size
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from operant.engines.language.policy.model import Policy
 
 _WORDS = {2: torch.int16, 4: torch.int32}
 
@@ -42,7 +46,7 @@ class Fingerprint:
 
 def fingerprint(
     weights: Iterable[tuple[str, Tensor]],
-    tokenizer: PreTrainedTokenizerBase,
+    policy: Policy,
     precisions: Mapping[str, str] | None = None,
 ) -> Fingerprint:
     """The fingerprint of named weights, each as it would be in the precision given for it."""
@@ -58,7 +62,7 @@ def fingerprint(
     folded = fold(sums)
     pairs = zip(folded[::2], folded[1::2], strict=True)
     facts = zip(names, zip(kinds, (rows << 32 | columns for rows, columns in pairs), strict=True), strict=True)
-    return Fingerprint(dict(facts), tokenizer_digest(tokenizer))
+    return Fingerprint(dict(facts), tokenizer_digest(policy))
 
 
 @torch.no_grad()
@@ -86,9 +90,10 @@ def fold(sums: Sequence[Tensor]) -> list[int]:
 _DIGESTS: WeakKeyDictionary[PreTrainedTokenizerBase, str] = WeakKeyDictionary()
 
 
-def tokenizer_digest(tokenizer: PreTrainedTokenizerBase) -> str:
-    """A digest of which number means which token, computed once for each tokenizer."""
-    if tokenizer not in _DIGESTS:
-        words = "\n".join(f"{number} {token!r}" for token, number in sorted(tokenizer.get_vocab().items()))
-        _DIGESTS[tokenizer] = hashlib.blake2b(words.encode(), digest_size=16).hexdigest()
-    return _DIGESTS[tokenizer]
+def tokenizer_digest(policy: Policy) -> str:
+    """A digest of which number means which token, of those that the model can write; once for each tokenizer."""
+    if policy.tokenizer not in _DIGESTS:
+        size = vocabulary_size(policy.model)
+        known = sorted((number, token) for token, number in policy.tokenizer.get_vocab().items() if number < size)
+        _DIGESTS[policy.tokenizer] = hashlib.blake2b(repr(known).encode(), digest_size=16).hexdigest()
+    return _DIGESTS[policy.tokenizer]

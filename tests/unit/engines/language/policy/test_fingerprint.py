@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
 
 from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
-from operant.engines.language.policy.fingerprint import Fingerprint, fingerprint
+from operant.engines.language.policy.fingerprint import Fingerprint, fingerprint, tokenizer_digest
+from operant.engines.language.policy.model import load_policy, write_folder
 from operant.engines.language.policy.weights import plain_weights
 from tests.unit.engines.language.small_models import KINDS, random_policy
 
-TOKENIZER = random_policy("tiny").tokenizer
+POLICY = random_policy("tiny")
 
 
 def of(**weights: torch.Tensor) -> Fingerprint:
-    return fingerprint(weights.items(), TOKENIZER)
+    return fingerprint(weights.items(), POLICY)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
@@ -49,7 +51,7 @@ def test_layout_and_order_do_not_count_but_names_and_precision_do() -> None:
     assert of(a=weight, b=bias).differing(of(a=weight)) == ["b"]
     half = of(a=weight.bfloat16())
     assert of(a=weight).differing(half) == ["a"]
-    assert fingerprint([("a", weight)], TOKENIZER, {"a": "bfloat16"}).differing(half) == []
+    assert fingerprint([("a", weight)], POLICY, {"a": "bfloat16"}).differing(half) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,9 +59,15 @@ def test_a_decoder_holds_the_models_weights_under_their_own_names(kind: str) -> 
     policy = random_policy(kind)
     generator = TorchGenerator(policy)
     generator.generate([Prompt((5, 6), 2)], Sampling())
-    expected = fingerprint(plain_weights(policy.model, tied=True), policy.tokenizer)
+    expected = fingerprint(plain_weights(policy.model, tied=True), policy)
     assert generator.fingerprint() == expected
     changed = copy.deepcopy(policy)
     with torch.no_grad():
         next(changed.model.parameters())[0, 0] += 1
-    assert len(fingerprint(plain_weights(changed.model, tied=True), policy.tokenizer).differing(expected)) in (1, 2)
+    assert len(fingerprint(plain_weights(changed.model, tied=True), policy).differing(expected)) in (1, 2)
+
+
+def test_a_tokenizer_from_a_folder_is_the_same_though_it_knows_more_than_the_model_can_write(tmp_path: Path) -> None:
+    read = load_policy(str(write_folder(POLICY, tmp_path)))
+    assert len(read.tokenizer) > len(POLICY.tokenizer)
+    assert tokenizer_digest(read) == tokenizer_digest(POLICY)
