@@ -163,7 +163,7 @@ def test_a_wrong_tokenizer_is_found(kind: str) -> None:
 
 def test_a_tokenizer_that_reads_the_same_vocabulary_otherwise_is_found() -> None:
     with pair("copy") as made:
-        tokenizer = copy.deepcopy(made.inner.policy.tokenizer)
+        tokenizer: Any = copy.deepcopy(made.inner.policy.tokenizer)
         tokenizer.backend_tokenizer.decoder = decoders.Metaspace()
         made.inner.policy = replace(made.inner.policy, tokenizer=tokenizer)
         assert "it reads tokens" in refused(made)
@@ -192,11 +192,17 @@ def _undisturbed(made: Pair, generate: Any, gather: Callable[..., Any]) -> Any:
         made.inner.generate = warmer
 
 
+def in_bfloat16(policy: Policy) -> None:
+    """Let a model compute in another precision."""
+    model: torch.nn.Module = policy.model
+    model.to(torch.bfloat16)
+
+
 @pytest.mark.parametrize("kind", ["copy", "server"])
 def test_another_precision_is_found_and_named(kind: str) -> None:
     with pair(kind) as made:
         made.inner.close()
-        made.inner.policy.model.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+        in_bfloat16(made.inner.policy)
         told = refused(made)
         assert "computes in bfloat16, the trainer in float32" in told
         assert "though the weights arrived" in told
@@ -208,7 +214,7 @@ def test_a_limit_of_ones_own_allows_another_precision() -> None:
         assert check is not None
         check.limit = 0.1
         made.inner.close()
-        made.inner.policy.model.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+        in_bfloat16(made.inner.policy)
         assert 1e-9 < made.sync()[PROBE_KL] < 0.1
         assert made.told == []
 
@@ -216,6 +222,6 @@ def test_a_limit_of_ones_own_allows_another_precision() -> None:
 def test_a_fault_that_is_there_from_the_start_is_no_part_of_the_calibration(context: TrainingContext) -> None:
     check = WeightSyncCheck(context.policy, 1.0, None, lambda *_: None)
     half: Policy = copy.deepcopy(context.policy)
-    half.model.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+    in_bfloat16(half)
     with pytest.raises(RunError, match="computes in bfloat16"):
         check.sync(TorchGenerator(half), trained_weights(context.policy), check.send(0))

@@ -119,6 +119,6 @@ def test_masks_are_kept_whole_and_cut_to_a_vocabulary() -> None:
 def test_a_dialogues_steps_keep_their_masks_in_one_sample() -> None:
     first = Completion((3, 4), (-1.0, -1.0), "ab", "stop", mask=SamplingMask.of_tokens([[3], [4]], 16))
     second = Completion((7,), (-2.0,), "c", "stop", mask=SamplingMask.of_tokens([[7, 8]], 16))
-    answer = Answer((Step((1,), first), Step((1, 3, 4, 9), second)), Verdict(1.0, "correct"), 1.0, interleaved=True)
+    answer = Answer((Step((1,), first), Step((1, 3, 4, 9), second)), Verdict(1.0, "right"), 1.0, interleaved=True)
     ((tokens, logprobs, masks),) = samples_of(answer)
     assert len(tokens.places) == len(logprobs) == sum(mask.places for mask in masks) == 3
