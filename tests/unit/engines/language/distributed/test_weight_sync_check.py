@@ -194,7 +194,7 @@ def _undisturbed(made: Pair, generate: Any, gather: Callable[..., Any]) -> Any:
 
 def in_bfloat16(policy: Policy) -> None:
     """Let a model compute in another precision."""
-    model: torch.nn.Module = policy.model
+    model: Any = policy.model
     model.to(torch.bfloat16)
 
 
