@@ -37,6 +37,21 @@ def check_sampling(sampling: Sampling) -> None:
         raise UsageError(f"min_p is {sampling.min_p}, which is not from 0 to 1")
 
 
+def check_room(prompts: Sequence[Prompt], context: int) -> None:
+    """Refuse prompts that are empty, or that leave no room for their completions."""
+    for number, prompt in enumerate(prompts):
+        if not prompt.tokens:
+            raise UsageError(f"prompt {number} has no tokens")
+        if prompt.max_tokens < 1:
+            raise UsageError(f"prompt {number} asks for {prompt.max_tokens} tokens")
+        if len(prompt.tokens) + prompt.max_tokens > context:
+            raise UsageError(
+                f"prompt {number} has {len(prompt.tokens)} tokens and asks for {prompt.max_tokens}, "
+                f"which is more than the model's context of {context}",
+                remedy="make max_tokens smaller, or leave long prompts out",
+            )
+
+
 def prompt_key(seed: int, prompt: Prompt) -> int:
     """A number for a prompt under a seed."""
     salted = [seed, *prompt.tokens, -prompt.salt] if prompt.salt else [seed, *prompt.tokens]

@@ -15,14 +15,14 @@ from operant.engines.language.generation.activation_cache import ActivationCache
 from operant.engines.language.generation.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
 from operant.engines.language.generation.generator import Completion, Listener, Probe, Prompt, Sampling
 from operant.engines.language.generation.model_decoder import ModelDecoder
-from operant.engines.language.generation.sampling import chances, check_sampling, draw, prompt_key
+from operant.engines.language.generation.sampling import chances, check_room, check_sampling, draw, prompt_key
 from operant.engines.language.generation.slots import Slots, Stepper
 from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.policy.batching import Segment
 from operant.engines.language.policy.fingerprint import Fingerprint, fingerprint
 from operant.engines.language.policy.sampling_mask import SamplingMask, packed_width
 from operant.engines.language.policy.weights import copy_weights, plain_weights, supports, vocabulary_size
-from operant.errors import RunError, UsageError
+from operant.errors import RunError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -148,21 +148,6 @@ class TorchGenerator:
         stepper = Stepper(decoder, Slots.empty(rows, places, self.device, mask_bytes), self.ends, graphs)
         self._engine = decoder, stepper
         return self._engine
-
-
-def check_room(prompts: Sequence[Prompt], context: int) -> None:
-    """Refuse prompts that are empty, or that leave no room for their completions."""
-    for number, prompt in enumerate(prompts):
-        if not prompt.tokens:
-            raise UsageError(f"prompt {number} has no tokens")
-        if prompt.max_tokens < 1:
-            raise UsageError(f"prompt {number} asks for {prompt.max_tokens} tokens")
-        if len(prompt.tokens) + prompt.max_tokens > context:
-            raise UsageError(
-                f"prompt {number} has {len(prompt.tokens)} tokens and asks for {prompt.max_tokens}, "
-                f"which is more than the model's context of {context}",
-                remedy="make max_tokens smaller, or leave long prompts out",
-            )
 
 
 class _Batch:

@@ -16,9 +16,8 @@ import torch
 from torch import nn
 
 from operant.engines.language.generation.generator import Completion, Finish, Probe, Prompt, Sampling
-from operant.engines.language.generation.sampling import check_sampling, prompt_key
+from operant.engines.language.generation.sampling import check_room, check_sampling, prompt_key
 from operant.engines.language.generation.stop_strings import StopStrings
-from operant.engines.language.generation.torch_generator import check_room
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
 from operant.engines.language.policy.sampling_mask import SamplingMask

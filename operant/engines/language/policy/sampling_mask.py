@@ -39,10 +39,6 @@ class SamplingMask:
         """Rows of packed bits [places, bytes]."""
         return np.frombuffer(zlib.decompress(self.data), dtype=np.uint8).reshape(self.places, -1)
 
-    def cut(self, places: int) -> SamplingMask:
-        """The mask of the first places."""
-        return self if places == self.places else SamplingMask.of(self.packed()[:places])
-
 
 def packed_width(vocabulary: int) -> int:
     """How many bytes hold a bit for each token."""

@@ -15,8 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import from_json
 
 from operant.engines.language.generation.generator import Prompt, Sampling
-from operant.engines.language.generation.sampling import SMALLEST
-from operant.engines.language.generation.torch_generator import check_room
+from operant.engines.language.generation.sampling import SMALLEST, check_room
 from operant.engines.language.policy.chat_template import (
     Template,
     bare_tokens,

@@ -225,3 +225,18 @@ def test_a_fault_that_is_there_from_the_start_is_no_part_of_the_calibration(cont
     in_bfloat16(half)
     with pytest.raises(RunError, match="computes in bfloat16"):
         check.sync(TorchGenerator(half), trained_weights(context.policy), check.send(0))
+
+
+def test_rollouts_that_run_ahead_are_checked_in_their_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = spec_of({"zero_variance": "keep", "staleness": 1})
+    with build_context(spec, Seeds(3), telemetry=Telemetry()) as context:
+        assert context.async_rollouts is not None
+        context.publish()
+        context.async_rollouts.start(0)
+        report = context.learner.learn(graded(context.gather()), Progress(), 1000)
+        assert context.tracker.flush()[PROBE_KL] < 1e-10
+        context.tracker.updates += report.steps
+        monkeypatch.setattr(torch_generator, "copy_weights", lambda *_: None)
+        context.publish()
+        with pytest.raises(RunError, match="another fingerprint"):
+            list(iter(context.gather, None))
