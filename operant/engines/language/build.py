@@ -5,21 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from operant.engines.language.config import model_of, settings_of, sft_data_of, text_of
+from operant.engines.language.config import model_of, settings_of, sft_data_of, supervised_of, text_of
 from operant.engines.language.distributed.fsdp import Scorer, shard_model
 from operant.engines.language.distributed.process_group import follow_leader
 from operant.engines.language.distributed.ranks import Ranks
 from operant.engines.language.distributed.replicas import SharedGenerator, shared_generator
 from operant.engines.language.distributed.weight_sync import trained_weights
+from operant.engines.language.distributed.weight_sync_check import WeightSyncCheck
 from operant.engines.language.distributed.workers import build_workers
 from operant.engines.language.generation.activation_cache import ActivationCache, can_cache_activations, recording
-from operant.engines.language.generation.build import build_generator
-from operant.engines.language.generation.generator import Generator, Sampling
+from operant.engines.language.generation.build import build_generator, training_sampling
+from operant.engines.language.generation.generator import Generator
 from operant.engines.language.learning.distillation import SELF
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.samples import chosen_groups
@@ -59,6 +60,7 @@ class TrainingContext:
     tracker: Tracker = field(default_factory=Tracker)
     demonstrations: dict[str, list[Sample]] = field(default_factory=dict)
     examples: ExampleSampler | None = None
+    sync_check: WeightSyncCheck | None = None
 
     @property
     def telemetry(self) -> Telemetry:
@@ -94,8 +96,7 @@ class TrainingContext:
         settings, tracker = self.settings, self.tracker
         problems = self.sampler.take(tracker.position, prompts)
         seed = self.seeds.integer("generate", tracker.position)
-        deadline = text_of(self.spec).deadline
-        sampling = Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, deadline)
+        sampling = training_sampling(settings, seed, text_of(self.spec).deadline)
         places = range(tracker.position, tracker.position + prompts)
         for place, problem in zip(places, problems, strict=True):
             self.telemetry.accounting.take(place, problem.id)
@@ -111,6 +112,8 @@ class TrainingContext:
         """A round that was rolled out meanwhile."""
         tracker, timing, begun = self.tracker, self.worker.timing, time.perf_counter()
         groups = async_rollouts.collect(tracker.updates)
+        while async_rollouts.sync_metrics:
+            tracker.add(async_rollouts.sync_metrics.popleft())
         timing.seconds["wait"] += time.perf_counter() - begun
         groups = self._with_moving_rewards(groups)
         for answer in (answer for group in groups for answer in group.answers):
@@ -124,14 +127,24 @@ class TrainingContext:
         moving = MovingReward(text_of(self.spec), self.settings.batch_size)
         return moving.rewarded(groups, self.tracker.reward_state) if moving.moves else groups
 
-    def publish(self) -> None:
-        """Let the generator have the weights as they are now, or a copy of them where it runs on its own."""
+    def publish(self) -> dict[str, float]:
+        """Let the generator have the weights as they are now, or a copy of them where it runs on its own.
+
+        Returns the metrics of the check that they arrived, where one is due.
+        """
         version = self.tracker.updates
+        check = self.sync_check if self.tracker.rounds % self.settings.probe_every == 0 else None
         with self.telemetry.trace.span("sync", TRAINER, version=version):
-            self.worker.generator.load({}, version)
+            sent, metrics = None, {}
+            if check is None:
+                self.worker.generator.load({}, version)
+            else:
+                sent = check.send(version)
+                metrics = check.sync(self.worker.generator, {}, sent)
             if self.async_rollouts is not None:
                 copies = {name: weight.clone() for name, weight in trained_weights(self.policy).items()}
-                self.async_rollouts.publish(copies, version)
+                self.async_rollouts.publish(copies, version, sent and replace(sent, policy=None))
+            return metrics
 
     def account_for(self, groups: Sequence[Group]) -> None:
         """Account for the prompts of a round that was learnt from."""
@@ -162,7 +175,8 @@ def build_context(
 
         read_weights(checkpoint, policy)
     sampler = build_sampler(spec, seeds)
-    with build_workers(spec, seeds, policy, sampler, telemetry) as workers:
+    check = None if telemetry is None else build_sync_check(spec, policy, telemetry)
+    with build_workers(spec, seeds, policy, sampler, telemetry, check) as workers:
         if checkpoint is not None:
             workers.worker.generator.load({}, 0)
         share_activations(workers.worker.generator, learner)
@@ -175,7 +189,16 @@ def build_context(
             learner,
             workers.async_rollouts,
             examples=build_examples(spec, seeds),
+            sync_check=check,
         )
+
+
+def build_sync_check(spec: Spec, policy: Policy, telemetry: Telemetry) -> WeightSyncCheck | None:
+    """What checks that weights arrive, unless nothing is learnt from what is generated."""
+    settings = settings_of(spec)
+    if supervised_of(spec) is not None:
+        return None
+    return WeightSyncCheck(policy, settings.temperature, settings.probe_limit, telemetry.tell)
 
 
 def share_activations(generator: Generator, learner: Learner) -> None:

@@ -42,7 +42,7 @@ def check_compatibility(spec: Spec) -> None:
         check_source(teacher)
         check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(model.source))
     if model.generator == "openai":
-        _check_server(model.url or "")
+        _check_server(model.url or "", settings_of(spec).truncates)
     if model.generator == "vllm":
         require_vllm()
     build_examples(spec, Seeds(spec.meta.seed))
@@ -116,12 +116,27 @@ def _check_room(spec: Spec, sampler: ProblemSampler) -> None:
             )
 
 
-def _check_server(url: str) -> None:
-    """Refuse a server that is not there, or that would go on answering with the weights of the beginning."""
+def _check_server(url: str, truncates: bool) -> None:
+    """Refuse a server that is not there, or whose completions could not be learnt from.
+
+    It would go on answering with the weights of the beginning, or not say what truncated sampling left to draw from.
+    """
     from operant.engines.language.generation.http_client import Client
-    from operant.engines.language.generation.remote_generator import refuses_weights, served_model, takes_weights
+    from operant.engines.language.generation.remote_generator import (
+        gives_masks,
+        refuses_weights,
+        served_model,
+        takes_weights,
+    )
 
     client = Client(url, timeout=30.0, pauses=())
     served_model(client)
     if not takes_weights(client):
         raise refuses_weights(client.url)
+    if truncates and not gives_masks(client):
+        raise UsageError(
+            "agent.algorithm: top_p, top_k and min_p cannot be replayed in the loss, for the server does not say which "
+            "tokens they left to draw from",
+            place=client.url,
+            remedy="operant serve MODEL --allow-load, or top_p 1, top_k 0 and min_p 0",
+        )

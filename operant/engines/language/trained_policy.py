@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class TrainedPolicy:
         self._template: Template = model.template
         self._max_tokens = text_of(spec).max_tokens or MAX_TOKENS
         settings = settings_of(spec)
-        self._sampled = (settings.temperature, settings.top_p, settings.top_k)
+        self._sampling = Sampling(1, settings.temperature, settings.top_p, settings.top_k, min_p=settings.min_p)
         self.seed(0)
 
     def act(
@@ -55,7 +56,7 @@ class TrainedPolicy:
                 remedy="a shorter prompt",
             )
         prompt = Prompt(tokens, min(room, max_tokens or self._max_tokens), tuple(stop))
-        drawn = Sampling(1, *self._sampled, seed=self._seeds.integer("act", self._calls))
+        drawn = replace(self._sampling, seed=self._seeds.integer("act", self._calls))
         self._calls += not deterministic
         sampling = Sampling(1, temperature=0.0) if deterministic else drawn
         return self._generator.generate([prompt], sampling)[0][0].text

@@ -138,7 +138,7 @@ class Trainer:
         tracker.updates += report.steps
         tracker.add(report.means)
         if report.steps:
-            context.publish()
+            tracker.add(context.publish())
         if every is not None and tracker.updates // every > before // every:
             context.learner.move_reference()
 

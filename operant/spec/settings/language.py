@@ -92,6 +92,10 @@ class LoraSpec(Closed):
     )
 
 
+VLLM_TOP_K = 1024
+"""vLLM is asked for at most so many likeliest tokens of each place."""
+
+
 class VllmSpec(Closed):
     """vLLM beside the trainer, when it generates the completions."""
 

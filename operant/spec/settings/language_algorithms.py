@@ -158,6 +158,19 @@ class VerifiedAlgorithm(LanguageAlgorithm):
         le=1e6,
         description="Stop when generator and trainer differ by more nats per token (k3); null for never.",
     )
+    probe_limit: float | None = free(
+        default=None,
+        gt=0,
+        le=1e6,
+        description="Stop when, after weights were handed over, generator and trainer differ on fixed prompts by more "
+        "nats per token (k3); null for what the rounding of the precision explains.",
+    )
+    probe_every: int = free(
+        default=1,
+        ge=1,
+        le=10**6,
+        description="Check every so many hand-overs of weights; more than 1 where rounds take a fraction of a second.",
+    )
     warmup: WarmupSpec | None = before_training(default=None, description="Supervised learning first; null for none.")
 
     @property

@@ -69,6 +69,17 @@ class LanguageAlgorithm(Algorithm):
     temperature: float = free(default=1.0, gt=0, le=10, description="Temperature of the sampling that is learnt from.")
     top_p: float = free(default=1.0, gt=0, le=1, description="Draw from the likeliest tokens of this probability.")
     top_k: int = free(default=0, ge=0, le=10**6, description="Draw from so many likeliest tokens; 0 for all.")
+    min_p: float = free(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Draw from tokens of at least this part of the likeliest one's probability.",
+    )
+
+    @property
+    def truncates(self) -> bool:
+        """Whether completions are drawn from a part of the vocabulary."""
+        return bool(self.top_p < 1 or self.top_k or self.min_p)
 
     def inert(self) -> Mapping[str, str]:
         return GAMES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from operant.spec.settings.language import VLLM_TOP_K
 from operant.spec.settings.language_algorithms import (
     OF_THE_BATCH,
     OVER_TOP_K,
@@ -189,12 +190,18 @@ def tiny(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
 
 
 def server(spec: SpecFields, algorithm: LanguageAlgorithm) -> Iterable[Conflict]:
-    """A server has an address."""
+    """A server has an address, and vLLM can say what it drew from."""
     model = spec.agent.model
     if model is not None and model.generator == "openai" and model.url is None:
         yield Conflict(
             "agent.model.generator", "needs the address of the server", "agent.model.url: http://HOST:PORT/v1"
         )
+    if model is not None and model.generator == "vllm" and algorithm.truncates:
+        reason = f"is {algorithm.top_k}: vLLM tells which tokens top_p, top_k and min_p left to draw from only where "
+        reason += f"top_k is from 1 to {VLLM_TOP_K}, and without them the loss cannot replay the truncation"
+        if not 0 < algorithm.top_k <= VLLM_TOP_K:
+            others = ("agent.algorithm.top_p", "agent.algorithm.min_p", "agent.model.generator")
+            yield Conflict("agent.algorithm.top_k", reason, "50; or top_p 1, top_k 0 and min_p 0", 50, others)
 
 
 def comparison(spec: SpecFields, algorithm: VerifiedAlgorithm) -> Iterable[Conflict]:

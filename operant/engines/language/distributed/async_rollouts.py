@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operant.engines.language.generation.generator import Sampling
+from operant.engines.language.generation.build import training_sampling
+from operant.engines.language.generation.generator import Generator, Sampling
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
@@ -25,6 +26,8 @@ from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from operant.engines.language.distributed.weight_sync_check import SentWeights, WeightSyncCheck
+
 POLL_SECONDS = 0.5
 
 
@@ -34,11 +37,15 @@ class _Closed(Exception):
 
 @dataclass(frozen=True)
 class PublishedWeights:
-    """Weights as the trainer has published them; `number` tells two publications of one version apart."""
+    """Weights as the trainer has published them; `number` tells two publications of one version apart.
+
+    Who loads them is checked by what was `sent`, where that is known.
+    """
 
     number: int
     version: int
     weights: Mapping[str, Tensor]
+    sent: SentWeights | None = None
 
 
 class AsyncRollouts:
@@ -52,7 +59,10 @@ class AsyncRollouts:
         workers: Sequence[RolloutWorker],
         telemetry: Telemetry,
         seconds: float | None = None,
+        check: WeightSyncCheck | None = None,
     ) -> None:
+        self.check = check
+        self.sync_metrics: deque[dict[str, float]] = deque()
         self.sampler = sampler
         self.seeds = seeds
         self.settings = settings
@@ -74,11 +84,11 @@ class AsyncRollouts:
             threading.Thread(target=self._work, args=(worker,), name=worker.lane, daemon=True) for worker in workers
         ]
 
-    def publish(self, weights: Mapping[str, Tensor], version: int) -> None:
+    def publish(self, weights: Mapping[str, Tensor], version: int, sent: SentWeights | None = None) -> None:
         """Let what is begun from now on be written by these weights, which nobody may change any more."""
         with self._turn:
             number = 0 if self._published is None else self._published.number + 1
-            self._published = PublishedWeights(number, version, weights)
+            self._published = PublishedWeights(number, version, weights, sent)
 
     def start(self, position: int, owed: Sequence[int] = ()) -> None:
         """Begin to write: first the prompts at the places owed, then those from `position` on."""
@@ -156,7 +166,7 @@ class AsyncRollouts:
                 places, published = self._take(worker)
                 if published.number != loaded:
                     with self.telemetry.trace.span("sync", worker.lane, version=published.version):
-                        generator.load(published.weights, published.version)
+                        self._load(generator, published)
                     loaded = published.number
                 problems = [self.sampler.take(place, 1)[0] for place in places]
                 self._hand_in(worker.rollout(problems, self._sampling(places[0]), places))
@@ -166,6 +176,13 @@ class AsyncRollouts:
             with self._turn:
                 self._failure = failure
                 self._turn.notify_all()
+
+    def _load(self, generator: Generator, published: PublishedWeights) -> None:
+        """Let a worker's generator have the weights, and check that they arrived."""
+        if self.check is None or published.sent is None:
+            generator.load(published.weights, published.version)
+        else:
+            self.sync_metrics.append(self.check.sync(generator, published.weights, published.sent))
 
     def _take(self, worker: RolloutWorker) -> tuple[list[int], PublishedWeights]:
         """The next prompts to write and the weights to write them with; waits until there is room for some."""
@@ -192,8 +209,7 @@ class AsyncRollouts:
         return place
 
     def _sampling(self, place: int) -> Sampling:
-        settings, seed = self.settings, self.seeds.integer("generate", place)
-        return Sampling(settings.group_size, settings.temperature, settings.top_p, settings.top_k, seed, self.seconds)
+        return training_sampling(self.settings, self.seeds.integer("generate", place), self.seconds)
 
     def _hand_in(self, groups: Sequence[Group]) -> None:
         with self._turn:

@@ -34,10 +34,16 @@ class Scorer(nn.Module):
         self.share_from = enable_shared_prompts(model)
 
     def forward(
-        self, batch: Batch, temperature: float, entropy: bool = False, others: Tensor | None = None, top: int = 0
+        self,
+        batch: Batch,
+        temperature: float,
+        entropy: bool = False,
+        others: Tensor | None = None,
+        top: int = 0,
+        mask: Tensor | None = None,
     ) -> TokenScores:
         """What `token_logprobs` gives of the completion tokens, in the batch's order."""
-        return token_logprobs(self.model, batch, temperature, entropy=entropy, others=others, top=top)
+        return token_logprobs(self.model, batch, temperature, entropy=entropy, others=others, top=top, mask=mask)
 
 
 def shard_model(scorer: Scorer, ranks: Ranks) -> Scorer:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operant.engines.language.distributed.weight_sync import SerializedWeights, check_received, deserialize
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Probe, Prompt, Sampling
 from operant.envs.text.rewards import RewardRequest, Value
 from operant.envs.text.task import Problem, Verdict
 from operant.envs.text.verify_worker import Recipe
@@ -51,6 +51,10 @@ class GeneratorWorker:
         if version != self.generator.version:
             raise RunError(f"asked to write with version {version}, but {self.generator.version} is loaded")
         return self.generator.generate(prompts, sampling)
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What is held and written here."""
+        return self.generator.probe(prompts, sampling)
 
     def _beat(self) -> None:
         self.beats += 1

@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from operant.engines.language.distributed.ranks import Ranks, on_all_ranks
 from operant.engines.language.distributed.weight_sync import SerializedWeights, serialize, trained_weights
-from operant.engines.language.generation.generator import Completion, Generator, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Generator, Probe, Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.rewards import RewardRequest, Value
@@ -77,6 +78,11 @@ class ActorGenerator:
         self._reference = self.weight_store.reference(weights, version), version
         self.handle.call("load", self._reference[0])
 
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What the actor holds and writes."""
+        found: list[Probe] = self.handle.call("probe", list(prompts), sampling)
+        return [replace(each, name=self.name) for each in found]
+
     def close(self) -> None:
         """End the actor."""
         self.handle.close()
@@ -121,6 +127,11 @@ class Replicas:
         sent = weights or trained_weights(self.policy)
         for done in [self._threads.submit(generator.load, sent, version) for generator in self.generators]:
             done.result()
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What each replica holds and writes."""
+        asked = self._threads.map(lambda generator: generator.probe(prompts, sampling), self.generators)
+        return [each for found in asked for each in found]
 
     def close(self) -> None:
         """End the actors."""
@@ -221,6 +232,12 @@ class SharedGenerator:
     def load(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Take over weights by name; what is generated from now on has this version."""
         self.own.load(weights, version)
+
+    @on_all_ranks
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What each process holds and writes; only the leader has them all."""
+        parts = self.ranks.collect(self.own.probe(prompts, sampling))
+        return [replace(each, name=f"rank {rank}") for rank, part in enumerate(parts) for each in part]
 
     def close(self) -> None:
         """Let go of this process's memory."""

@@ -11,6 +11,7 @@ from operant.engines.language.config import model_of, reward_data, settings_of, 
 from operant.engines.language.distributed.async_rollouts import AsyncRollouts
 from operant.engines.language.distributed.ranks import Ranks
 from operant.engines.language.distributed.replicas import shared_generator
+from operant.engines.language.distributed.weight_sync_check import WeightSyncCheck
 from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Generator
 from operant.engines.language.generation.torch_generator import TorchGenerator
@@ -36,20 +37,28 @@ class Workers:
 
 @contextmanager
 def build_workers(
-    spec: Spec, seeds: Seeds, policy: Policy, sampler: ProblemSampler, telemetry: Telemetry | None
+    spec: Spec,
+    seeds: Seeds,
+    policy: Policy,
+    sampler: ProblemSampler,
+    telemetry: Telemetry | None,
+    check: WeightSyncCheck | None = None,
 ) -> Iterator[Workers]:
-    """The workers of a session; without telemetry it is not training, and everything is done here and in turn."""
+    """The workers of a session; without telemetry it is not training, and everything is done here and in turn.
+
+    Workers that run on their own let weights that they load be checked by `check`.
+    """
     with ExitStack() as stack:
         if telemetry is None:
             yield Workers(_local_worker(spec, policy, sampler, Telemetry(), stack))
         elif spec.meta.cluster == "ray":
-            yield _on_ray(spec, seeds, policy, sampler, telemetry, stack)
+            yield _on_ray(spec, seeds, policy, sampler, telemetry, stack, check)
         else:
             worker = _local_worker(spec, policy, sampler, telemetry, stack)
             async_rollouts = None
             if settings_of(spec).staleness:
                 ahead = _copied(spec, policy, worker.verifiers, telemetry, sampler)
-                async_rollouts = _async_rollouts(spec, seeds, sampler, [ahead], telemetry, stack)
+                async_rollouts = _async_rollouts(spec, seeds, sampler, [ahead], telemetry, stack, check)
             yield Workers(worker, async_rollouts)
 
 
@@ -76,7 +85,13 @@ def _copied(
 
 
 def _on_ray(
-    spec: Spec, seeds: Seeds, policy: Policy, sampler: ProblemSampler, telemetry: Telemetry, stack: ExitStack
+    spec: Spec,
+    seeds: Seeds,
+    policy: Policy,
+    sampler: ProblemSampler,
+    telemetry: Telemetry,
+    stack: ExitStack,
+    check: WeightSyncCheck | None,
 ) -> Workers:
     """Rollouts by Ray actors; evaluation too, unless rollouts are asynchronous."""
     from operant.engines.language.distributed.ray_cluster import open_cluster
@@ -105,7 +120,7 @@ def _on_ray(
         )
         for each in generators
     ]
-    async_rollouts = _async_rollouts(spec, seeds, sampler, ahead, telemetry, stack)
+    async_rollouts = _async_rollouts(spec, seeds, sampler, ahead, telemetry, stack, check)
     return Workers(_worker(spec, policy, generator, verifiers, telemetry, "evaluator", sampler), async_rollouts)
 
 
@@ -137,7 +152,9 @@ def _async_rollouts(
     workers: list[RolloutWorker],
     telemetry: Telemetry,
     stack: ExitStack,
+    check: WeightSyncCheck | None,
 ) -> AsyncRollouts:
-    async_rollouts = AsyncRollouts(sampler, seeds, settings_of(spec), workers, telemetry, text_of(spec).deadline)
+    deadline = text_of(spec).deadline
+    async_rollouts = AsyncRollouts(sampler, seeds, settings_of(spec), workers, telemetry, deadline, check)
     stack.callback(async_rollouts.close)
     return async_rollouts

@@ -7,6 +7,7 @@ other model goes through its own `forward` (see `fallback.py`). Both keep the sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -44,6 +45,10 @@ class Decoder(ABC):
     @abstractmethod
     def refresh(self) -> None:
         """Take note that the model's weights have changed."""
+
+    @abstractmethod
+    def held(self) -> Iterable[tuple[str, Tensor]]:
+        """The weights that it computes with, by their plain names."""
 
     @abstractmethod
     def prefill(self, tokens: Tensor, lengths: Tensor) -> Prefilled:
@@ -91,6 +96,10 @@ class LeanDecoder(Decoder):
     def refresh(self) -> None:
         """Fuse the weights anew."""
         self.weights.refresh()
+
+    def held(self) -> Iterable[tuple[str, Tensor]]:
+        """The fused weights, taken apart again, and those read in place."""
+        return self.weights.held(self.model)
 
     def prefill(self, tokens: Tensor, lengths: Tensor) -> Prefilled:
         """Read prompts with causal attention; what stands after a prompt's end is never looked at."""

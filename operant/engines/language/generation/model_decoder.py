@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from transformers import Cache, DynamicCache
 
 from operant.engines.language.generation.decoder import Decoder, Prefilled
-from operant.engines.language.policy.weights import base_model
+from operant.engines.language.policy.weights import base_model, plain_weights
 
 
 class _RowCache(Cache):
@@ -47,6 +48,10 @@ class ModelDecoder(Decoder):
 
     def refresh(self) -> None:
         """Nothing: the model reads its own weights."""
+
+    def held(self) -> Iterable[tuple[str, Tensor]]:
+        """The model's own weights."""
+        return plain_weights(self.model, tied=True)
 
     def prefill(self, tokens: Tensor, lengths: Tensor) -> Prefilled:
         """Read prompts with the model's own causal mask."""

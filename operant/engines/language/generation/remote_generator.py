@@ -6,16 +6,20 @@ Text is never made into tokens again, so a server that does not give its token i
 from __future__ import annotations
 
 import tempfile
+from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Probe, Prompt, Sampling
 from operant.engines.language.generation.http_client import Client
 from operant.engines.language.generation.sampling import check_sampling
 from operant.engines.language.policy.chat_template import encode
+from operant.engines.language.policy.fingerprint import Fingerprint
+from operant.engines.language.policy.sampling_mask import SamplingMask
+from operant.engines.language.policy.weights import plain_weights
 from operant.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -69,6 +73,14 @@ class RemoteGenerator:
         self.client.post("/load", {"path": str(folder), "version": version})
         self.version = version
 
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What the server writes to these prompts, and says of the weights that wrote it."""
+        written = self.generate(prompts, sampling)
+        facts = self.client.get("/fingerprint")
+        sums = {name: (str(precision), int(total)) for name, (precision, total) in facts["sums"].items()}
+        held = Fingerprint(sums, str(facts["tokenizer"]))
+        return [Probe(f"the server at {self.client.url}", int(facts["version"]), held, written)]
+
     def close(self) -> None:
         """Remove the folder of weights."""
         if self._folder is not None:
@@ -87,16 +99,21 @@ class RemoteGenerator:
         version = int(reply.get("version", self.version))
         rows = [choices[place : place + sampling.n] for place in range(0, len(choices), sampling.n)]
         return {
-            number: [self._completion(choice, version) for choice in row]
+            number: [self._completion(choice, version, sampling.masks) for choice in row]
             for number, row in zip(numbers, rows, strict=True)
         }
 
-    def _completion(self, choice: Mapping[str, Any], version: int) -> Completion:
+    def _completion(self, choice: Mapping[str, Any], version: int, masks: bool) -> Completion:
         tokens, logprobs = tokens_and_logprobs(choice)
         if not tokens or logprobs is None or len(tokens) != len(logprobs) or None in logprobs:
             raise self._broken("a completion without a log-probability for each of its token ids")
         finish = "stop" if choice.get("finish_reason") == "stop" else "length"
-        return Completion(tuple(tokens), tuple(logprobs), str(choice.get("text", "")), finish, version)
+        mask = None
+        if masks:
+            if "sampling_mask" not in choice:
+                raise self._broken("a completion without the sampling mask that was asked for")
+            mask = SamplingMask(b64decode(choice["sampling_mask"]), len(tokens))
+        return Completion(tuple(tokens), tuple(logprobs), str(choice.get("text", "")), finish, version, mask)
 
     def _broken(self, what: str) -> RunError:
         return RunError(f"the server sent {what}", place=self.client.url)
@@ -133,6 +150,11 @@ def check_tokens(client: Client, served: str, policy: Policy) -> None:
 def takes_weights(client: Client) -> bool:
     """Whether the server is one of ours that takes new weights."""
     return client.health().get("loads") is True
+
+
+def gives_masks(client: Client) -> bool:
+    """Whether the server says what truncated sampling left to draw from."""
+    return client.health().get("sampling_masks") is True
 
 
 def refuses_weights(url: str) -> UsageError:
@@ -177,15 +199,13 @@ def _body(served: str, tokens: Sequence[Sequence[int]], like: Prompt, sampling: 
     }
     if like.stop:
         body["stop"] = list(like.stop)
-    return body | ({"top_k": sampling.top_k} if sampling.top_k else {})
+    rest = {"top_k": sampling.top_k, "min_p": sampling.min_p, "return_sampling_mask": sampling.masks}
+    return body | {key: value for key, value in rest.items() if value}
 
 
 def _write_weights(folder: Path, policy: Policy, weights: Mapping[str, Tensor]) -> None:
+    """Write weights, or the policy's own with what LoRA adds to them, rounded as the trainer's decoder rounds it."""
     from safetensors.torch import save_file
 
-    from operant.engines.language.policy.model import write_folder
-
-    if weights:
-        save_file({name: value.contiguous().cpu() for name, value in weights.items()}, folder / "model.safetensors")
-    else:
-        write_folder(policy, folder)
+    sent = weights or dict(plain_weights(policy.model))
+    save_file({name: value.contiguous().cpu() for name, value in sent.items()}, folder / "model.safetensors")

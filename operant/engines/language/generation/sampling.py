@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from operant.engines.language.generation.generator import Prompt, Sampling
+from operant.engines.language.policy.sampling_mask import pack
 from operant.errors import UsageError
 
 SMALLEST = 1e-6
@@ -32,6 +33,23 @@ def check_sampling(sampling: Sampling) -> None:
         raise UsageError(f"top_p is {sampling.top_p}, which is not from {SMALLEST} to 1")
     if sampling.top_k < 0:
         raise UsageError(f"top_k is {sampling.top_k}; 0 takes every token")
+    if not 0 <= sampling.min_p <= 1:
+        raise UsageError(f"min_p is {sampling.min_p}, which is not from 0 to 1")
+
+
+def check_room(prompts: Sequence[Prompt], context: int) -> None:
+    """Refuse prompts that are empty, or that leave no room for their completions."""
+    for number, prompt in enumerate(prompts):
+        if not prompt.tokens:
+            raise UsageError(f"prompt {number} has no tokens")
+        if prompt.max_tokens < 1:
+            raise UsageError(f"prompt {number} asks for {prompt.max_tokens} tokens")
+        if len(prompt.tokens) + prompt.max_tokens > context:
+            raise UsageError(
+                f"prompt {number} has {len(prompt.tokens)} tokens and asks for {prompt.max_tokens}, "
+                f"which is more than the model's context of {context}",
+                remedy="make max_tokens smaller, or leave long prompts out",
+            )
 
 
 def prompt_key(seed: int, prompt: Prompt) -> int:
@@ -52,14 +70,25 @@ def chances(keys: Sequence[int], places: int) -> np.ndarray:
     return ((state >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)).astype(np.float32)
 
 
-def draw(logits: Tensor, chance: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
-    """A token for each row of logits, and its log-probability under the whole distribution at the temperature."""
+def draw(logits: Tensor, chance: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor, Tensor | None]:
+    """A token for each row of logits, and its log-probability under the whole distribution at the temperature.
+
+    Where the sampling keeps masks, the distribution is that over the tokens kept, and their packed bits come third.
+    """
     scaled = logits.float()
     if sampling.temperature not in (0.0, 1.0):
         scaled = scaled / sampling.temperature
     logprobs = torch.log_softmax(scaled, -1)
-    tokens = logprobs.argmax(-1) if sampling.temperature == 0 else _inverse(_kept(logprobs, sampling), chance)
-    return tokens, logprobs.gather(1, tokens[:, None])[:, 0]
+    if sampling.temperature == 0:
+        tokens = logprobs.argmax(-1)
+        return tokens, logprobs.gather(1, tokens[:, None])[:, 0], None
+    weights = _kept(logprobs, sampling)
+    tokens = _inverse(weights, chance)
+    mask = None
+    if sampling.masks:
+        kept = weights > 0
+        logprobs, mask = torch.log_softmax(scaled.masked_fill(~kept, -torch.inf), -1), pack(kept)
+    return tokens, logprobs.gather(1, tokens[:, None])[:, 0], mask
 
 
 def _inverse(weights: Tensor, chance: Tensor) -> Tensor:
@@ -73,7 +102,7 @@ def _inverse(weights: Tensor, chance: Tensor) -> Tensor:
 
 
 def _kept(logprobs: Tensor, sampling: Sampling) -> Tensor:
-    """Probabilities, those outside top_k and top_p set to zero."""
+    """Probabilities, those outside top_k, top_p and min_p set to zero."""
     weights = logprobs.exp()
     if sampling.top_k and sampling.top_k < weights.shape[-1]:
         least = weights.topk(sampling.top_k, -1).values[:, -1:]
@@ -83,4 +112,6 @@ def _kept(logprobs: Tensor, sampling: Sampling) -> Tensor:
         before = ordered.cumsum(-1) - ordered
         ordered = ordered.masked_fill(before >= sampling.top_p * ordered.sum(-1, keepdim=True), 0.0)
         weights = torch.zeros_like(weights).scatter_(-1, order, ordered)
+    if sampling.min_p:
+        weights = weights.masked_fill(weights < sampling.min_p * weights.amax(-1, keepdim=True), 0.0)
     return weights

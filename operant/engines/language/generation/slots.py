@@ -20,7 +20,8 @@ from operant.engines.language.generation.sampling import draw
 class Slots:
     """One entry for each row: the last token and where it will stand, how much is written, and the writing itself.
 
-    A row that is not alive is computed with the others, and nothing of it is kept.
+    A row that is not alive is computed with the others, and nothing of it is kept. `mask` [rows, places, bytes] has
+    the packed sampling masks, of no bytes where there are none.
     """
 
     token: Tensor
@@ -31,9 +32,10 @@ class Slots:
     chance: Tensor
     written: Tensor
     logprob: Tensor
+    mask: Tensor
 
     @staticmethod
-    def empty(rows: int, places: int, device: torch.device) -> Slots:
+    def empty(rows: int, places: int, device: torch.device, mask_bytes: int = 0) -> Slots:
         """Rows that are not alive, with room for so many tokens and one to spare for rows that have ended."""
 
         def whole(*size: int) -> Tensor:
@@ -48,6 +50,7 @@ class Slots:
             chance=torch.zeros((rows, places + 1), device=device),
             written=whole(rows, places + 1),
             logprob=torch.zeros((rows, places + 1), device=device),
+            mask=torch.zeros((rows, places + 1, mask_bytes), dtype=torch.uint8, device=device),
         )
 
     def first(self, rows: int) -> Slots:
@@ -76,8 +79,10 @@ class Slots:
         self.count[rows] = 1
         self.chance[rows, : chance.shape[1]] = chance
 
-    def begin(self, rows: Tensor, token: Tensor, logprob: Tensor, ends: Tensor) -> None:
+    def begin(self, rows: Tensor, token: Tensor, logprob: Tensor, mask: Tensor | None, ends: Tensor) -> None:
         """Write the first tokens."""
+        if mask is not None:
+            self.mask[rows, 0] = mask
         self.token[rows] = token
         self.written[rows, 0] = token
         self.logprob[rows, 0] = logprob
@@ -93,9 +98,11 @@ def advance(decoder: Decoder, slots: Slots, columns: int, sampling: Sampling, en
     """Write one more token in every row."""
     logits = decoder.step(slots.token, slots.position, columns)
     place = slots.count[:, None]
-    token, logprob = draw(logits, slots.chance.gather(1, place)[:, 0], sampling)
+    token, logprob, mask = draw(logits, slots.chance.gather(1, place)[:, 0], sampling)
     slots.written.scatter_(1, place, token[:, None])
     slots.logprob.scatter_(1, place, logprob[:, None])
+    if mask is not None:
+        slots.mask.scatter_(1, place[:, :, None].expand(-1, 1, mask.shape[1]), mask[:, None])
     slots.token.copy_(token)
     slots.position.add_(slots.alive)
     slots.count.add_(slots.alive)
@@ -132,7 +139,8 @@ class Stepper:
 
     def _graph(self, rows: int, columns: int, sampling: Sampling) -> torch.cuda.CUDAGraph:
         assert self.graphs is not None
-        key = (rows, columns, sampling.temperature, sampling.top_p, sampling.top_k)
+        drawn = (sampling.temperature, sampling.top_p, sampling.top_k, sampling.min_p, sampling.masks)
+        key = (rows, columns, *drawn)
         if key not in self.graphs:
             self.graphs[key] = self._captured(rows, columns, sampling)
         return self.graphs[key]

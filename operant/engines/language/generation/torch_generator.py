@@ -13,14 +13,16 @@ import torch
 
 from operant.engines.language.generation.activation_cache import ActivationCache
 from operant.engines.language.generation.decoder import BLOCK, Decoder, LeanDecoder, Prefilled
-from operant.engines.language.generation.generator import Completion, Listener, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Listener, Probe, Prompt, Sampling
 from operant.engines.language.generation.model_decoder import ModelDecoder
-from operant.engines.language.generation.sampling import chances, check_sampling, draw, prompt_key
+from operant.engines.language.generation.sampling import chances, check_room, check_sampling, draw, prompt_key
 from operant.engines.language.generation.slots import Slots, Stepper
 from operant.engines.language.generation.stop_strings import StopStrings
 from operant.engines.language.policy.batching import Segment
-from operant.engines.language.policy.weights import copy_weights, supports
-from operant.errors import RunError, UsageError
+from operant.engines.language.policy.fingerprint import Fingerprint, fingerprint
+from operant.engines.language.policy.sampling_mask import SamplingMask, packed_width
+from operant.engines.language.policy.weights import copy_weights, plain_weights, supports, vocabulary_size
+from operant.errors import RunError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,6 +98,16 @@ class TorchGenerator:
         copy_weights(self.policy.model, weights)
         self.version = version
 
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What it writes to these prompts, and the weights that wrote it, as the decoder has them."""
+        written = self.generate(prompts, sampling)
+        return [Probe("the generator", self.version, self.fingerprint(), written)]
+
+    def fingerprint(self) -> Fingerprint:
+        """That of the weights which the last completions were written with."""
+        held = plain_weights(self.policy.model, tied=True) if self._engine is None else self._engine[0].held()
+        return fingerprint(held, self.policy)
+
     def halt(self) -> None:
         """End what is being written, for good: another thread's call of `generate` raises. Any thread may call this."""
         self.halted = True
@@ -119,35 +131,23 @@ class TorchGenerator:
         places = max(prompt.max_tokens for prompt in prompts)
         length = max(len(prompt.tokens) + prompt.max_tokens for prompt in prompts)
         rows = min(self.slots, len(prompts) * sampling.n)
+        mask_bytes = packed_width(vocabulary_size(self.policy.model)) if sampling.masks else 0
         if self._engine is not None:
             decoder, stepper = self._engine
-            if decoder.slots >= rows and decoder.length >= length and stepper.slots.written.shape[1] > places:
+            wide = mask_bytes <= stepper.slots.mask.shape[2] and stepper.slots.written.shape[1] > places
+            if decoder.slots >= rows and decoder.length >= length and wide:
                 decoder.refresh()
                 return self._engine
+            mask_bytes = max(mask_bytes, stepper.slots.mask.shape[2])
             rows, length = max(rows, decoder.slots), max(length, decoder.length)
             places = max(places, stepper.slots.written.shape[1] - 1)
         self._engine = None
         model, padded = self.policy.model, -(-length // BLOCK) * BLOCK
         decoder = (LeanDecoder if supports(model) else ModelDecoder)(model, rows, padded)
         graphs = self.graphs and self.on_gpu and isinstance(decoder, LeanDecoder)
-        stepper = Stepper(decoder, Slots.empty(rows, places, self.device), self.ends, graphs)
+        stepper = Stepper(decoder, Slots.empty(rows, places, self.device, mask_bytes), self.ends, graphs)
         self._engine = decoder, stepper
         return self._engine
-
-
-def check_room(prompts: Sequence[Prompt], context: int) -> None:
-    """Refuse prompts that are empty, or that leave no room for their completions."""
-    for number, prompt in enumerate(prompts):
-        if not prompt.tokens:
-            raise UsageError(f"prompt {number} has no tokens")
-        if prompt.max_tokens < 1:
-            raise UsageError(f"prompt {number} asks for {prompt.max_tokens} tokens")
-        if len(prompt.tokens) + prompt.max_tokens > context:
-            raise UsageError(
-                f"prompt {number} has {len(prompt.tokens)} tokens and asks for {prompt.max_tokens}, "
-                f"which is more than the model's context of {context}",
-                remedy="make max_tokens smaller, or leave long prompts out",
-            )
 
 
 class _Batch:
@@ -254,6 +254,7 @@ class _Batch:
         tokens, logprobs = self.slots.written[rows].tolist(), self.slots.logprob[rows].tolist()
         for (row, count, stopped), ids, values in zip(ended, tokens, logprobs, strict=True):
             job = self.active[row]
+            mask = SamplingMask.of(self.slots.mask[row, :count].cpu().numpy()) if self.sampling.masks else None
             over = stopped or ids[count - 1] in self.owner.policy.eos_ids
             completion = Completion(
                 tokens=tuple(ids[:count]),
@@ -261,6 +262,7 @@ class _Batch:
                 text=self.stops.text(ids[:count], self.prompts[job.prompt].stop),
                 finish="stop" if over else "length",
                 version=self.owner.version,
+                mask=mask,
             )
             self.done[job.prompt][job.index] = completion
             self._note(job, row, completion)
@@ -329,8 +331,8 @@ class _Batch:
     def _begin(self, read: Prefilled, rows: list[int], which: list[int], chance: Tensor) -> None:
         at, source = (torch.tensor(numbers, device=self.owner.device) for numbers in (rows, which))
         self.decoder.admit(at, read, source)
-        token, logprob = draw(read.logits[source], chance, self.sampling)
-        self.slots.begin(at, token, logprob, self.owner.ends)
+        token, logprob, mask = draw(read.logits[source], chance, self.sampling)
+        self.slots.begin(at, token, logprob, mask, self.owner.ends)
 
     def _prefill(self, wanted: list[int]) -> None:
         """Read every prompt that was not yet read, in batches of a bounded number of tokens."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from operant.engines.language.generation.generator import Completion, Finish, Prompt, Sampling
-from operant.engines.language.generation.sampling import check_sampling, prompt_key
+from operant.engines.language.generation.generator import Completion, Finish, Probe, Prompt, Sampling
+from operant.engines.language.generation.sampling import check_room, check_sampling, prompt_key
 from operant.engines.language.generation.stop_strings import StopStrings
-from operant.engines.language.generation.torch_generator import check_room
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
-from operant.engines.language.policy.weights import base_model, copy_weights, plain_weights
+from operant.engines.language.policy.sampling_mask import SamplingMask
+from operant.engines.language.policy.weights import base_model, copy_weights, plain_weights, vocabulary_size
 from operant.errors import RunError, UsageError
 from operant.install import install_package
+from operant.spec.settings.language import VLLM_TOP_K
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,13 +35,17 @@ if TYPE_CHECKING:
 PROBE = "The sum of 2 and 3 is 5, and the difference of 9 and 4 is 5 as well."
 REMEDY = "agent.model.generator: torch    (the built-in generator shares the trainer's weights)"
 CHILD_SEEDS = 2**63
+WHOLE = 1e-3
+"""What may lack of a whole probability by rounding."""
 
 
 class VllmGenerator:
     """Writes completions with vLLM (final).
 
     The engine starts with placeholder weights and gets the policy's by the way that every later load takes. Each load
-    is checked: the log-probabilities of a fixed text must be the trainer's.
+    is checked: the log-probabilities of a fixed text must be the trainer's. It tells the likeliest tokens of what it
+    draws from, so truncated sampling has a mask where `top_k` bounds their number; log-probabilities are renormalised
+    wherever sampling is truncated.
     """
 
     def __init__(self, policy: Policy, settings: VllmSpec, slots: int, version: int = 0) -> None:
@@ -64,13 +70,14 @@ class VllmGenerator:
         if not prompts:
             return []
         self._divide_logits(sampling.temperature or 1.0)
+        masked = vocabulary_size(self.policy.model) if sampling.masks else None
         asked = [(prompt, index) for prompt in prompts for index in range(sampling.n)]
         outputs = self._ask(
             [prompt.tokens for prompt, _ in asked],
             [request(prompt, sampling, index, self.policy.eos_ids) for prompt, index in asked],
         )
         written = [
-            completion(output.outputs[0], prompt, self.stops, self.policy.eos_ids, self.version)
+            completion(output.outputs[0], prompt, self.stops, self.policy.eos_ids, self.version, masked)
             for output, (prompt, _) in zip(outputs, asked, strict=True)
         ]
         return [written[start : start + sampling.n] for start in range(0, len(written), sampling.n)]
@@ -81,6 +88,8 @@ class VllmGenerator:
         # Workers of their own processes are sent the weights through pipes, which take no memory of a GPU.
         named = [(name, value.cpu() if self.apart else value) for name, value in plain_weights(self.policy.model)]
         self.engine.collective_rpc("reload_weights", kwargs={"weights_iterator": named})
+        if next(self.policy.model.parameters()).device.type == "cpu":
+            self.engine.apply_model(pack_head)
         self.engine.reset_prefix_cache()
         self.version = version
         gap = self.gap()
@@ -90,6 +99,10 @@ class VllmGenerator:
                 f" from the trainer's by {gap:.3g} nats per token, above {self.limit:.3g}",
                 remedy=REMEDY,
             )
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """What it writes to these prompts, without a fingerprint: it fuses and packs weights in ways of its own."""
+        return [Probe("vLLM", self.version, None, self.generate(prompts, sampling))]
 
     def close(self) -> None:
         """End the engine and its workers, so that this process may start another."""
@@ -118,7 +131,7 @@ class VllmGenerator:
         return self.engine.generate(prompts_in_tokens, [SamplingParams(**each) for each in asked], use_tqdm=False)
 
     def _divide_logits(self, temperature: float) -> None:
-        """Divide logits in the model: vLLM tells log-probabilities before the temperature, or after top_p and top_k."""
+        """Divide logits in the model, by which vLLM would otherwise divide but for greedy requests."""
         if self._scale != 1 / temperature:
             self._scale = 1 / temperature
             self.engine.apply_model(partial(scale_logits, scale=self._scale))
@@ -133,17 +146,23 @@ def request(prompt: Prompt, sampling: Sampling, index: int, eos_ids: Sequence[in
         "temperature": 1.0 if sampling.temperature else 0.0,
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
         "seed": (prompt_key(sampling.seed, prompt) + index) % CHILD_SEEDS,
         "max_tokens": prompt.max_tokens,
         "stop": list(prompt.stop),
         "stop_token_ids": list(eos_ids),
-        "logprobs": 0,
+        "logprobs": sampling.top_k if sampling.masks else 0,
         "detokenize": bool(prompt.stop),
     }
 
 
-def completion(output: Any, prompt: Prompt, stops: StopStrings, eos_ids: Sequence[int], version: int) -> Completion:
-    """One of vLLM's outputs as a completion, ended where the built-in generator would end it."""
+def completion(
+    output: Any, prompt: Prompt, stops: StopStrings, eos_ids: Sequence[int], version: int, masked: int | None = None
+) -> Completion:
+    """One of vLLM's outputs as a completion, ended where the built-in generator would end it.
+
+    `masked` is the size of the vocabulary where a sampling mask is wanted.
+    """
     tokens = tuple(output.token_ids)
     logprobs = tuple(found[token].logprob for found, token in zip(output.logprobs, tokens, strict=True))
     stopped = stops.find(tokens, 0, prompt.stop) if prompt.stop else None
@@ -151,7 +170,20 @@ def completion(output: Any, prompt: Prompt, stops: StopStrings, eos_ids: Sequenc
     finish: Finish = output.finish_reason if output.finish_reason in ("stop", "length") else "abort"
     if stopped is not None or not set(tokens[-1:]).isdisjoint(eos_ids):
         finish = "stop"
-    return Completion(tokens, logprobs, stops.text(tokens, prompt.stop), finish, version)
+    mask = None if masked is None else sampling_mask(output.logprobs[: len(tokens)], masked)
+    return Completion(tokens, logprobs, stops.text(tokens, prompt.stop), finish, version, mask)
+
+
+def sampling_mask(likeliest: Sequence[Mapping[int, Any]], vocabulary: int) -> SamplingMask:
+    """What was left to draw from in each place: the tokens told that have a probability, which are all that do."""
+    kept = [{token: each.logprob for token, each in found.items() if each.logprob > -math.inf} for found in likeliest]
+    lacking = max((1 - sum(map(math.exp, found.values())) for found in kept), default=0.0)
+    if lacking > WHOLE:
+        raise RunError(
+            f"vLLM drew from more tokens than it tells: their probabilities add up to {1 - lacking:.4g}",
+            remedy="agent.algorithm: top_p 1, top_k 0 and min_p 0; or agent.model.generator: torch",
+        )
+    return SamplingMask.of_tokens(list(kept), vocabulary)
 
 
 @torch.no_grad()
@@ -188,6 +220,15 @@ def scale_logits(model: nn.Module, scale: float) -> None:
     model.logits_processor.scale = scale  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
 
 
+def pack_head(model: nn.Module) -> None:
+    """Let a model of vLLM's on a CPU pack its head anew: one tied to the embedding keeps the old copy (vLLM 0.32)."""
+    from vllm.model_executor.layers import utils  # pyright: ignore[reportMissingImports]
+
+    for module in model.modules():
+        if hasattr(module, "cpu_linear") and module.weight.numel():  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+            utils.dispatch_cpu_unquantized_gemm(module, remove_weight=False)
+
+
 def require_vllm() -> None:
     """Refuse in one clear line where vLLM is not installed."""
     if importlib.util.find_spec("vllm") is None:
@@ -216,7 +257,8 @@ def start_engine(policy: Policy, settings: VllmSpec, context: int, slots: int) -
             # Compiled code for CPUs keeps the weights that it was compiled with.
             enforce_eager=weight.device.type == "cpu",
             generation_config="vllm",
-            logprobs_mode="raw_logprobs",
+            logprobs_mode="processed_logprobs",
+            max_logprobs=VLLM_TOP_K,
             disable_log_stats=True,
         )
 

@@ -55,7 +55,8 @@ class MicroBatch:
 
     `top` are the teacher's likeliest tokens in each place, with their log-probabilities.
 
-    `weight` is 0 for one that is only computed because all ranks make the same number of passes.
+    `weight` is 0 for one that is only computed because all ranks make the same number of passes. `mask` are the packed
+    sampling masks of truncated sampling.
     """
 
     batch: Batch
@@ -63,6 +64,7 @@ class MicroBatch:
     advantages: Tensor
     generator: Tensor
     samples: Sequence[TrainingSample] = ()
+    mask: Tensor | None = None
     old: Tensor | None = None
     reference: Tensor | None = None
     teacher: Tensor | None = None
@@ -245,7 +247,7 @@ class Learner:
         found: list[dict[str, Tensor]] = []
         for piece in step.pieces:
             top = piece.top and piece.top[0]
-            scores, watched = self._scored(piece.batch, update, bool(loss.entropy_coef), top)
+            scores, watched = self._scored(piece, update, bool(loss.entropy_coef), top)
             tokens = Tokens(
                 logprobs=scores.logprobs,
                 old=scores.logprobs.detach() if piece.old is None else piece.old,
@@ -268,14 +270,15 @@ class Learner:
             sums[key] += float(torch.stack([each[key] for each in found]).sum())
 
     def _scored(
-        self, batch: Batch, update: int, entropy: bool = False, others: Tensor | None = None
+        self, piece: MicroBatch, update: int, entropy: bool = False, others: Tensor | None = None
     ) -> tuple[TokenScores, Tensor | None]:
-        """What the policy says of a batch's tokens, and which of them were computed anew (None: all)."""
+        """What the policy says of a micro-batch's tokens, and which of them were computed anew (None: all)."""
+        batch, temperature = piece.batch, self.settings.temperature
         found = None if self.activation_cache is None else self.activation_cache.find(batch, update)
         if self.activation_cache is None or found is None:
-            return self.scorer(batch, self.settings.temperature, entropy, others), None
+            return self.scorer(batch, temperature, entropy, others, mask=piece.mask), None
         with self.activation_cache.reused(found):
-            scores = self.scorer(batch, self.settings.temperature, entropy, others)
+            scores = self.scorer(batch, temperature, entropy, others, mask=piece.mask)
         return scores, torch.isin(batch.owner, found.watched)
 
     @torch.no_grad()
@@ -290,14 +293,14 @@ class Learner:
             if stale:
                 piece.old = piece.generator
             elif steps > 1:
-                piece.old = self._scored(piece.batch, update)[0].logprobs
+                piece.old = self._scored(piece, update)[0].logprobs
             if self.reference is not None:
-                piece.reference = self.reference(piece.batch, temperature).logprobs
+                piece.reference = self.reference(piece.batch, temperature, mask=piece.mask).logprobs
             if self.teacher is not None and (top := self.settings.teacher_top_k):
                 pad_id = self.policy.pad_id
                 piece.top = likeliest(self.teacher, piece.batch, piece.samples, top, temperature, pad_id)
             elif self.teacher is not None:
-                piece.teacher = self.teacher(piece.batch, temperature).logprobs
+                piece.teacher = self.teacher(piece.batch, temperature, mask=piece.mask).logprobs
 
     def _steps(self, dealt: Sequence[Sequence[TrainingSample]], loss: LossSettings) -> list[Minibatch]:
         """The minibatches of a round, each of which divides by the same share of the whole round."""
@@ -320,8 +323,13 @@ class Learner:
             drawn = [value for index in batch.samples for value in samples[index].logprobs]
             generator = torch.from_numpy(np.array(drawn, dtype=np.float32)).to(self.device)
             own = [samples[index] for index in batch.samples]
-            pieces.append(MicroBatch(batch, weight, advantages[batch.owner], generator, own))
+            pieces.append(MicroBatch(batch, weight, advantages[batch.owner], generator, own, self._mask(own)))
         return pieces
+
+    def _mask(self, samples: Sequence[TrainingSample]) -> Tensor | None:
+        """The packed sampling masks of a micro-batch's tokens, in its order."""
+        masks = [mask.packed() for sample in samples for mask in sample.masks]
+        return torch.from_numpy(np.concatenate(masks)).to(self.device) if masks else None
 
     def _batches(self, samples: Sequence[Sample]) -> list[tuple[Batch, float]]:
         """This process's micro-batches, each with the weight it counts with."""

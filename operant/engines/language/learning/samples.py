@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from operant.engines.language.generation.generator import Step
 from operant.engines.language.learning.advantages import compute_advantages
 from operant.engines.language.policy.batching import Sample
+from operant.engines.language.policy.sampling_mask import SamplingMask
 from operant.engines.language.rollouts.types import Answer, Group
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
@@ -21,13 +23,15 @@ SOLVED = 1.0 - 1e-6
 class TrainingSample:
     """A completion to train on; `logprobs` are the generator's, one for each token of the completion.
 
-    A teacher is asked with `teacher_prompt` where that is another prompt than the policy's.
+    A teacher is asked with `teacher_prompt` where that is another prompt than the policy's. `masks` say one after the
+    other what truncated sampling left to draw from; none where it did not truncate.
     """
 
     tokens: Sample
     logprobs: tuple[float, ...]
     advantage: float
     teacher_prompt: tuple[int, ...] | None = None
+    masks: tuple[SamplingMask, ...] = ()
 
     @property
     def for_teacher(self) -> Sample:
@@ -47,7 +51,10 @@ def training_samples(groups: Sequence[Group], settings: VerifiedAlgorithm) -> li
     lengths = np.array([answer.length for answer in answers])
     advantages = compute_advantages(settings.credit, rewards, numbers, settings.scale, lengths)
     return [
-        [TrainingSample(sample, logprobs, float(advantage), prompt) for sample, logprobs in samples_of(answer)]
+        [
+            TrainingSample(written.tokens, written.logprobs, float(advantage), prompt, written.masks)
+            for written in samples_of(answer)
+        ]
         for answer, advantage, prompt in zip(answers, advantages, asked, strict=True)
         if _is_learnt(answer, settings)
     ]
@@ -63,21 +70,31 @@ def minibatches(answers: Sequence[list[TrainingSample]], size: int) -> list[list
     return [list(chain(*answers[start:end])) for start, end in pairwise(bounds)]
 
 
-def samples_of(answer: Answer) -> list[tuple[Sample, tuple[float, ...]]]:
+class Written(NamedTuple):
+    """Tokens with what the generator said of those that it wrote."""
+
+    tokens: Sample
+    logprobs: tuple[float, ...]
+    masks: tuple[SamplingMask, ...]
+
+
+def samples_of(answer: Answer) -> list[Written]:
     """What an answer gives to learn from, with the generator's log-probabilities: a sample for every step.
 
     Steps of an `interleaved` answer whose prompt goes on exactly where the step before ended are one sample, in which
     what others said is read but not learnt; where the tokens do not go on exactly, a new sample begins.
     """
-    samples: list[tuple[Sample, tuple[float, ...]]] = []
+    samples: list[Written] = []
     for step in answer.steps:
         completion = step.completion
         if not completion.tokens:
             continue
-        if answer.interleaved and samples and (longer := _extended(samples[-1][0], step)) is not None:
-            samples[-1] = longer, samples[-1][1] + completion.logprobs
+        masks = () if completion.mask is None else (completion.mask,)
+        if answer.interleaved and samples and (longer := _extended(samples[-1].tokens, step)) is not None:
+            before = samples[-1]
+            samples[-1] = Written(longer, before.logprobs + completion.logprobs, before.masks + masks)
         else:
-            samples.append((Sample(step.prompt, completion.tokens), completion.logprobs))
+            samples.append(Written(Sample(step.prompt, completion.tokens), completion.logprobs, masks))
     return samples
 
 

@@ -115,7 +115,7 @@ def _demonstration(context: TrainingContext, problem: Problem, task: DialogueTas
         settings = text_of(context.spec).dialogue
         played = play_script(task, problem, novice, turns=settings.turns)
         answer = as_answer(played, context.policy, context.worker.template, settings)
-        context.demonstrations[problem.id] = [sample for sample, _ in samples_of(answer)]
+        context.demonstrations[problem.id] = [written.tokens for written in samples_of(answer)]
     return context.demonstrations[problem.id]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from operant.engines.language.policy.model import Policy
 
 PASS_TOKENS = 16_384
+ONE_PASS = 1 << 62
 
 Best = tuple[tuple[int, float], ...]
 
@@ -88,3 +89,23 @@ def _likeliest(logs: Tensor, top: int) -> list[Best]:
         return [()] * len(logs)
     values, tokens = logs.topk(min(top, logs.shape[-1]), -1)
     return [tuple(zip(ids, each, strict=True)) for ids, each in zip(tokens.tolist(), values.tolist(), strict=True)]
+
+
+@torch.inference_mode()
+def next_token_logprobs(policy: Policy, samples: Sequence[Sample], temperature: float) -> Tensor:
+    """The log-probabilities [tokens, vocabulary] of everything that may stand in the places of the samples' tokens.
+
+    They come sample by sample, as the trainer computes them: the logits divided by the temperature, in float32.
+    """
+    inner = base_model(policy.model)
+    head = inner.get_output_embeddings()
+    training = policy.model.training
+    policy.model.eval()
+    try:
+        (batch,) = micro_batches(samples, ONE_PASS, pad_id=policy.pad_id)
+        batch = batch.to(head.weight.device)
+        hidden = hidden_states(inner, batch).flatten(0, 1)[batch.at]
+        logits = (hidden @ head.weight.t()).float()
+    finally:
+        policy.model.train(training)
+    return torch.log_softmax(logits / temperature, -1)[batch.owner.argsort(stable=True)]

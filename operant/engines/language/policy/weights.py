@@ -58,6 +58,17 @@ class LeanWeights:
         for copy, modules, kind in self._copies:
             torch.cat([_plain(module, kind) for module in modules], out=copy)
 
+    def held(self, model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+        """The weights that `plain_weights` names, tied ones too, each as it is here: the copy where there is one."""
+        pieces = {
+            (id(module), kind): piece
+            for copy, modules, kind in self._copies
+            for module, piece in zip(modules, copy.split([_rows(each, kind) for each in modules]), strict=True)
+        }
+        for name, module, kind in _named(model, tied=True):
+            piece = pieces.get((id(module), kind))
+            yield name, _plain(module, kind) if piece is None else piece
+
 
 def supports(model: nn.Module) -> bool:
     """Whether the model is one of those that the lean decoder computes exactly."""
@@ -81,16 +92,30 @@ def base_model(model: nn.Module) -> Any:
     return model.get_base_model() if hasattr(model, "peft_config") else model  # pyright: ignore[reportCallIssue]
 
 
-def plain_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every weight by the name that Hugging Face's folders give it, with what LoRA adds to it; tied ones once."""
+def vocabulary_size(model: nn.Module) -> int:
+    """How many logits the model's head gives."""
+    return int(base_model(model).get_output_embeddings().weight.shape[0])
+
+
+def plain_weights(model: nn.Module, tied: bool = False) -> Iterator[tuple[str, Tensor]]:
+    """Every weight by the name that Hugging Face's folders give it, with what LoRA adds to it.
+
+    Those that are tied come once, or under each of their names.
+    """
+    for name, module, kind in _named(model, tied):
+        yield name, _plain(module, kind)
+
+
+def _named(model: nn.Module, tied: bool) -> Iterator[tuple[str, nn.Module, str]]:
+    """Every weight's plain name, and the module and the attribute that hold it."""
     inner = base_model(model)
-    for name, value in inner.named_parameters():
+    for name, _ in inner.named_parameters(remove_duplicate=not tied):
         where, _, kind = name.rpartition(".")
         owner, _, inside = where.rpartition(".")
         if inside == "base_layer":
-            yield f"{owner}.{kind}", _plain(inner.get_submodule(owner), kind)
+            yield f"{owner}.{kind}", inner.get_submodule(owner), kind
         elif ".lora_" not in where:
-            yield name, value.detach()
+            yield name, inner.get_submodule(where), kind
 
 
 @torch.no_grad()
@@ -188,6 +213,10 @@ def _plain(module: Any, kind: str) -> Tensor:
     if kind == "bias":
         return base
     return base + sum(module.get_delta_weight(name).detach().to(base.dtype) for name in module.active_adapters)
+
+
+def _rows(module: Any, kind: str) -> int:
+    return getattr(module.base_layer if _adapted(module) else module, kind).shape[0]
 
 
 def _bias(module: Any) -> Tensor | None:

@@ -1,6 +1,6 @@
 """An OpenAI-compatible API of a model, as a Starlette application behind the guard of all our servers.
 
-GET  /health  /v1/models
+GET  /health  /v1/models  /v1/fingerprint
 POST /v1/completions  /v1/chat/completions  /v1/load
 """
 
@@ -44,9 +44,13 @@ def build_app(
     async def load(request: Request) -> Response:
         return reply(await service.load(await request.body()))
 
+    async def fingerprint(_: Request) -> Response:
+        return reply(await service.fingerprint())
+
     routes = [
         Route("/health", health),
         Route("/v1/models", models),
+        Route("/v1/fingerprint", fingerprint),
         Route("/v1/completions", api.completions, methods=["POST"]),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
         Route("/v1/load", load, methods=["POST"]),

@@ -15,8 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import from_json
 
 from operant.engines.language.generation.generator import Prompt, Sampling
-from operant.engines.language.generation.sampling import SMALLEST
-from operant.engines.language.generation.torch_generator import check_room
+from operant.engines.language.generation.sampling import SMALLEST, check_room
 from operant.engines.language.policy.chat_template import (
     Template,
     bare_tokens,
@@ -61,6 +60,7 @@ class _Fields(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=100), AfterValidator(_zero_or_sizable)] = 1.0
     top_p: float = Field(default=1.0, ge=SMALLEST, le=1)
     top_k: int = Field(default=0, ge=-1, lt=2**31)
+    min_p: float = Field(default=0.0, ge=0, le=1)
     max_tokens: int | None = Field(default=None, ge=0, lt=2**31)
     stop: Stop | Annotated[list[Stop], Field(max_length=64)] = Field(default_factory=list)
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
@@ -84,6 +84,7 @@ class CompletionFields(_Fields):
     echo: bool = False
     logprobs: int | None = Field(default=None, ge=0, le=100)
     best_of: int | None = Field(default=None, ge=1, le=1)
+    return_sampling_mask: bool = False
 
 
 class ChatFields(_Fields):
@@ -123,6 +124,11 @@ class GenerationRequest:
     token_ids: bool = False
     tools: bool = False
 
+    @property
+    def rescores(self) -> bool:
+        """Whether log-probabilities are asked for that writing the completions does not give."""
+        return self.logprobs is not None and bool(self.echo or self.logprobs)
+
 
 def read_json(data: bytes) -> dict[str, Any]:
     """The JSON object that is a body; what is nested too deeply, or no Unicode, is none."""
@@ -143,8 +149,12 @@ def read_request(
     if fields.model not in (None, served):
         raise RequestError(f"the model {fields.model[:100]!r} is not served here; there is {served!r}", "model", 404)
     request = _chat(fields, policy, template) if isinstance(fields, ChatFields) else _completion(fields, policy)
-    if request.stream and (request.echo or request.logprobs or request.tools):
-        raise RequestError("a stream has no echo, likeliest tokens or tools; ask for them without stream", "stream")
+    masks = request.sampling.masks
+    if request.stream and (request.echo or request.logprobs or request.tools or masks):
+        words = "a stream has no echo, likeliest tokens, sampling masks or tools; ask for them without stream"
+        raise RequestError(words, "stream")
+    if masks and request.rescores:
+        raise RequestError("return_sampling_mask: goes with logprobs 0 and no echo", "return_sampling_mask")
     return request
 
 
@@ -239,7 +249,15 @@ def _checked(fields: _Fields, policy: Policy, prompts: tuple[Prompt, ...], **res
         )
     return GenerationRequest(
         prompts=prompts,
-        sampling=Sampling(fields.n, fields.temperature, fields.top_p, max(0, fields.top_k), fields.seed or 0),
+        sampling=Sampling(
+            fields.n,
+            fields.temperature,
+            fields.top_p,
+            max(0, fields.top_k),
+            fields.seed or 0,
+            min_p=fields.min_p,
+            keep_mask=isinstance(fields, CompletionFields) and fields.return_sampling_mask,
+        ),
         seeded=fields.seed is not None,
         stream=fields.stream,
         usage_streamed=bool(fields.stream_options.get("include_usage")),

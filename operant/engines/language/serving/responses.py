@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -65,6 +66,8 @@ class ResponseEncoder:
         body["logprobs"] = None if request.logprobs is None else self._logprobs(request, each)
         if request.token_ids:
             body |= {"prompt_token_ids": list(each.prompt), "token_ids": list(completion.tokens if completion else ())}
+        if completion is not None and completion.mask is not None:
+            body["sampling_mask"] = b64encode(completion.mask.data).decode()
         return body
 
     def _logprobs(self, request: GenerationRequest, each: Choice) -> dict[str, Any]:

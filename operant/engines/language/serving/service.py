@@ -67,9 +67,9 @@ class ModelService:
         return {"object": "list", "data": [facts | {"max_model_len": self.policy.context}]}
 
     def health(self) -> dict[str, Any]:
-        """How the server stands; `loads` says whether it takes new weights."""
+        """How the server stands; `loads` says whether it takes new weights, `sampling_masks` whether it gives masks."""
         facts = {"model": self.name, "version": self.generator.version, "waiting": self.batcher.waiting}
-        return {"status": "ok", **facts, "loads": self.allow_load}
+        return {"status": "ok", **facts, "loads": self.allow_load, "sampling_masks": True}
 
     async def read(self, body: bytes, chat: bool) -> GenerationRequest:
         """The request in a body; `RequestError` if there is none, or if too many wait already."""
@@ -90,7 +90,7 @@ class ModelService:
             for number, prompt in enumerate(request.prompts)
             for each in (written[number] if written else [None])
         ]
-        if request.logprobs is not None and (request.echo or request.logprobs):
+        if request.logprobs is not None and request.rescores:
             scores = await self._score(choices, request.sampling.temperature, request.logprobs)
             choices = [replace(each, scored=score) for each, score in zip(choices, scores, strict=True)]
         return await self._in_text_thread(partial(self._encoder.reply, request, choices))
@@ -144,6 +144,13 @@ class ModelService:
             raise RequestError("version: must be a whole number", "version")
         await asyncio.wrap_future(self.batcher.do(lambda: self._take_weights(Path(path), version)))
         return {"model": self.name, "version": version}
+
+    async def fingerprint(self) -> dict[str, Any]:
+        """The version and the fingerprint of the weights that wrote the last completions."""
+        if not self.allow_load:
+            raise RequestError("this server takes no weights; start it with --allow-load", None, 403)
+        held = await asyncio.wrap_future(self.batcher.do(self.generator.fingerprint))
+        return {"version": self.generator.version, "tokenizer": held.tokenizer, "sums": held.sums}
 
     def _take_weights(self, folder: Path, version: int) -> None:
         try:

@@ -63,3 +63,21 @@ def test_a_server_that_cannot_keep_in_step_is_refused_before_work_starts(tmp_pat
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"http://127\.0\.0\.1:9/v1: the server does not answer"):
         trained(tmp_path, "agent.model.generator=openai", "agent.model.url=http://127.0.0.1:9")
+
+
+def test_truncated_sampling_is_replayed_from_a_server_too(tmp_path: Path) -> None:
+    cut = ("agent.algorithm.top_p=0.9", "agent.algorithm.top_k=20", "agent.algorithm.min_p=0.02", "env.max_frame=64")
+    with serving(load_policy("tiny", seed=9, tiny=TinySizes(2, 32, 2, 64)), allow_load=True) as server:
+        rows = trained(tmp_path, "agent.model.generator=openai", f"agent.model.url={server.url}", *cut)
+    assert [row["policy/ratio"] for row in rows if "policy/ratio" in row] == [1.0]
+    assert [abs(row["mismatch/kl"]) < 1e-8 for row in rows if "mismatch/kl" in row] == [True]
+
+
+def test_a_server_that_gives_no_sampling_masks_is_refused_with_truncation(tmp_path: Path) -> None:
+    with serving(load_policy("tiny", tiny=TinySizes(2, 32, 2, 64)), allow_load=True) as server:
+        health = server.service.health
+        server.service.health = lambda: {**health(), "sampling_masks": None}  # pyright: ignore[reportAttributeAccessIssue]
+        wishes = ("agent.model.generator=openai", f"agent.model.url={server.url}", "agent.algorithm.min_p=0.1")
+        with pytest.raises(UsageError, match="cannot be replayed"):
+            trained(tmp_path, *wishes)
+    assert list(tmp_path.iterdir()) == []

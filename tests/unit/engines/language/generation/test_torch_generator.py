@@ -122,7 +122,7 @@ def test_draws_have_the_distribution_that_was_asked_for() -> None:
         Sampling(top_p=0.6): torch.tensor([0.0, 0.0, 0.0, 1.0, 0.0]),
     }
     for sampling, expected in cases.items():
-        drawn, logprobs = draw(rows, chance, sampling)
+        drawn, logprobs, _ = draw(rows, chance, sampling)
         share = torch.bincount(drawn, minlength=5) / len(drawn)
         torch.testing.assert_close(share, expected, atol=0.01, rtol=0)
         whole = torch.log_softmax(logits / sampling.temperature, 0)
@@ -165,3 +165,11 @@ def test_a_listener_hears_the_writing_and_can_end_it() -> None:
     assert any(len(tokens) not in (0, len(found[2][0].tokens)) for at, _, tokens in heard if at == 2)
     with pytest.raises(RunError, match="halted"):
         generator.generate([*PROMPTS[:2], PROMPTS[2], Prompt((3,), 1)], Sampling(n=2), Ears())
+
+
+def test_min_p_leaves_out_what_is_far_less_likely_than_the_likeliest() -> None:
+    logits = torch.tensor([[0.0, 1.0, -1.0, 2.0, -50.0]]).expand(2000, 5)
+    drawn, _, _ = draw(logits, torch.from_numpy(chances([4], 2000)[0]), Sampling(min_p=0.2))
+    assert sorted(set(drawn.tolist())) == [1, 3]
+    with pytest.raises(UsageError, match="min_p is 2"):
+        TorchGenerator(random_policy("tiny")).generate([Prompt((5,), 1)], Sampling(min_p=2))

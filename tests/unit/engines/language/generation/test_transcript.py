@@ -66,7 +66,7 @@ def eos(context: TrainingContext) -> str:
 @pytest.mark.parametrize("template", [None, TEMPLATE])
 def test_an_interleaved_answer_is_one_sample_of_the_policys_own_tokens(context: TrainingContext, template: str | None):
     steps = told(context, template)
-    ((sample, _),) = samples_of(Answer(tuple(steps), RIGHT, 1.0, interleaved=True))
+    ((sample, _, _),) = samples_of(Answer(tuple(steps), RIGHT, 1.0, interleaved=True))
     learnt = [sample.completion[place] for place in sample.places]
     assert learnt == [*steps[0].completion.tokens, *steps[1].completion.tokens]
     assert sample.prompt + sample.completion == steps[1].prompt + steps[1].completion.tokens
@@ -81,14 +81,14 @@ def test_an_interleaved_answer_is_one_sample_of_the_policys_own_tokens(context: 
 def test_a_template_that_rewrites_the_past_begins_a_new_sample(context: TrainingContext):
     steps = told(context, FORGETFUL)
     samples = samples_of(Answer(tuple(steps), RIGHT, 1.0, interleaved=True))
-    assert [sample.prompt for sample, _ in samples] == [step.prompt for step in steps]
+    assert [sample.prompt for sample, _, _ in samples] == [step.prompt for step in steps]
     assert "..." in text_of(context, steps[1].prompt)
 
 
 def test_branching_learns_from_every_turn(context: TrainingContext):
     steps = told(context, TEMPLATE, anew=True)
     samples = samples_of(Answer(tuple(steps), RIGHT, 1.0))
-    assert [(sample.prompt, sample.completion) for sample, _ in samples] == [
+    assert [(sample.prompt, sample.completion) for sample, _, _ in samples] == [
         (step.prompt, step.completion.tokens) for step in steps
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,16 +14,19 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from operant.engines.language.generation import vllm_generator
 from operant.engines.language.generation.build import build_generator
 from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.generation.stop_strings import StopStrings
-from operant.engines.language.generation.vllm_generator import VllmGenerator, completion, request
+from operant.engines.language.generation.vllm_generator import VllmGenerator, completion, request, sampling_mask
 from operant.engines.language.policy.model import Policy, load_policy
+from operant.engines.language.policy.sampling_mask import SamplingMask
 from operant.engines.language.policy.weights import plain_weights
 from operant.errors import OperantError, RunError, UsageError
 from operant.spec.settings.language import ModelSpec, VllmSpec
+from tests.unit.engines.language.conftest import spec_of
 from tests.unit.engines.language.small_models import SIZES, random_policy
 
 ROOT = Path(__file__).parents[5]
@@ -105,6 +109,9 @@ class FakeEngine:
     def collective_rpc(self, method: str, kwargs: dict[str, Any]) -> None:
         self.calls.append(f"{method} {len(kwargs['weights_iterator'])}")
 
+    def apply_model(self, change: Any) -> None:
+        """There is no model here that could be changed."""
+
     def reset_prefix_cache(self) -> None:
         self.calls.append("reset")
 
@@ -158,6 +165,21 @@ def test_without_vllm_one_line_says_how_to_get_it(policy: Policy):
     assert "vllm" in (refused.value.remedy or "")
 
 
+def test_the_tokens_that_are_told_make_the_sampling_mask():
+    found = {4: SimpleNamespace(logprob=math.log(0.75)), 9: SimpleNamespace(logprob=math.log(0.25))}
+    mask = sampling_mask([{**found, 7: SimpleNamespace(logprob=-math.inf)}], 16)
+    assert mask == SamplingMask.of_tokens([[4, 9]], 16)
+    with pytest.raises(RunError, match=r"add up to 0\.75"):
+        sampling_mask([{4: found[4]}], 16)
+
+
+@pytest.mark.parametrize("cut", [{"top_p": 0.9}, {"min_p": 0.1}, {"top_k": 5000}])
+def test_truncation_that_vllm_cannot_tell_is_refused_by_the_spec(cut: dict[str, Any]):
+    with pytest.raises(ValidationError, match=r"agent\.algorithm\.top_k"):
+        spec_of(cut, generator="vllm")
+    spec_of({"top_p": 0.9, "top_k": 20}, generator="vllm")
+
+
 def test_a_model_that_cannot_be_scaled_is_refused():
     with pytest.raises(OperantError, match="temperature 1"):
         vllm_generator.scale_logits(torch.nn.Linear(1, 1), 2.0)
@@ -182,3 +204,6 @@ def test_the_real_engine(tmp_path: Path):
     assert seen["stale_mismatch"] > 1e-2
     assert seen["updates"] >= 3
     assert seen["second_gap"] < 1e-5
+    assert seen["ratio"] == 1.0
+    assert abs(seen["cut_mismatch"]) < 1e-6
+    assert len(seen["probes"]) == 2

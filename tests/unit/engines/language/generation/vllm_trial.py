@@ -15,13 +15,17 @@ from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.generation.vllm_generator import VllmGenerator
 from operant.engines.language.policy.batching import Sample, micro_batches
 from operant.engines.language.policy.logprobs import token_logprobs
+from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.run.progress import Progress
 from operant.run.seeding import Seeds
 from tests.unit.engines.language.conftest import graded, spec_of
 
 PROMPTS = [Prompt((10, 20, 30), 12), Prompt((40,) * 7, 20), Prompt((50, 60), 9)]
-SPEC = spec_of(generator="vllm", tiny={"layers": 2, "width": 64, "heads": 2, "context": 64})
-WAYS = {"greedy": Sampling(1, 0.0), "plain": Sampling(8, seed=5), "cut": Sampling(8, 0.7, 0.8, 20, seed=5)}
+MODEL: dict[str, Any] = {"generator": "vllm", "tiny": {"layers": 2, "width": 64, "heads": 2, "context": 64}}
+SPEC = spec_of(**MODEL)
+CUT = Sampling(8, 0.7, 0.8, 20, seed=5, min_p=0.02, keep_mask=True)
+WAYS = {"greedy": Sampling(1, 0.0), "plain": Sampling(8, seed=5), "cut": CUT}
+TRUNCATED = {"top_p": 0.9, "top_k": 20, "min_p": 0.02, "temperature": 0.8, "zero_variance": "keep"}
 
 
 def logprob_error(context: TrainingContext, sampling: Sampling) -> float:
@@ -30,7 +34,9 @@ def logprob_error(context: TrainingContext, sampling: Sampling) -> float:
     for prompt, row in zip(PROMPTS, context.worker.generator.generate(PROMPTS, sampling), strict=True):
         for made in row:
             batch = micro_batches([Sample(prompt.tokens, made.tokens)], 1000, pad_id=0)[0]
-            truth = token_logprobs(context.policy.model, batch, sampling.temperature).logprobs
+            mask = None if made.mask is None else torch.from_numpy(made.mask.packed().copy())
+            assert (mask is not None) == sampling.truncates
+            truth = token_logprobs(context.policy.model, batch, sampling.temperature, mask=mask).logprobs
             worst = max(worst, float((truth - torch.tensor(made.logprobs)).abs().max()))
     return worst
 
@@ -111,6 +117,17 @@ def second_gap() -> float:
         return generator.gap()
 
 
+def truncated() -> dict[str, Any]:
+    """A first step with truncated sampling, and the hand-overs of weights around it."""
+    spec = spec_of(TRUNCATED, **MODEL)
+    with build_context(spec, Seeds(5), telemetry=Telemetry()) as context:
+        probes = [*context.publish().values()]
+        means = context.learner.learn(graded(context.gather()), Progress(), 1000).means
+        context.tracker.updates += 1
+        probes += context.publish().values()
+        return {"ratio": means["policy/ratio"], "cut_mismatch": means["mismatch/kl"], "probes": probes}
+
+
 if __name__ == "__main__":
-    seen = {**trial(), "second_gap": second_gap()}
+    seen = {**trial(), "second_gap": second_gap(), **truncated()}
     Path(sys.argv[1], "seen.json").write_text(json.dumps(seen, indent=1))

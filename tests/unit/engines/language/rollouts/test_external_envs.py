@@ -118,7 +118,7 @@ def test_steps_are_what_was_drawn_and_one_goes_on_where_the_other_ended(context:
             0,
             len(second.completion.tokens),
         ]
-        (sample, logprobs), *others = samples_of(answer)
+        (sample, logprobs, _), *others = samples_of(answer)
         assert not others
         assert len(logprobs) == len(sample.places) == answer.length
     assert len({answer.steps[0].completion.tokens for answer in group.answers}) > 1

@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("transformers")
 
 from operant.engines.language.build import TrainingContext, build_context
-from operant.engines.language.generation.generator import Sampling
+from operant.engines.language.generation.generator import Prompt, Sampling
+from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.rollouts.multi_turn import reward_of
 from operant.engines.language.rollouts.types import Group, as_episodes
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
@@ -83,6 +84,34 @@ def echoing(bad: int = 0, context: int = 48, **dialogue: Any) -> Iterator[Traini
     )
     with build_context(spec, Seeds(3)) as built:
         yield built
+
+
+@pytest.mark.parametrize(
+    "dialogue", [{"strategy": "interleaved"}, {"strategy": "branching"}, {"strategy": "branching", "history": 1}]
+)
+def test_what_is_learnt_are_the_tokens_that_were_written_after_the_tokens_that_were_asked(dialogue: dict[str, Any]):
+    """Nothing of it is made again from text: every learnt token is found in a call of the generator, in its place."""
+    with echoing(context=64, **dialogue) as context:
+        written: dict[tuple[int, ...], set[tuple[int, float]]] = {}
+        generate = context.worker.generator.generate
+
+        def recorded(prompts: Sequence[Prompt], sampling: Sampling) -> Any:
+            rows = generate(prompts, sampling)
+            for prompt, made in ((prompt, made) for prompt, row in zip(prompts, rows, strict=True) for made in row):
+                for at, pair in enumerate(zip(made.tokens, made.logprobs, strict=True)):
+                    written.setdefault((*prompt.tokens, *made.tokens[:at]), set()).add(pair)
+            return rows
+
+        context.worker.generator.generate = recorded  # pyright: ignore[reportAttributeAccessIssue]
+        answers = [answer for group in rollout(context) for answer in group.answers]
+    assert len(answers) == 16
+    learnt = 0
+    for sample, logprobs, _ in (each for answer in answers for each in samples_of(answer)):
+        for place, logprob in zip(sample.places, logprobs, strict=True):
+            before = (*sample.prompt, *sample.completion[:place])
+            assert (sample.completion[place], logprob) in written[before]
+            learnt += 1
+    assert learnt == sum(answer.length for answer in answers) > 16
 
 
 def rollout(context: TrainingContext, seed: int = 5) -> list[Group]:

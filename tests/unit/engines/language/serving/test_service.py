@@ -62,6 +62,7 @@ def test_facts(server: Served) -> None:
         "version": 0,
         "waiting": 0,
         "loads": False,
+        "sampling_masks": True,
     }
 
 
