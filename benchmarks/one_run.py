@@ -52,9 +52,9 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
     os.environ.update(library_environment(int(THREADS)))
     from benchmarks.matched import CELLS, operant_settings
     from operant.engines import engine_of
-    from operant.engines.torch.evaluation import play, random_return
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
+    from operant.envs.vector.evaluation import play, random_return
     from operant.run.checkpoint import list_checkpoints
     from operant.run.run import Run
     from operant.spec.schema import Spec

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.jax import nets
-from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import Program, prepare_jax, stacked
+from operant.engines.jax.program import prepare_jax, stacked
+from operant.engines.jax.programs import build_program
+from operant.envs.functional.find import steps_on_host
 from operant.run.expense import Estimate
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -23,8 +24,8 @@ BYTES_PER_EPISODE = 230
 def measure(spec: Spec) -> Estimate:
     """Compile the program of the whole trial, let it train for about a second, and scale up."""
     device = prepare_jax(spec)
-    lanes = spec.meta.max_session
-    program = Program(build_learner(spec), lanes)
+    lanes = 1 if steps_on_host(spec.env) else spec.meta.max_session
+    program = build_program(spec, lanes)
     hyper = stacked([program.learner.hyper(spec)] * lanes)
     states = program.placed(program.start([Seeds(spec.meta.seed + k) for k in range(lanes)]))
     sizes = nets.num_params(states.policy.params) // lanes, sum(leaf.nbytes for leaf in _plain(states)) // lanes

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import distributions, losses, nets, normalize, replay, vector_env
-from operant.engines.jax.devices import Axis, device_key, mean_over
-from operant.engines.jax.learner import GREEDY, RANDOM, Policy, TrainState, UpdateMetrics
+from operant.engines.jax import distributions, losses, nets, normalize, replay
+from operant.engines.jax.devices import Axis, mean_over
+from operant.engines.jax.learner import GREEDY, RANDOM, Policy, TrainState
 from operant.engines.jax.normalize import RunningMeanStd
-from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_rollout
+from operant.engines.jax.off_policy import Act, OffPolicy
 from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.tracing import CRITIC, OPTIMIZER
@@ -109,36 +109,11 @@ class Sac(OffPolicy):
         )
         target = jax.tree.map(jnp.array, weights["critic"])
         learner = LearnerState(weights["critic"], target, log_alpha, opt_states, jnp.int32(0), of_play, jnp.int32(0))
-        envs = vector_env.reset(self.env, device_key(axis, of_envs), self.local)
-        buffer = replay.init_buffer(self.env, self.local, self.capacity, self.storage)
-        return TrainState(Policy({"actor": weights["actor"]}, obs_stats), learner, RolloutState(envs, buffer))
+        return TrainState(Policy({"actor": weights["actor"]}, obs_stats), learner, self.init_rollout(of_envs, axis))
 
-    def update(self, state: TrainState, hyper: Hyper, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
-        """One rollout and the gradient steps after it; actions are uniform until `training_start`."""
-        key, of_play, of_batches = jax.random.split(state.learner.key, 3)
-        number = state.learner.updates + 1
-        act = partial(self.explore, state.policy, (number - 1) * self.frames < self.settings.training_start)
-        clip = self.spec.env.clip_reward
-        rollout, observations, env_metrics, recorded, ended = collect_rollout(
-            self.env, state.rollout, device_key(axis, of_play), self.steps, act, clip, axis
-        )
-        obs_stats = state.policy.obs_stats
-        if obs_stats is not None:
-            obs_stats = normalize.update(obs_stats, observations.reshape(-1, *observations.shape[2:]), axis)
-        learns = number * self.frames >= self.settings.training_start
-        frame = number.astype(jnp.float32) * self.frames
-        old = Networks(state.policy.params["actor"], *state.learner[:5])
-        new, metrics = self.learn(old, obs_stats, rollout.buffer, device_key(axis, of_batches), hyper, frame, axis)
-        kept: Networks = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
-        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)
-        means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
-        means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
-        means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
-        state = TrainState(Policy({"actor": kept.actor}, obs_stats), LearnerState(*kept[1:], key, number), rollout)
-        learned = learns.astype(jnp.int32)
-        return state, UpdateMetrics(
-            means, env_means, env_maxima, learned, learned * self.settings.training_iter, *ended, recorded
-        )
+    def actor(self, policy: Policy, updates: Array, hyper: Hyper) -> Act:
+        """Actions are uniform until `training_start`."""
+        return partial(self.explore, policy, updates * self.frames < self.settings.training_start)
 
     def explore(self, policy: Policy, uniform: Array, observation: Array, chance: Array, bits: Array) -> Array:
         """Actions sampled from the policy, or uniform ones."""
@@ -149,10 +124,22 @@ class Sac(OffPolicy):
         # The error function of a normal number is uniform between -1 and 1.
         return jnp.where(uniform, lax.erf(noise / 2**0.5), distributions.tanh_gaussian_sample(output, noise)[0])
 
-    def normalize_obs(self, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
-        """Observations as inputs of the networks."""
-        kept = observation.astype(self.storage).astype(jnp.float32)
-        return normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
+    def gradient_steps(
+        self,
+        policy: Policy,
+        learner: LearnerState,
+        buffer: ReplayBuffer,
+        key: Array,
+        hyper: Hyper,
+        number: Array,
+        axis: Axis,
+    ) -> tuple[nets.Params, LearnerState, dict[str, Array]]:
+        frame = number.astype(jnp.float32) * self.frames
+        start = Networks(policy.params["actor"], *learner[:5])
+        end, metrics = self.learn(start, policy.obs_stats, buffer, key, hyper, frame, axis)
+        means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
+        means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
+        return {"actor": end.actor}, LearnerState(*end[1:], learner.key, learner.updates), means
 
     def learn(
         self,

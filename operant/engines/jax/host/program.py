@@ -1,0 +1,163 @@
+"""A learner compiled for environments on the host: acting and updating are programs, between which the host steps.
+
+It stands where `Program` does, with a single lane. A rollout acts step by step, with the policy that its last update
+made, and is handed to the learner as a whole: the weights, the replay buffer and the metrics stay on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from operant.engines.jax.episodes import FinishedEpisode
+from operant.engines.jax.host.rollout import Recorder
+from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, TrainState, UpdateMetrics
+from operant.engines.jax.nets import Params
+from operant.engines.jax.program import chunk_updates, compiler_options
+from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.episode_seeds import episode_seeds
+from operant.run.seeding import Seeds
+
+MOST_UPDATES = 64  # of one chunk: between two, a session can be stopped
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["values"], meta_fields=["names"])
+@dataclass(frozen=True)
+class StackedMetrics:
+    """Metrics of an update as one array, which is fetched at once: the named means, `learned` and `gradient_steps`."""
+
+    names: tuple[str, ...]
+    values: Array
+
+    @classmethod
+    def of(cls, metrics: LearnMetrics) -> StackedMetrics:
+        """The metrics in the order of their names."""
+        return cls(tuple(metrics.means), jnp.stack([*metrics.means.values(), metrics.learned, metrics.gradient_steps]))
+
+
+class HostProgram:
+    """A learner whose environments step on the host; `longest` is the most updates of one chunk."""
+
+    lanes = 1
+    devices = 1
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self.options = compiler_options()
+        whole = chunk_updates(learner)
+        # A divisor, so that metric rows come at the frames where the whole chunk would end.
+        self.longest = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
+        self._vector: AutoresetVectorEnv | None = None
+
+    @property
+    def vector(self) -> AutoresetVectorEnv:
+        """The environments of the session that `start` began."""
+        assert self._vector is not None, "start comes first"
+        return self._vector
+
+    def start(self, seeds: Sequence[Seeds]) -> TrainState:
+        """A fresh state and fresh environments of the session with these seeds."""
+        (mine,), spec = seeds, self.learner.spec
+        self.close()
+        self._vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, mine))
+        weights = self.learner.init_params(mine.rng("init"))
+        return self._init(jax.random.key(mine.integer("fused")), weights)
+
+    def placed(self, states: TrainState) -> TrainState:
+        """The state on its device."""
+        return jax.device_put(states, jax.devices()[0])
+
+    @cached_property
+    def _init(self) -> Any:
+        def init(key: Array, weights: Params) -> TrainState:
+            return _lane(self.learner.init(key, weights, None))
+
+        return jax.jit(init, compiler_options=self.options)
+
+    @cached_property
+    def _act(self) -> Any:
+        """The actions of step `t` of a rollout; their randomness comes of the learner's key, as all of a rollout."""
+
+        def act(
+            policy: Policy, key: Array, updates: Array, hyper: Any, observation: Array, mask: Array | None, t: Array
+        ) -> Array:
+            policy, key, updates, hyper = _first((policy, key, updates, hyper))
+            of_step = jax.random.fold_in(jax.random.split(key, 3)[1], t)
+            return self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
+
+        return jax.jit(act, compiler_options=self.options)
+
+    @cached_property
+    def _learn(self) -> Any:
+        """The state after an update, and the metrics of that."""
+
+        def learn(
+            states: TrainState, hyper: Any, played: HostRollout, learns: bool
+        ) -> tuple[TrainState, StackedMetrics | None]:
+            state, metrics = self.learner.learn_on_host(_first(states), _first(hyper), played, learns)
+            return _lane(state), None if metrics is None else StackedMetrics.of(metrics)
+
+        return jax.jit(learn, static_argnums=3, donate_argnums=0, compiler_options=self.options)
+
+    def chunk(
+        self, states: TrainState, hyper: Any, updates: int
+    ) -> tuple[TrainState, tuple[list[StackedMetrics], list[Ended]]]:
+        """The state after so many updates, their metrics and the episodes that ended; the state given is donated."""
+        found: list[StackedMetrics] = []
+        ended: list[Ended] = []
+        done = int(states.learner.updates[0])
+        for number in range(done + 1, done + 1 + int(updates)):
+            recorder = Recorder(self.vector, self.learner)
+            policy, learner = states.policy, states.learner
+            for t in range(self.learner.frames // self.vector.num):
+                seen = (self.vector.obs, self.vector.mask)
+                action = self._act(policy, learner.key, learner.updates, hyper, *seen, np.int32(t))
+                ended += recorder.step(np.asarray(action))
+            learns = number * self.learner.frames >= self.learner.start
+            states, metrics = self._learn(states, hyper, recorder.close(), learns)
+            found += [] if metrics is None else [metrics]
+        return states, (found, ended)
+
+    def fetch(
+        self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int
+    ) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
+        """Of the one lane: what `chunk` returned, as sums on the host."""
+        del updates
+        found, ended = metrics
+        means: dict[str, Any] = {}
+        learned = steps = 0
+        if found:
+            *totals, learned, steps = np.sum([np.asarray(each.values) for each in found], 0, np.float64)
+            means = dict(zip(found[0].names, totals, strict=True))
+        sums = (len(ended), sum(over.score for over in ended), sum(over.length for over in ended))
+        episodes = [FinishedEpisode(over.seed, over.score, over.length, over.terminated) for over in ended]
+        counted: Any = (means, {}, {}, learned, steps, *sums, None)
+        return [(UpdateMetrics(*counted), episodes)]
+
+    def env_state(self) -> dict[str, np.ndarray]:
+        """What reproduces the environments."""
+        return self.vector.state()
+
+    def restore_envs(self, state: dict[str, np.ndarray]) -> None:
+        """Return to what `env_state` gave."""
+        self.vector.restore(state)
+
+    def close(self) -> None:
+        """Release the environments."""
+        if self._vector is not None:
+            self._vector.close()
+
+
+def _first(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[0], tree)
+
+
+def _lane(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[None], tree)
