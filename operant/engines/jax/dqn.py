@@ -126,9 +126,8 @@ class Dqn(OffPolicy):
         """Weights, optimizer state and target after `training_iter` gradient steps, and their mean metrics."""
         lr_scale = lr_fraction(hyper.optimizer, number.astype(jnp.float32) * self.frames, hyper.budget)
 
-        def gradient_step(carry: Any, bits: Array) -> tuple[Any, Array]:
+        def gradient_step(carry: Any, batch: Transition) -> tuple[Any, Array]:
             params, opt_state = carry
-            batch = replay.sample(buffer, bits)
             loss = partial(self.loss, target=learner.target, obs_stats=policy.obs_stats, batch=batch, gamma=hyper.gamma)
             grads, metrics = jax.grad(loss, has_aux=True)(params)
             grads, metrics = mean_over(axis, (grads, metrics))
@@ -136,7 +135,9 @@ class Dqn(OffPolicy):
             return (params, opt_state), jnp.append(metrics, norm)
 
         bits = jax.random.bits(key, (self.settings.training_iter, self.size))
-        (params, opt_state), metrics = lax.scan(gradient_step, (policy.params, learner.opt_state), bits)
+        # All batches at once: a loop that reads the buffer would be given a copy of it.
+        batches = replay.sample(buffer, bits)
+        (params, opt_state), metrics = lax.scan(gradient_step, (policy.params, learner.opt_state), batches)
         return (params, opt_state, self.update_target(learner.target, params, hyper.polyak, number)), metrics.mean(0)
 
     def loss(

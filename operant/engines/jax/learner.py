@@ -143,7 +143,7 @@ class Learner(ABC):
     ENGINE: ClassVar[str] = "jax"
     TRACED: ClassVar[tuple[str, ...]]
     ON_HOST: ClassVar[bool] = False  # whether it has `explore_on_host` and `learn_on_host`
-    KEEPS_SUCCESSORS: ClassVar[bool] = False  # whether `learn_on_host` wants the successor of every step
+    OFF_POLICY: ClassVar[bool] = False  # whether what the host played goes through `store_on_host`
     frames: int
     local: int
     start: int = 0  # frames before the first gradient step
@@ -173,10 +173,17 @@ class Learner(ABC):
         """Actions of training after so many updates, in the policy's scale, for environments on the host."""
         raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
 
+    def store_on_host(self, rollout: Any, played: HostRollout) -> Any:
+        """The rollout state with what the host played in its replay buffer; asked only of `OFF_POLICY` learners."""
+        raise NotImplementedError(f"{type(self).__name__} keeps no replay")
+
     def learn_on_host(
         self, state: TrainState, hyper: Any, played: HostRollout, learns: bool
     ) -> tuple[TrainState, LearnMetrics | None]:
-        """The state after `frames` frames that the host played; where it `learns` not yet, they are only kept."""
+        """The state after `frames` frames that the host played, which are stored; it may be that it `learns` not yet.
+
+        A rollout state of None says that it stays as it is.
+        """
         raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
 
     def probs_and_value(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:

@@ -52,7 +52,7 @@ class OffPolicy(Learner):
     """
 
     ON_HOST = True
-    KEEPS_SUCCESSORS = True
+    OFF_POLICY = True
     iterations: int
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
@@ -126,21 +126,24 @@ class OffPolicy(Learner):
         bits = jax.random.bits(key, (len(observation), distributions.num_outputs(self.env.actions) + 1))
         return self.actor(policy, updates, hyper)(observation, bits[:, 0], bits[:, 1:])
 
+    def store_on_host(self, rollout: RolloutState, played: HostRollout) -> RolloutState:
+        clip = self.spec.env.clip_reward
+        reward = played.reward if clip is None else jnp.clip(played.reward, -clip, clip)
+        steps = Transition(played.observation, played.action, reward, played.next_observation, played.terminated)
+        buffer, _ = lax.scan(lambda room, step: (replay.add(room, step), None), rollout.buffer, steps)
+        return RolloutState(None, buffer)
+
     def learn_on_host(
         self, state: TrainState, hyper: Any, played: HostRollout, learns: bool
     ) -> tuple[TrainState, LearnMetrics | None]:
         key, _, of_batches = jax.random.split(state.learner.key, 3)
-        clip, number = self.spec.env.clip_reward, state.learner.updates + 1
-        reward = played.reward if clip is None else jnp.clip(played.reward, -clip, clip)
-        steps = Transition(played.observation, played.action, reward, played.next_observation, played.terminated)
-        buffer, _ = lax.scan(lambda room, step: (replay.add(room, step), None), state.rollout.buffer, steps)
+        number, buffer, metrics = state.learner.updates + 1, state.rollout.buffer, None
         policy, learner = self.update_stats(state.policy, played.observation, None), state.learner
-        metrics = None
         if learns:
             params, learner, means = self.gradient_steps(policy, learner, buffer, of_batches, hyper, number, None)
             policy = policy._replace(params=params)
             metrics = LearnMetrics(means, jnp.int32(1), jnp.int32(self.iterations))
-        return TrainState(policy, learner._replace(key=key, updates=number), RolloutState(None, buffer)), metrics
+        return TrainState(policy, learner._replace(key=key, updates=number), None), metrics
 
     def update_counts(self) -> tuple[list[str], int]:
         batch = self.memory.batch_size

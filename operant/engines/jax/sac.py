@@ -156,23 +156,27 @@ class Sac(OffPolicy):
         draws = 2 * self.count + 1
         bits = jax.random.bits(key, (self.settings.training_iter, self.size, draws))
 
-        def gradient_step(networks: Networks, drawn: Array) -> tuple[Networks, tuple[Array, Array, Array]]:
-            batch = replay.sample(buffer, drawn[:, 0])
+        def gradient_step(networks: Networks, given: tuple[Transition, Array]) -> tuple[Networks, tuple[Array, ...]]:
+            batch, drawn = given
             batch = batch._replace(
                 observation=self.normalize_obs(obs_stats, batch.observation),
                 next_observation=self.normalize_obs(obs_stats, batch.next_observation),
             )
-            noise = distributions.noise(self.env.actions, drawn[:, 1:])
+            noise = distributions.noise(self.env.actions, drawn)
             networks, of_critics = self.critic_step(networks, batch, noise[:, : self.count], hyper, lr_scale, axis)
             moved, of_policy = self.policy_step(networks, batch, noise[:, self.count :], hyper, lr_scale, axis)
             due = networks.steps % self.settings.policy_delay == 0
-            networks = jax.tree.map(lambda yes, no: jnp.where(due, yes, no), moved, networks)
+            if self.settings.policy_delay > 1:
+                moved = jax.tree.map(lambda yes, no: jnp.where(due, yes, no), moved, networks)
+            networks = moved
             target = jax.tree.map(
                 lambda slow, quick: slow + hyper.polyak * (quick - slow), networks.target, networks.critic
             )
             return networks._replace(target=target), (of_critics, jnp.where(due, of_policy, 0.0), due)
 
-        networks, (of_critics, of_policy, due) = lax.scan(gradient_step, start, bits)
+        # All batches at once: a loop that reads the buffer would be given a copy of it.
+        batches = replay.sample(buffer, bits[..., 0])
+        networks, (of_critics, of_policy, due) = lax.scan(gradient_step, start, (batches, bits[..., 1:]))
         return networks, jnp.concatenate([of_critics.mean(0), of_policy.sum(0) / jnp.maximum(due.sum(), 1)])
 
     def critic_step(

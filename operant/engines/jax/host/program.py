@@ -95,16 +95,29 @@ class HostProgram:
         return jax.jit(act, compiler_options=self.options)
 
     @cached_property
+    def _store(self) -> Any:
+        """The rollout state with what was played.
+
+        A program of its own: one that learns from the buffer too would be given a copy of it.
+        """
+
+        def store(rollout: Any, played: HostRollout) -> Any:
+            return _lane(self.learner.store_on_host(_first(rollout), played))
+
+        return jax.jit(store, donate_argnums=0, compiler_options=self.options)
+
+    @cached_property
     def _learn(self) -> Any:
-        """The state after an update, and the metrics of that."""
+        """The state after an update, and the metrics of that; all but a replay buffer is donated."""
 
         def learn(
-            states: TrainState, hyper: Any, played: HostRollout, learns: bool
+            given: tuple[Policy, Any], rollout: Any, hyper: Any, played: HostRollout, learns: bool
         ) -> tuple[TrainState, StackedMetrics | None]:
-            state, metrics = self.learner.learn_on_host(_first(states), _first(hyper), played, learns)
+            state = TrainState(*_first(given), _first(rollout))
+            state, metrics = self.learner.learn_on_host(state, _first(hyper), played, learns)
             return _lane(state), None if metrics is None else StackedMetrics.of(metrics)
 
-        return jax.jit(learn, static_argnums=3, donate_argnums=0, compiler_options=self.options)
+        return jax.jit(learn, static_argnums=4, donate_argnums=0, compiler_options=self.options)
 
     def chunk(
         self, states: TrainState, hyper: Any, updates: int
@@ -114,16 +127,25 @@ class HostProgram:
         ended: list[Ended] = []
         done = int(states.learner.updates[0])
         for number in range(done + 1, done + 1 + int(updates)):
-            recorder = Recorder(self.vector, self.learner)
-            policy, learner = states.policy, states.learner
-            for t in range(self.learner.frames // self.vector.num):
-                seen = (self.vector.obs, self.vector.mask)
-                action = self._act(policy, learner.key, learner.updates, hyper, *seen, np.int32(t))
-                ended += recorder.step(np.asarray(action))
+            played, over = self._play(states, hyper)
+            policy, learner, rollout = states
+            if self.learner.OFF_POLICY:
+                rollout = self._store(rollout, played)
             learns = number * self.learner.frames >= self.learner.start
-            states, metrics = self._learn(states, hyper, recorder.close(), learns)
+            states, metrics = self._learn((policy, learner), rollout, hyper, played, learns)
+            states = states if states.rollout is not None else states._replace(rollout=rollout)
             found += [] if metrics is None else [metrics]
+            ended += over
         return states, (found, ended)
+
+    def _play(self, states: TrainState, hyper: Any) -> tuple[HostRollout, list[Ended]]:
+        """A rollout with the newest policy, and the episodes that ended in it."""
+        recorder, ended = Recorder(self.vector, self.learner), []
+        policy, key, updates = states.policy, states.learner.key, states.learner.updates
+        for t in range(self.learner.frames // self.vector.num):
+            action = self._act(policy, key, updates, hyper, self.vector.obs, self.vector.mask, np.int32(t))
+            ended += recorder.step(np.asarray(action))
+        return recorder.close(), ended
 
     def fetch(
         self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int

@@ -12,7 +12,7 @@ class Recorder:
     """Steps a vector env and keeps what a rollout of `learner` consists of."""
 
     def __init__(self, vector: AutoresetVectorEnv, learner: Learner) -> None:
-        self._vector, self._keeps_successors = vector, learner.KEEPS_SUCCESSORS
+        self._vector, self._off_policy = vector, learner.OFF_POLICY
         self._slots: int = getattr(learner, "slots", None) or 0
         self._rows: list[tuple[np.ndarray | None, ...]] = []
         self._final: list[list[np.ndarray]] = [[] for _ in range(vector.num)]
@@ -23,8 +23,8 @@ class Recorder:
         obs, mask = vector.obs, vector.mask
         step = vector.step(action)
         row = (obs, mask, action, step.reward, step.terminated, step.truncated)
-        self._rows.append((*row, step.next_obs) if self._keeps_successors else row)
-        if not self._keeps_successors:
+        self._rows.append((*row, step.next_obs) if self._off_policy else row)
+        if not self._off_policy:
             for i in np.flatnonzero(step.truncated).tolist():
                 self._final[i].append(step.next_obs[i])
         return step.ended
@@ -32,7 +32,7 @@ class Recorder:
     def close(self) -> HostRollout:
         """All of it, once the last step is taken."""
         columns = [None if column[0] is None else np.stack(column) for column in zip(*self._rows, strict=True)]
-        if self._keeps_successors:
+        if self._off_policy:
             return HostRollout(*columns)
         return HostRollout(*columns, last=self._vector.obs, final=self._final_observations())
 
