@@ -16,7 +16,8 @@ from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.evaluation import load_policy
 from operant.engines.jax.learner import GREEDY, SAMPLED
 from operant.engines.jax.normalize import EPSILON
-from operant.engines.jax.sac import Sac
+from operant.engines.jax.soft_actor_critic import SoftActorCritic
+from operant.engines.jax.td3 import Td3
 from operant.envs.functional.env import Discrete, unnamed
 from operant.errors import UsageError
 from operant.policy.array_policy import ArrayPolicy, Recording
@@ -118,8 +119,10 @@ class TrainedPolicy(ArrayPolicy):
         low, high = (actions.low, actions.high) if is_bounded else (-1.0, 1.0)
         numbers = (np.full(actions.shape, value, np.float32) for value in ((high - low) / 2, (high + low) / 2))
         tanh: list[Layer] = []
-        if isinstance(self._learner, Sac):
+        if isinstance(self._learner, SoftActorCritic):
             tanh = [{"op": "first", "count": math.prod(actions.shape)}, {"op": "tanh"}]
+        elif isinstance(self._learner, Td3):
+            tanh = [{"op": "tanh"}]
         return [*tanh, *box_head(np.full(actions.shape, is_bounded), *numbers)]
 
 
