@@ -608,6 +608,18 @@ CASES |= {
     },
     "dqn-host-box2d": {**CASES["dqn-box2d"], "engine": "jax"},
     "sac-host-mujoco": {**CASES["sac-mujoco"], "engine": "jax"},
+    "ppo-host-atari": {**CASES["ppo-atari"], "engine": "jax"},
+    "td3-host": {
+        **CASES["td3"],
+        "engine": "jax",
+        "env": {**CASES["td3"]["env"], "vectorization": "serial"},
+        "agent": {**CASES["td3"]["agent"], "net": SMALL_NET},
+    },
+    "crossq-host": {
+        **CASES["crossq"],
+        "engine": "jax",
+        "env": {**CASES["crossq"]["env"], "vectorization": "serial"},
+    },
     "sac-host-discrete": {
         **CASES["sac-fused"],
         "env": {"name": "CartPole-v1", "num_envs": 1, "max_frame": TWIN_FRAMES, "vectorization": "serial"},

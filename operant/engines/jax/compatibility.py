@@ -19,8 +19,8 @@ from operant.errors import UsageError
 from operant.spec.schedules import Linear, ScheduleSpec
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
-from operant.spec.settings.algorithms import with_learner
-from operant.spec.settings.nets import Net, with_layers
+from operant.spec.settings.algorithms import ALGORITHMS, with_learner
+from operant.spec.settings.nets import NETS, Net, with_layers
 from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
@@ -88,7 +88,7 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
     algorithm, net = spec.agent.algorithm, spec.agent.net
     available = {
         "agent.algorithm.name": (_names(algorithm, "LEARNERS", with_learner("jax")), "it has these algorithms only"),
-        "agent.net.type": (_names(net, "LAYERS", with_layers("jax")), "its networks are perceptrons"),
+        "agent.net.type": (_names(net, "LAYERS", _networks(spec)), "it has these networks only"),
     }
     of_algorithm = next((OF_ALGORITHM[each] for each in type(algorithm).__mro__ if each in OF_ALGORITHM), {})
     of_envs = HOST_ENVS if steps_on_host(spec.env) else COMPILED_ENVS
@@ -102,10 +102,17 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
             )
 
 
+def _networks(spec: Spec) -> dict[str, type[Net]]:
+    """The built-in networks; images come from environments on the host only."""
+    on_host = steps_on_host(spec.env)
+    return {name: net for name, net in with_layers("jax").items() if on_host or not net.READS_IMAGES}
+
+
 def _names(chosen: Algorithm | Net, trait: str, builtin: Mapping[str, Any]) -> tuple[str, ...]:
     """The names that this engine has; one of somebody's own is added where it says so itself."""
     name = chosen.name if isinstance(chosen, Algorithm) else chosen.type
-    return tuple(dict.fromkeys([*builtin, *([name] if "jax" in getattr(chosen, trait) else [])]))
+    is_own = name not in (*ALGORITHMS, *NETS)
+    return tuple(dict.fromkeys([*builtin, *([name] if is_own and "jax" in getattr(chosen, trait) else [])]))
 
 
 def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
@@ -153,6 +160,11 @@ def host_incompatible(spec: Spec) -> Iterator[UsageError]:
             f"env.name: the observations of {spec.env.name} are images, of which {algorithm.name} of the jax engine"
             " keeps no replay",
             remedy="-s agent.algorithm.name=ppo, or -s engine=torch",
+        )
+    if spec.agent.net.memory is not None:
+        yield UsageError(
+            "agent.net.recurrent: the jax engine has no recurrent layers",
+            remedy="-s agent.net.recurrent=null, or -s engine=torch",
         )
     if not algorithm.learner("jax").ON_HOST:
         yield UsageError(

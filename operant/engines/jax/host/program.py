@@ -6,6 +6,7 @@ made, and is handed to the learner as a whole: the weights, the replay buffer an
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,12 +18,12 @@ import numpy as np
 from jax import Array
 
 from operant.engines.jax.episodes import FinishedEpisode
-from operant.engines.jax.host.rollout import Recorder
+from operant.engines.jax.host.groups import VectorEnvGroups
+from operant.engines.jax.host.rollout import Recorder, joined
 from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.engines.jax.program import chunk_updates, compiler_options
-from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
-from operant.envs.vector.episode_seeds import episode_seeds
+from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 
 MOST_UPDATES = 64  # of one chunk: between two, a session can be stopped
@@ -54,19 +55,19 @@ class HostProgram:
         whole = chunk_updates(learner)
         # A divisor, so that metric rows come at the frames where the whole chunk would end.
         self.longest = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
-        self._vector: AutoresetVectorEnv | None = None
+        self._envs: VectorEnvGroups | None = None
 
     @property
-    def vector(self) -> AutoresetVectorEnv:
+    def envs(self) -> VectorEnvGroups:
         """The environments of the session that `start` began."""
-        assert self._vector is not None, "start comes first"
-        return self._vector
+        assert self._envs is not None, "start comes first"
+        return self._envs
 
     def start(self, seeds: Sequence[Seeds]) -> TrainState:
         """A fresh state and fresh environments of the session with these seeds."""
         (mine,), spec = seeds, self.learner.spec
         self.close()
-        self._vector = AutoresetVectorEnv(spec.env, spec.env.num_envs, episode_seeds(spec, mine))
+        self._envs = VectorEnvGroups(spec, mine, group_count(spec.env.num_envs))
         weights = self.learner.init_params(mine.rng("init"))
         return self._init(jax.random.key(mine.integer("fused")), weights)
 
@@ -83,13 +84,19 @@ class HostProgram:
 
     @cached_property
     def _act(self) -> Any:
-        """The actions of step `t` of a rollout; their randomness comes of the learner's key, as all of a rollout."""
+        """The actions of a step of a rollout; their randomness comes of the learner's key and the step's number."""
 
         def act(
-            policy: Policy, key: Array, updates: Array, hyper: Any, observation: Array, mask: Array | None, t: Array
+            policy: Policy,
+            key: Array,
+            updates: Array,
+            hyper: Any,
+            observation: Array,
+            mask: Array | None,
+            number: Array,
         ) -> Array:
             policy, key, updates, hyper = _first((policy, key, updates, hyper))
-            of_step = jax.random.fold_in(jax.random.split(key, 3)[1], t)
+            of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
             return self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
 
         return jax.jit(act, compiler_options=self.options)
@@ -140,12 +147,22 @@ class HostProgram:
 
     def _play(self, states: TrainState, hyper: Any) -> tuple[HostRollout, list[Ended]]:
         """A rollout with the newest policy, and the episodes that ended in it."""
-        recorder, ended = Recorder(self.vector, self.learner), []
+        recorders = [Recorder(group, self.learner) for group in self.envs.groups]
         policy, key, updates = states.policy, states.learner.key, states.learner.updates
-        for t in range(self.learner.frames // self.vector.num):
-            action = self._act(policy, key, updates, hyper, self.vector.obs, self.vector.mask, np.int32(t))
-            ended += recorder.step(np.asarray(action))
-        return recorder.close(), ended
+        steps, ended = self.learner.frames // self.envs.num, []
+
+        def act(number: int) -> Array:
+            group = self.envs.groups[number % len(recorders)]
+            return self._act(policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
+
+        # Actions are asked for as soon as their observations are there: they are computed while other groups step.
+        pending = deque(act(number) for number in range(len(recorders)))
+        for number in range(steps * len(recorders)):
+            ended += recorders[number % len(recorders)].step(np.asarray(pending.popleft()))
+            following = number + len(recorders)
+            if following < steps * len(recorders):
+                pending.append(act(following))
+        return joined([recorder.close() for recorder in recorders]), ended
 
     def fetch(
         self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int
@@ -165,16 +182,21 @@ class HostProgram:
 
     def env_state(self) -> dict[str, np.ndarray]:
         """What reproduces the environments."""
-        return self.vector.state()
+        return self.envs.state()
 
     def restore_envs(self, state: dict[str, np.ndarray]) -> None:
         """Return to what `env_state` gave."""
-        self.vector.restore(state)
+        self.envs.restore(state)
 
     def close(self) -> None:
         """Release the environments."""
-        if self._vector is not None:
-            self._vector.close()
+        if self._envs is not None:
+            self._envs.close()
+
+
+def group_count(num_envs: int) -> int:
+    """Groups of environments: two where an accelerator computes while the host steps."""
+    return 2 if jax.default_backend() != "cpu" and num_envs % 2 == 0 else 1
 
 
 def _first(tree: Any) -> Any:

@@ -50,3 +50,19 @@ class Recorder:
             for slot, observation in enumerate(observations):
                 found[slot, i] = observation
         return found
+
+
+def joined(parts: list[HostRollout]) -> HostRollout:
+    """Rollouts of groups of environments as one, with the first group's environments before the second's."""
+    if len(parts) == 1:
+        return parts[0]
+    most = max(0 if part.final is None else len(part.final) for part in parts)
+
+    def column(name: str, arrays: tuple[np.ndarray | None, ...]) -> np.ndarray | None:
+        if arrays[0] is None:
+            return None
+        if name == "final":
+            arrays = tuple(np.pad(a, [(0, most - len(a)), *[(0, 0)] * (a.ndim - 1)]) for a in arrays)
+        return np.concatenate(arrays, 0 if name == "last" else 1)
+
+    return HostRollout(*(column(*each) for each in zip(HostRollout._fields, zip(*parts, strict=True), strict=True)))
