@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.wrappers import FlattenObservation
 from jax import Array
 
 from operant.envs.functional.env import Continuous, Discrete, FunctionalEnv
@@ -46,13 +47,25 @@ class HostEnv(FunctionalEnv):
         raise NotImplementedError(f"{self.name} steps on the host")
 
 
+class HostSpaces:
+    """The spaces of a spec's environment as Gymnasium has them, from one that is made and closed again.
+
+    `flattened` is the space of observations that are flattened to vectors; None where they are arrays by themselves.
+    """
+
+    def __init__(self, spec: EnvSpec) -> None:
+        env = make_env(spec)
+        self.obs_shape, self.obs_dtype = observation_form(env.observation_space)
+        self.flattened = env.env.observation_space if isinstance(env, FlattenObservation) else None
+        self.actions = ActionMap(env.action_space)
+        self.limit = None if env.spec is None else env.spec.max_episode_steps
+        self.masked = self.actions.discrete and offers_mask(env)
+        env.close()
+
+
 def describe_host_env(spec: EnvSpec) -> HostEnv:
-    """The spaces of a spec's environment, from one that is made and closed again."""
-    env = make_env(spec)
-    shape, dtype = observation_form(env.observation_space)
-    space = ActionMap(env.action_space)
-    actions = Discrete(space.size) if space.discrete else Continuous(-1.0, 1.0, (space.size,))
-    limit = None if env.spec is None else env.spec.max_episode_steps
-    masked = space.discrete and offers_mask(env)
-    env.close()
-    return HostEnv(spec.name, shape, dtype == np.uint8, actions, limit, masked)
+    """What a compiled program knows of a spec's environment."""
+    spaces = HostSpaces(spec)
+    size, images = spaces.actions.size, spaces.obs_dtype == np.uint8
+    actions = Discrete(size) if spaces.actions.discrete else Continuous(-1.0, 1.0, (size,))
+    return HostEnv(spec.name, spaces.obs_shape, images, actions, spaces.limit, spaces.masked)
