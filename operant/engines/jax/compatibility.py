@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from gymnasium import Env
@@ -69,12 +70,13 @@ OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
 
 def check_compatibility(spec: Spec) -> None:
     """`UsageError` for a setting or an environment that this engine cannot take, or a device that is not there."""
-    for refusal in (
-        *unsupported(spec),
-        *(host_incompatible(spec) if steps_on_host(spec.env) else incompatible(spec, traits_of(spec.env))),
-        *uneven_shares(spec),
-        *uneven_rounds(spec),
-        *untraceable(spec),
+    # One after another: a later check may suppose what an earlier one refuses.
+    for refusal in chain(
+        unsupported(spec),
+        host_incompatible(spec) if steps_on_host(spec.env) else incompatible(spec, traits_of(spec.env)),
+        uneven_shares(spec),
+        uneven_rounds(spec),
+        untraceable(spec),
     ):
         raise refusal
     if spec.meta.device != "cpu" or spec.meta.devices > 1:
