@@ -26,7 +26,7 @@ NETS = {
 @pytest.mark.parametrize(("kernel", "stride"), [(8, 4), (4, 2), (3, 1), (3, 2), (5, 3), (2, 4)])
 def test_matrix_products_are_the_convolution(kernel: int, stride: int):
     rng = np.random.default_rng(0)
-    x, weight = (rng.normal(size=s).astype(np.float32) for s in ((2, 19, 16, 3), (kernel, kernel, 3, 5)))
+    x, weight = (jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((2, 19, 16, 3), (kernel, kernel, 3, 5)))
     np.testing.assert_allclose(as_products(weight, x, stride), as_convolution(weight, x, stride), atol=2e-5)
 
 

@@ -23,6 +23,7 @@ from operant.engines.torch.buffers.replay import Batch
 from operant.engines.torch.crossq import CrossQ as DeepCrossQ
 from operant.engines.torch.dqn import Dqn as DeepDqn
 from operant.engines.torch.learners import build_learner as build_deep
+from operant.engines.torch.networks.batch_renorm import RenormCritic
 from operant.engines.torch.networks.twin_critics import polyak_update
 from operant.engines.torch.off_policy import Sample, critic_step
 from operant.engines.torch.sac import Sac as DeepSac
@@ -153,7 +154,7 @@ def test_one_td3_step_agrees():
     noise = np.random.default_rng(5).standard_normal((ROWS, 1), dtype=np.float32)
     start = fused.init(jax.random.key(0), {"actor": layers(deep.policy), "critic": critics(deep.critic)}, None)
     networks, hyper = Td3Networks(start.policy.params["actor"], *start.learner[:5]), fused.hyper(spec)
-    networks, _ = fused.critic_step(networks, as_transition(rows), noise, hyper, jnp.float32(1), None)
+    networks, _ = fused.critic_step(networks, as_transition(rows), jnp.asarray(noise), hyper, jnp.float32(1), None)
     networks, loss = fused.policy_step(networks, as_transition(rows), hyper, jnp.float32(1), None)
     sample = Sample(index=np.arange(ROWS), weight=None, **{k: torch.from_numpy(v) for k, v in rows.items()})
     deep.critic_step(sample)
@@ -176,13 +177,15 @@ def test_crossq_steps_agree(env: str):
     fused = build_learner(spec)
     assert isinstance(deep, DeepCrossQ)
     assert isinstance(fused, CrossQ)
+    assert isinstance(deep.critic, RenormCritic)
+    modules: Any = deep.critic.norms
     rng = np.random.default_rng(1)
     real = rng.uniform(-1, 1, (ROWS, 1)).astype(np.float32)
     rows = transitions(fused.env.observation_shape[0], rng.integers(2, size=ROWS) if fused.discrete else real)
     noise = rng.normal(size=(4, ROWS, fused.count)).astype(np.float32)
 
     def weights() -> dict[str, Any]:
-        norms = [{"scale": n.scale.detach().numpy(), "shift": n.shift.detach().numpy()} for n in deep.critic.norms]
+        norms = [{"scale": n.scale.detach().numpy(), "shift": n.shift.detach().numpy()} for n in modules]
         return {"layers": critics(deep.critic.twin), "norms": jax.tree.map(np.copy, norms)}
 
     start = fused.init(jax.random.key(0), {"actor": layers(deep.policy), "critic": weights()}, None)
@@ -197,5 +200,5 @@ def test_crossq_steps_agree(env: str):
     policy_step(deep, sample, alpha, torch.from_numpy(noise[3]))
     assert_close(networks.critic, weights())
     assert_close(networks.actor, layers(deep.policy))
-    running = [RunningNorm(n.mean.numpy(), n.deviation.numpy()) for n in deep.critic.norms]
+    running = [RunningNorm(n.mean.numpy(), n.deviation.numpy()) for n in modules]
     assert_close(networks.target, running)

@@ -92,7 +92,7 @@ class Program:
 
         return lax.fori_loop(0, updates, one, (states, start))
 
-    def fetch(self, metrics: UpdateMetrics, updates: int) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
+    def fetch(self, metrics: Any, updates: int) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
         """Of each lane, what a chunk of `updates` returned: sums on the host, and the episodes that are recorded."""
         found = [lane_of(jax.device_get(metrics), lane) for lane in range(self.lanes)]
         return [(mine, finished_episodes(mine.recorded, updates)) for mine in found]

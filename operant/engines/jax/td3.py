@@ -99,9 +99,9 @@ class Td3(OffPolicy):
         of_envs, of_play = jax.random.split(key)
         obs_stats = normalize.init_stats(self.env.observation_shape) if self.spec.env.normalize_obs else None
         slow = jax.tree.map(jnp.array, weights)
-        opt_states = tuple(self.optimizer.init({name: weights[name]}) for name in ("actor", "critic"))
+        of_actor, of_critic = (self.optimizer.init({name: weights[name]}) for name in ("actor", "critic"))
         learner = LearnerState(
-            weights["critic"], slow["actor"], slow["critic"], opt_states, jnp.int32(0), of_play, jnp.int32(0)
+            weights["critic"], slow["actor"], slow["critic"], (of_actor, of_critic), jnp.int32(0), of_play, jnp.int32(0)
         )
         return TrainState(Policy({"actor": weights["actor"]}, obs_stats), learner, self.init_rollout(of_envs, axis))
 

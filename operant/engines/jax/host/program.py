@@ -127,7 +127,7 @@ class HostProgram:
         return jax.jit(learn, static_argnums=4, donate_argnums=0, compiler_options=self.options)
 
     def chunk(
-        self, states: TrainState, hyper: Any, updates: int
+        self, states: TrainState, hyper: Any, updates: int | np.int32
     ) -> tuple[TrainState, tuple[list[StackedMetrics], list[Ended]]]:
         """The state after so many updates, their metrics and the episodes that ended; the state given is donated."""
         found: list[StackedMetrics] = []
