@@ -86,8 +86,9 @@ class Td3(OffPolicy):
         settings = spec.agent.algorithm
         assert isinstance(settings, Td3Spec)
         noise = (settings.target_noise, settings.target_noise_clip)
-        numbers = map(jnp.float32, (settings.gamma, settings.polyak, *noise, spec.env.max_frame))
-        return Hyper(optimizer_hyper(spec.agent.net.optimizer), *numbers, build_schedule(settings.exploration_noise))
+        numbers = [jnp.float32(each) for each in (settings.gamma, settings.polyak, *noise, spec.env.max_frame)]
+        given: Any = (optimizer_hyper(spec.agent.net.optimizer), *numbers, build_schedule(settings.exploration_noise))
+        return Hyper(*given)
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
         inputs = self.env.observation_shape[0]

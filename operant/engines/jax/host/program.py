@@ -120,7 +120,8 @@ class HostProgram:
         def learn(
             given: tuple[Policy, Any], rollout: Any, hyper: Any, played: HostRollout, learns: bool
         ) -> tuple[TrainState, StackedMetrics | None]:
-            state = TrainState(*_first(given), _first(rollout))
+            policy, learner = _first(given)
+            state = TrainState(policy, learner, _first(rollout))
             state, metrics = self.learner.learn_on_host(state, _first(hyper), played, learns)
             return _lane(state), None if metrics is None else StackedMetrics.of(metrics)
 
@@ -173,11 +174,12 @@ class HostProgram:
         means: dict[str, Any] = {}
         learned = steps = 0
         if found:
-            *totals, learned, steps = np.sum([np.asarray(each.values) for each in found], 0, np.float64)
+            sums = np.stack([np.asarray(each.values, np.float64) for each in found]).sum(0)
+            *totals, learned, steps = sums.tolist()
             means = dict(zip(found[0].names, totals, strict=True))
-        sums = (len(ended), sum(over.score for over in ended), sum(over.length for over in ended))
+        played = (len(ended), sum(over.score for over in ended), sum(over.length for over in ended))
         episodes = [FinishedEpisode(over.seed, over.score, over.length, over.terminated) for over in ended]
-        counted: Any = (means, {}, {}, learned, steps, *sums, None)
+        counted: Any = (means, {}, {}, learned, steps, *played, None)
         return [(UpdateMetrics(*counted), episodes)]
 
     def env_state(self) -> dict[str, np.ndarray]:

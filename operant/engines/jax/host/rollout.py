@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from operant.engines.jax.learner import HostRollout, Learner
@@ -58,7 +60,7 @@ def joined(parts: list[HostRollout]) -> HostRollout:
         return parts[0]
     most = max(0 if part.final is None else len(part.final) for part in parts)
 
-    def column(name: str, arrays: tuple[np.ndarray | None, ...]) -> np.ndarray | None:
+    def column(name: str, arrays: tuple[Any, ...]) -> np.ndarray | None:
         if arrays[0] is None:
             return None
         if name == "final":
