@@ -14,7 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from operant.engines.jax.evaluation import Evaluator, FinishedEpisode, load_policy
+from operant.engines.jax.episodes import FinishedEpisode
+from operant.engines.jax.evaluation import Evaluator, load_policy
 from operant.engines.jax.learner import GREEDY, RANDOM
 from operant.engines.jax.program import compiler_options
 from operant.report.episode_metrics import over_episodes

@@ -32,10 +32,10 @@ class Cell:
 
 
 CELLS = {
-    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, ("sb3", "tianshou")),
-    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3", "tianshou")),
+    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, ("sb3", "sbx", "tianshou")),
+    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3", "sbx", "tianshou")),
     "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, None, ("sb3",)),
-    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "tianshou")),
+    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "sbx", "tianshou")),
     "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 102_400, 10, 2.0, ("sb3",)),
     "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 8_192, 1, 1.5, ("sb3",)),
 }
@@ -150,6 +150,14 @@ def operant_settings(name: str, steps: int) -> dict[str, Any]:
     if name in EXPLORATION:
         settings["agent"]["algorithm"]["epsilon"]["frames"] = int(EXPLORATION[name] * steps)
     return settings
+
+
+def operant_spec(name: str, steps: int) -> dict[str, Any]:
+    """The same as a whole spec."""
+    cell, settings = CELLS[name], operant_settings(name, steps)
+    env = {"name": cell.env, "num_envs": cell.envs, "max_frame": steps, **settings.get("env", {})}
+    meta = {"eval_frequency": 10**9, "eval_episodes": 1, "final_episodes": 1}
+    return {"name": name, "meta": meta, "env": env, "agent": settings["agent"]}
 
 
 def linear_to_zero(start: float) -> Any:

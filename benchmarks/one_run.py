@@ -4,7 +4,8 @@ The clock covers training only: not imports, not construction, not the evaluatio
 Operant it does cover metric rows, episode records and checkpoints on disk; the peers write none of
 them. The random play that every Operant run begins with, the zero of its scores, and the two greedy
 episodes that it ends with are no training either: each is played once more, alone, and its time is
-taken off. Tianshou plays one test episode before and one after training within it. All are then judged
+taken off. What JAX compiles, for Operant's jax engine and for SBX, is within the clock and comes from
+no cache. Tianshou plays one test episode before and one after training within it. All are then judged
 on the same episodes.
 """
 
@@ -50,19 +51,17 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
     from operant.launch.budget import library_environment
 
     os.environ.update(library_environment(int(THREADS)))
-    from benchmarks.matched import CELLS, operant_settings
+    from benchmarks.matched import CELLS, operant_spec
     from operant.engines import engine_of
-    from operant.engines.torch.evaluation import play, random_return
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
+    from operant.envs.vector.evaluation import play, random_return
     from operant.run.checkpoint import list_checkpoints
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-    cell, settings, threads = CELLS[name], operant_settings(name, steps), int(THREADS)
-    env = {"name": cell.env, "num_envs": cell.envs, "max_frame": steps, **settings.get("env", {})}
-    meta = {"eval_frequency": 10**9, "eval_episodes": 1, "final_episodes": 1}
-    spec = Spec.model_validate({"name": name, "meta": meta, "env": env, "agent": settings["agent"]})
+    cell, threads = CELLS[name], int(THREADS)
+    spec = Spec.model_validate(operant_spec(name, steps))
     with tempfile.TemporaryDirectory() as folder:
         resolved = spec.model_dump(mode="json")
         run = Run.create(Path(folder) / "run", name=name, spec=resolved, seed=seed, session=0, threads=threads)
@@ -83,10 +82,53 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
     return {"steps": learner.tracker.frames, **clock, **returns}
 
 
+def run_operant_jax(name: str, seed: int, steps: int) -> dict[str, Any]:
+    """The same with the jax engine, on the same Gymnasium environments."""
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp()
+    from benchmarks.matched import CELLS, operant_spec
+    from operant.engines import engine_of
+    from operant.envs.vector.evaluation import random_return
+    from operant.run.checkpoint import list_checkpoints
+    from operant.run.run import Run
+    from operant.spec.schema import Spec
+
+    cell, document = CELLS[name], operant_spec(name, steps)
+    document["env"]["vectorization"] = "serial"
+    spec = Spec.model_validate({**document, "engine": "jax"})
+    engine = engine_of(spec)
+    with tempfile.TemporaryDirectory() as folder:
+        resolved = spec.model_dump(mode="json")
+        run = Run.create(Path(folder) / "run", name=name, spec=resolved, seed=seed, session=0, threads=int(THREADS))
+        whole, random_play = timed(lambda: engine.train(run)), timed(lambda: random_return(spec.env))
+        newest = list_checkpoints(run.checkpoints)[-1]
+        returns = {
+            kind: fmean([e.score or 0.0 for e in engine.evaluate(run, newest, cell.episodes, FIRST_SEED, greedy)])
+            for kind, greedy in KINDS.items()
+        }
+    clock = {key: seconds - random_play[key] for key, seconds in whole.items()}
+    return {"steps": newest.at.frames, **clock, **returns}
+
+
+def run_sbx(name: str, seed: int, steps: int) -> dict[str, Any]:
+    """Train and evaluate with SBX, which is Stable-Baselines3 in JAX."""
+    os.environ |= {
+        "NPROC": THREADS,
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if THREADS == '1' else 'true'}",
+    }
+    import sbx
+
+    return _run_baselines(sbx, name, seed, steps)
+
+
 def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
     """Train and evaluate with Stable-Baselines3, through its public interface."""
+    import stable_baselines3
+
+    return _run_baselines(stable_baselines3, name, seed, steps, device="cpu")
+
+
+def _run_baselines(package: Any, name: str, seed: int, steps: int, **further: Any) -> dict[str, Any]:
     import torch
-    from stable_baselines3 import DQN, PPO, SAC
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecNormalize
 
@@ -98,9 +140,9 @@ def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
     make = _sb3_env(cell.env)
     env = make_vec_env(make, n_envs=cell.envs, seed=seed)
     env = VecNormalize(env) if normalizes else env
-    algorithm = {"ppo": PPO, "dqn": DQN, "sac": SAC}[cell.algorithm]
+    algorithm = getattr(package, cell.algorithm.upper())
     policy = "CnnPolicy" if cell.env.startswith("ALE/") else "MlpPolicy"
-    model = algorithm(policy, env, seed=seed, device="cpu", **SB3[name])
+    model = algorithm(policy, env, seed=seed, **further, **SB3[name])
     clock = timed(lambda: model.learn(steps))
 
     def act(seen: Any, greedy: bool) -> Any:
@@ -200,7 +242,13 @@ def _tianshou_return(policy: Any, env: str, episodes: int, greedy: bool) -> floa
     return peer_return(gym.make(env), policy.compute_action, episodes)
 
 
-RUNNERS = {"operant": run_operant, "sb3": run_sb3, "tianshou": run_tianshou}
+RUNNERS = {
+    "operant": run_operant,
+    "operant-jax": run_operant_jax,
+    "sb3": run_sb3,
+    "sbx": run_sbx,
+    "tianshou": run_tianshou,
+}
 
 
 def main() -> None:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from operant.engines.torch.evaluation import play
 from operant.engines.torch.learners import build_learner, prepare_torch
 from operant.engines.torch.loop import Learner
+from operant.envs.vector.evaluation import play
 from operant.run.seeding import Seeds
 from operant.spec.load import load
 from operant.spec.schema import Spec

@@ -1,4 +1,4 @@
-"""Operant, Stable-Baselines3 and Tianshou at matched settings, alternating in one go.
+"""Operant's torch and jax engines, Stable-Baselines3, SBX and Tianshou at matched settings, alternating in one go.
 
     scripts/uv run --group bench python -m benchmarks.versus_sb3
     scripts/uv run --group bench python -m benchmarks.versus_sb3 --cells sac-pendulum --seeds 2
@@ -26,12 +26,13 @@ from benchmarks.matched import CELLS
 from operant.report.stats import Estimate, mean_interval
 
 RESULTS = Path(__file__).parent / "results" / "versus_sb3.json"
-PACKAGES = {"sb3": "stable_baselines3", "tianshou": "tianshou"}
+PACKAGES = {"sb3": "stable_baselines3", "sbx": "sbx", "tianshou": "tianshou"}
 
 
 def libraries(cell: str) -> list[str]:
-    """Operant and the peers of a cell that are installed here."""
-    return ["operant", *(peer for peer in CELLS[cell].peers if find_spec(PACKAGES[peer]))]
+    """Operant's engines and the peers of a cell that are installed here."""
+    engines = ["operant", "operant-jax"] if find_spec("jax") else ["operant"]
+    return [*engines, *(peer for peer in CELLS[cell].peers if find_spec(PACKAGES[peer]))]
 
 
 def measure(library: str, cell: str, seed: int, threads: int, steps: int | None = None) -> dict[str, Any]:
@@ -66,9 +67,9 @@ def summarise_all(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def table(summary: dict[str, dict[str, Any]]) -> str:
-    """The result in words; the ratio is that of Operant to each peer, in CPU time and by the clock."""
+    """The result in words; the ratio is that of Operant's torch engine to each, in CPU time and by the clock."""
     lines = [
-        f"{'cell':19}{'library':10}{'steps/CPU-s':>12}{'ratio':>7}{'steps/s':>9}{'ratio':>7}{'bar':>5}"
+        f"{'cell':19}{'library':12}{'steps/CPU-s':>12}{'ratio':>7}{'steps/s':>9}{'ratio':>7}{'bar':>5}"
         f"{'greedy return':>34}{'sampled return':>34}"
     ]
     for cell, by_library in summary.items():
@@ -77,7 +78,7 @@ def table(summary: dict[str, dict[str, Any]]) -> str:
             of_cpu, by_clock = (ours[key] / found[key] for key in ("steps_per_cpu_second", "steps_per_second"))
             bar = f"{CELLS[cell].bar or '':>5}" if library == "operant" else f"{'':5}"
             lines.append(
-                f"{cell:19}{library:10}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
+                f"{cell:19}{library:12}{found['steps_per_cpu_second']:12,.0f}{of_cpu:7.2f}"
                 f"{found['steps_per_second']:9,.0f}{by_clock:7.2f}{bar}"
                 f"{_interval(found['greedy']):>34}{_interval(found['sampled']):>34}"
             )
@@ -91,7 +92,7 @@ def _interval(estimate: dict[str, Any]) -> str:
 def machine(threads: int) -> dict[str, Any]:
     """What the numbers were taken with."""
     versions = {}
-    for package in ("torch", "gymnasium", "stable-baselines3", "tianshou"):
+    for package in ("torch", "jax", "gymnasium", "stable-baselines3", "sbx-rl", "tianshou"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

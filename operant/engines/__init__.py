@@ -57,7 +57,8 @@ def require_packages(spec: Spec) -> None:
 
 def trains_together(spec: Spec) -> bool:
     """Whether all sessions of a trial run in one process, as lanes of one program."""
-    return hasattr(engine_of(spec), "train_together")
+    engine = engine_of(spec)
+    return hasattr(engine, "train_together") and engine.has_lanes(spec)
 
 
 def _missing(module: str, engine: str) -> UsageError:

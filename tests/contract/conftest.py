@@ -593,8 +593,41 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
 }
+# The jax engine with environments that step on the host: asked to, or because they have no other form.
+CASES |= {
+    "ppo-host": {**CASES["ppo-processes"], "engine": "jax"},
+    "ppo-host-continuous": {
+        **CASES["ppo-fused-continuous"],
+        "env": {**CASES["ppo-continuous-normalised"]["env"], "vectorization": "serial"},
+    },
+    "ppo-host-mujoco": {**CASES["ppo-mujoco"], "engine": "jax"},
+    "ppo-host-masked": {**CASES["ppo-masked"], "engine": "jax"},
+    "dqn-host": {
+        **CASES["dqn-fused"],
+        "env": {"name": "CartPole-v1", "num_envs": 2, "max_frame": 8000, "vectorization": "serial"},
+    },
+    "dqn-host-box2d": {**CASES["dqn-box2d"], "engine": "jax"},
+    "sac-host-mujoco": {**CASES["sac-mujoco"], "engine": "jax"},
+    "ppo-host-atari": {**CASES["ppo-atari"], "engine": "jax"},
+    "td3-host": {
+        **CASES["td3"],
+        "engine": "jax",
+        "env": {**CASES["td3"]["env"], "vectorization": "serial"},
+        "agent": {**CASES["td3"]["agent"], "net": SMALL_NET},
+    },
+    "crossq-host": {
+        **CASES["crossq"],
+        "engine": "jax",
+        "env": {**CASES["crossq"]["env"], "vectorization": "serial"},
+    },
+    "sac-host-discrete": {
+        **CASES["sac-fused"],
+        "env": {"name": "CartPole-v1", "num_envs": 1, "max_frame": TWIN_FRAMES, "vectorization": "serial"},
+        "meta": TWIN_META,
+    },
+}
 # With every change: one case of each engine, on policy and off policy. The others before a release.
-OFTEN = ("ppo", "dqn", "ppo-fused", "grpo")
+OFTEN = ("ppo", "dqn", "ppo-fused", "ppo-host", "grpo")
 # Who is killed, resumed and still the same run can be stopped, and gives the same bytes for the same seed: these are
 # tried by themselves with these cases, stops with one of each engine, and with the others among the slow ones.
 IMPLIED = {
@@ -609,6 +642,7 @@ NEEDS = {
     "mujoco": "mujoco",
     "atari": "ale_py",
     "fused": "jax",
+    "host": "jax",
     "grpo": "transformers",
     "dapo": "transformers",
     "sft": "transformers",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.torch.evaluation import play
 from operant.engines.torch.learners import build_learner
+from operant.envs.vector.evaluation import play
 from operant.run.seeding import Seeds
 from operant.spec.load import load
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from operant.engines.torch import validate
-from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.learners import build_learner
 from operant.envs.vector.autoreset import AutoresetVectorEnv
+from operant.envs.vector.evaluation import play, random_return
 from operant.run.seeding import Seeds
 from operant.spec.load import load
 from operant.spec.schema import Spec

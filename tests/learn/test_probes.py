@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from operant.engines.torch.crossq import CrossQ
-from operant.engines.torch.evaluation import play
 from operant.engines.torch.learners import build_learner
 from operant.engines.torch.loop import Learner
 from operant.engines.torch.networks.heads import ActorCritic
@@ -16,6 +15,7 @@ from operant.engines.torch.sac import Sac
 from operant.engines.torch.td3 import Td3
 from operant.envs.gym import make_env
 from operant.envs.probe import PROBES, Probe
+from operant.envs.vector.evaluation import play
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from operant.engines.torch import losses
-from operant.engines.torch.policies import Categorical, EpsilonGreedy, uniform_action
+from operant.engines.torch.policies import Categorical, EpsilonGreedy
+from operant.envs.vector.actions import uniform_action
 
 
 def case(rows: int = 64, actions: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.learners import build_learner
 from operant.engines.torch.policies import Uniform
 from operant.engines.torch.random import Random
+from operant.envs.vector.evaluation import play, random_return
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -1,4 +1,4 @@
-"""The JAX engine: environment, rollout and update in one compiled program.
+"""The JAX engine: environment, rollout and update in one compiled program; or acting and learning around the host's.
 
 This module is the engine's whole interface. It imports nothing heavy: each function imports what it needs.
 """
@@ -46,6 +46,13 @@ def train_together(runs: Sequence[Run], until: int | None = None) -> None:
     train_groups(runs, until)
 
 
+def has_lanes(spec: Spec) -> bool:
+    """Whether sessions can be lanes of one program: not where their environments step on the host."""
+    from operant.envs.functional.find import steps_on_host
+
+    return not steps_on_host(spec.env)
+
+
 def program_key(spec: dict[str, Any]) -> str:
     """What of a resolved spec decides the program: trials with the same key can train together."""
     from operant.engines.jax.lanes import program_key
@@ -55,11 +62,15 @@ def program_key(spec: dict[str, Any]) -> str:
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
     """Evaluate a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
-    from operant.engines.jax.evaluation import evaluate_checkpoint
+    from operant.engines.jax.programs import evaluate_checkpoint
     from operant.engines.jax.trainer import as_episode
+    from operant.envs.functional.find import steps_on_host
+    from operant.envs.vector.episode_seeds import refuse_trained_seeds
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
+    if steps_on_host(spec.env):
+        refuse_trained_seeds(run, spec, checkpoint.path, range(seed, seed + episodes))
     for ended in evaluate_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
 

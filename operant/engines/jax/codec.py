@@ -18,11 +18,10 @@ from safetensors.numpy import load_file, save_file
 
 from operant.engines.jax.learner import Policy, TrainState
 from operant.errors import RunError
+from operant.run.layout import FACTS_FILE, LEARNER_FILE, POLICY_FILE
 from operant.run.restoring import Saved
 
-POLICY_FILE = "policy.safetensors"
-LEARNER_FILE = "learner.safetensors"
-FACTS_FILE = "learner.json"
+ENV_PREFIX = "env/"  # of arrays that reproduce environments on the host
 # Names of fields in checkpoint files, where they differ from those in the code.
 STORED_NAMES = {
     "obs_stats": "seen",
@@ -39,19 +38,22 @@ STORED_NAMES = {
 }
 
 
-def write(folder: Path, state: TrainState, facts: dict[str, Any]) -> None:
-    """Save one lane's state, whose arrays are on the host, and what the host counts."""
+def write(folder: Path, state: TrainState, facts: dict[str, Any], env_state: dict[str, np.ndarray]) -> None:
+    """Save one lane's state, whose arrays are on the host, what the host counts, and its environments if it has any."""
     save_file(_named(state.policy), folder / POLICY_FILE)
-    save_file(_named((state.learner, state.rollout)), folder / LEARNER_FILE)
+    envs = {f"{ENV_PREFIX}{name}": np.asarray(array, order="C") for name, array in env_state.items()}
+    save_file({**_named((state.learner, state.rollout)), **envs}, folder / LEARNER_FILE)
     # Not sorted: the order of the open averages is the order of their columns in the next row.
     (folder / FACTS_FILE).write_text(json.dumps(facts))
 
 
-def read(folder: Path, like: TrainState) -> tuple[TrainState, dict[str, Any]]:
-    """What `write` saved; `like` has the same shapes."""
-    learner, rollout = _filled((like.learner, like.rollout), load_file(folder / LEARNER_FILE))
+def read(folder: Path, like: TrainState) -> tuple[TrainState, dict[str, Any], dict[str, np.ndarray]]:
+    """What `write` saved; `like` has the same shapes as the state."""
+    arrays = load_file(folder / LEARNER_FILE)
+    learner, rollout = _filled((like.learner, like.rollout), arrays)
     facts = Saved(json.loads((folder / FACTS_FILE).read_text()), folder / FACTS_FILE)
-    return TrainState(read_policy(folder, like.policy), learner, rollout), facts
+    envs = {name.removeprefix(ENV_PREFIX): a for name, a in arrays.items() if name.startswith(ENV_PREFIX)}
+    return TrainState(read_policy(folder, like.policy), learner, rollout), facts, envs
 
 
 def read_policy(folder: Path, like: Policy) -> Policy:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
+from gymnasium import Env
+
+from operant.envs.check import check_env
 from operant.envs.environment import Traits
-from operant.envs.functional.find import traits_of
+from operant.envs.functional.find import steps_on_host, traits_of
+from operant.envs.gym import observation_shape
+from operant.envs.images import check_network
+from operant.envs.vector.actions import ActionMap
+from operant.envs.vector.masks import offers_mask
 from operant.errors import UsageError
 from operant.spec.schedules import Linear, ScheduleSpec
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
-from operant.spec.settings.algorithms import with_learner
-from operant.spec.settings.nets import Net, with_layers
-from operant.spec.settings.off_policy import DqnSpec, SacSpec
+from operant.spec.settings.algorithms import ALGORITHMS, with_learner
+from operant.spec.settings.nets import NETS, Net, with_layers
+from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
 
@@ -29,10 +37,15 @@ ALWAYS: dict[str, tuple[tuple[Any, ...], str]] = {
     "agent.net.optimizer.amsgrad": ((False,), "its Adam is the plain one"),
     "agent.net.optimizer.centered": ((False,), "its RMSprop is the plain one"),
     "agent.net.optimizer.dampening": ((0.0,), "its momentum is the plain one"),
-    "env.vectorization": (("auto",), OWN),
     "meta.processes": ((1,), "it shares work among devices: meta.devices"),
-    "meta.threads": ((None,), "XLA shares the cores out itself"),
     "meta.compile": ((False,), "it is compiled always"),
+}
+COMPILED_ENVS = {
+    "env.vectorization": (("auto",), OWN),
+    "meta.threads": ((None,), "XLA shares the cores out itself"),
+}
+HOST_ENVS = {
+    "meta.devices": ((1,), "environments that step on the host feed one device"),
 }
 REPLAYING = {
     "agent.memory.name": (("replay",), "it samples replay uniformly"),
@@ -51,18 +64,19 @@ OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
         "agent.algorithm.distributional": (("none",), "it learns means"),
         "agent.algorithm.exploration": (("epsilon_greedy",), "it explores by chance"),
     },
-    SacSpec: REPLAYING,
+    TwinAlgorithm: REPLAYING,
 }
 
 
 def check_compatibility(spec: Spec) -> None:
     """`UsageError` for a setting or an environment that this engine cannot take, or a device that is not there."""
-    for refusal in (
-        *unsupported(spec),
-        *incompatible(spec, traits_of(spec.env)),
-        *uneven_shares(spec),
-        *uneven_rounds(spec),
-        *untraceable(spec),
+    # One after another: a later check may suppose what an earlier one refuses.
+    for refusal in chain(
+        unsupported(spec),
+        host_incompatible(spec) if steps_on_host(spec.env) else incompatible(spec, traits_of(spec.env)),
+        uneven_shares(spec),
+        uneven_rounds(spec),
+        untraceable(spec),
     ):
         raise refusal
     if spec.meta.device != "cpu" or spec.meta.devices > 1:
@@ -76,10 +90,11 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
     algorithm, net = spec.agent.algorithm, spec.agent.net
     available = {
         "agent.algorithm.name": (_names(algorithm, "LEARNERS", with_learner("jax")), "it has these algorithms only"),
-        "agent.net.type": (_names(net, "LAYERS", with_layers("jax")), "its networks are perceptrons"),
+        "agent.net.type": (_names(net, "LAYERS", _networks(spec)), "it has these networks only"),
     }
     of_algorithm = next((OF_ALGORITHM[each] for each in type(algorithm).__mro__ if each in OF_ALGORITHM), {})
-    for path, (known, why) in {**available, **ALWAYS, **of_algorithm}.items():
+    of_envs = HOST_ENVS if steps_on_host(spec.env) else COMPILED_ENVS
+    for path, (known, why) in {**available, **ALWAYS, **of_envs, **of_algorithm}.items():
         value = setting(spec, path)
         if value not in known:
             offers = " or ".join(f"{path}={_written(each)}" for each in known)
@@ -89,10 +104,17 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
             )
 
 
+def _networks(spec: Spec) -> dict[str, type[Net]]:
+    """The built-in networks; images come from environments on the host only."""
+    on_host = steps_on_host(spec.env)
+    return {name: net for name, net in with_layers("jax").items() if on_host or not net.READS_IMAGES}
+
+
 def _names(chosen: Algorithm | Net, trait: str, builtin: Mapping[str, Any]) -> tuple[str, ...]:
     """The names that this engine has; one of somebody's own is added where it says so itself."""
     name = chosen.name if isinstance(chosen, Algorithm) else chosen.type
-    return tuple(dict.fromkeys([*builtin, *([name] if "jax" in getattr(chosen, trait) else [])]))
+    is_own = name not in (*ALGORITHMS, *NETS)
+    return tuple(dict.fromkeys([*builtin, *([name] if is_own and "jax" in getattr(chosen, trait) else [])]))
 
 
 def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
@@ -102,6 +124,11 @@ def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
         yield UsageError(
             f"agent.algorithm: {name} chooses among discrete actions, but {env.name} has real ones",
             remedy="-s agent.algorithm.name=ppo, or an environment with discrete actions",
+        )
+    if algorithm.ACTIONS == "continuous" and traits.discrete:
+        yield UsageError(
+            f"agent.algorithm: {name} chooses real actions, but those of {env.name} are discrete",
+            remedy="-s agent.algorithm.name=sac, or an environment with continuous actions",
         )
     if algorithm.NEEDS_BOUNDS and not traits.bounded:
         yield UsageError(
@@ -118,8 +145,42 @@ def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
             f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
             remedy=f"-s env.max_frame={MOST_FRAMES}",
         )
-    if not traits.vectors:
+    if not traits.vectors and not steps_on_host(env):
         yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
+
+
+def host_incompatible(spec: Spec) -> Iterator[UsageError]:
+    """What an environment that steps on the host does not allow; it is made once to look at it."""
+    made = check_env(spec.env)
+    traits, shape = gymnasium_traits(made), observation_shape(made)
+    made.close()
+    check_network(spec, shape)
+    yield from incompatible(spec, traits)
+    algorithm = spec.agent.algorithm
+    if not traits.vectors and algorithm.USES_MEMORY:
+        yield UsageError(
+            f"env.name: the observations of {spec.env.name} are images, of which {algorithm.name} of the jax engine"
+            " keeps no replay",
+            remedy="-s agent.algorithm.name=ppo, or -s engine=torch",
+        )
+    if spec.agent.net.memory is not None:
+        yield UsageError(
+            "agent.net.recurrent: the jax engine has no recurrent layers",
+            remedy="-s agent.net.recurrent=null, or -s engine=torch",
+        )
+    if not algorithm.learner("jax").ON_HOST:
+        yield UsageError(
+            f"agent.algorithm.name: {algorithm.name} learns in compiled environments only, and {spec.env.name} steps on"
+            " the host",
+            remedy="define explore_on_host and learn_on_host in its learner, or -s engine=torch",
+        )
+
+
+def gymnasium_traits(env: Env) -> Traits:
+    """What a learner must know of a Gymnasium environment."""
+    space = ActionMap(env.action_space)
+    discrete, is_vector = space.discrete, len(observation_shape(env)) == 1
+    return Traits(discrete, discrete or bool(space.bounded.all()), discrete and offers_mask(env), is_vector)
 
 
 def uneven_shares(spec: Spec) -> Iterator[UsageError]:
@@ -141,7 +202,7 @@ def uneven_shares(spec: Spec) -> Iterator[UsageError]:
 def uneven_rounds(spec: Spec) -> Iterator[UsageError]:
     """Every round of gradient steps follows the same number of steps."""
     algorithm, envs = spec.agent.algorithm, spec.env.num_envs
-    if isinstance(algorithm, DqnSpec | SacSpec) and algorithm.training_frequency % envs:
+    if isinstance(algorithm, DqnSpec | TwinAlgorithm) and algorithm.training_frequency % envs:
         even = -(-algorithm.training_frequency // envs) * envs
         yield UsageError(
             f"agent.algorithm.training_frequency: the jax engine needs a multiple of num_envs = {envs}",

@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.jax import nets
-from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import Program, prepare_jax, stacked
+from operant.engines.jax.program import prepare_jax, stacked
+from operant.engines.jax.programs import build_program
+from operant.envs.functional.find import steps_on_host
+from operant.envs.vector.backend import choose_backend
 from operant.run.expense import Estimate
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -23,21 +25,30 @@ BYTES_PER_EPISODE = 230
 def measure(spec: Spec) -> Estimate:
     """Compile the program of the whole trial, let it train for about a second, and scale up."""
     device = prepare_jax(spec)
-    lanes = spec.meta.max_session
-    program = Program(build_learner(spec), lanes)
+    lanes = 1 if steps_on_host(spec.env) else spec.meta.max_session
+    program = build_program(spec, lanes)
     hyper = stacked([program.learner.hyper(spec)] * lanes)
     states = program.placed(program.start([Seeds(spec.meta.seed + k) for k in range(lanes)]))
     sizes = nets.num_params(states.policy.params) // lanes, sum(leaf.nbytes for leaf in _plain(states)) // lanes
     begun = time.perf_counter()
-    states, metrics = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))
+    # Environments on the host are stepped without gradient steps at first, which are not what is to be measured.
+    warm_up = program.learner.start // program.learner.frames if program.learner.env.on_host else 0
+    for _ in range(warm_up + 1):
+        states, _ = program.chunk(states, hyper, np.int32(1))
+    jax.block_until_ready(states)
     compiled, frames, episodes = time.perf_counter() - begun, 0, 0.0
     begun = time.perf_counter()
     while time.perf_counter() - begun < PROBE_SECONDS:
-        states, metrics = jax.block_until_ready(program.chunk(states, hyper, np.int32(1)))
-        frames, episodes = frames + program.learner.frames, episodes + float(metrics.episodes.mean())
+        states, metrics = program.chunk(states, hyper, np.int32(1))
+        found = program.fetch(metrics, 1)
+        frames += program.learner.frames
+        episodes += float(np.mean([mine.episodes for mine, _ in found]))
     rate = frames / (time.perf_counter() - begun)
     lines, updates = program.learner.update_counts()
     share = f"{lanes} sessions are lanes of one program" if lanes > 1 else "one session"
+    if program.learner.env.on_host:
+        stepped = choose_backend(spec.env, spec.env.num_envs).describe(spec.env.num_envs)
+        lines.append(f"{stepped}, on the host; acting and learning are compiled")
     lines.append(f"{share} on {device}; compiling took {compiled:.1f} s")
     return Estimate(
         parameters=sizes[0],

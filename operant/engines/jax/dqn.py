@@ -1,8 +1,7 @@
 """Deep Q-learning (Mnih et al., 2015) with the Double target, in one compiled program.
 
 An update collects `training_frequency` frames epsilon-greedily into a replay buffer, and takes
-`training_iter` gradient steps towards r + gamma Q'(s', a*). Before `training_start` the
-gradient steps are computed all the same and dropped: a program has one shape.
+`training_iter` gradient steps towards r + gamma Q'(s', a*).
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import losses, nets, normalize, replay, vector_env
-from operant.engines.jax.devices import Axis, device_key, mean_over
+from operant.engines.jax import losses, nets, normalize, replay
+from operant.engines.jax.devices import Axis, mean_over
 from operant.engines.jax.learner import (
     RANDOM,
     SAMPLED,
@@ -24,11 +23,10 @@ from operant.engines.jax.learner import (
     OwnSchedule,
     Policy,
     TrainState,
-    UpdateMetrics,
     build_schedule,
 )
 from operant.engines.jax.normalize import RunningMeanStd
-from operant.engines.jax.off_policy import OffPolicy, RolloutState, collect_rollout, uniform
+from operant.engines.jax.off_policy import Act, OffPolicy, uniform
 from operant.engines.jax.optimizer import OptimizerHyper, lr_fraction, optimizer_hyper
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.tracing import OPTIMIZER
@@ -77,47 +75,34 @@ class Dqn(OffPolicy):
         return Hyper(optimizer_hyper(spec.agent.net.optimizer), gamma, build_schedule(settings.epsilon), polyak, budget)
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
-        return nets.init_q_network(self.net, rng, self.env.observation_shape[0], self.count)
+        return nets.init_q_network(self.net, rng, nets.inputs_of(self.env.observation_shape), self.count)
 
     def init(self, key: Array, weights: nets.Params, axis: Axis) -> TrainState:
         of_envs, of_play = jax.random.split(key)
         obs_stats = normalize.init_stats(self.env.observation_shape) if self.spec.env.normalize_obs else None
         target = jax.tree.map(jnp.array, weights)
         learner = LearnerState(self.optimizer.init(weights), target, of_play, jnp.int32(0))
-        envs = vector_env.reset(self.env, device_key(axis, of_envs), self.local)
-        buffer = replay.init_buffer(self.env, self.local, self.capacity, self.storage)
-        return TrainState(Policy(weights, obs_stats), learner, RolloutState(envs, buffer))
+        return TrainState(Policy(weights, obs_stats), learner, self.init_rollout(of_envs, axis))
 
-    def update(self, state: TrainState, hyper: Hyper, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
-        """One rollout and the gradient steps after it."""
-        key, of_play, of_batches = jax.random.split(state.learner.key, 3)
-        before = state.learner.updates.astype(jnp.float32) * self.frames
-        act = partial(self.explore, state.policy, hyper.epsilon.at(before))
-        clip = self.spec.env.clip_reward
-        rollout, observations, env_metrics, recorded, ended = collect_rollout(
-            self.env, state.rollout, device_key(axis, of_play), self.steps, act, clip, axis
-        )
-        obs_stats = state.policy.obs_stats
-        if obs_stats is not None:
-            obs_stats = normalize.update(obs_stats, observations.reshape(-1, *observations.shape[2:]), axis)
-        policy, number = Policy(state.policy.params, obs_stats), state.learner.updates + 1
-        learns = number * self.frames >= self.settings.training_start
+    def actor(self, policy: Policy, updates: Array, hyper: Hyper) -> Act:
+        return partial(self.explore, policy, hyper.epsilon.at(updates.astype(jnp.float32) * self.frames))
+
+    def gradient_steps(
+        self,
+        policy: Policy,
+        learner: LearnerState,
+        buffer: ReplayBuffer,
+        key: Array,
+        hyper: Hyper,
+        number: Array,
+        axis: Axis,
+    ) -> tuple[nets.Params, LearnerState, dict[str, Array]]:
         frame = number.astype(jnp.float32) * self.frames
-        old = (policy.params, state.learner.opt_state, state.learner.target)
-        new, metrics = self.learn(
-            policy, state.learner, rollout.buffer, device_key(axis, of_batches), hyper, number, axis
-        )
-        params, opt_state, target = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
-        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)
+        (params, opt_state, target), metrics = self.learn(policy, learner, buffer, key, hyper, number, axis)
         means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
         means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
         means["explore/epsilon"] = hyper.epsilon.at(frame)
-        means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
-        state = TrainState(Policy(params, obs_stats), LearnerState(opt_state, target, key, number), rollout)
-        learned = learns.astype(jnp.int32)
-        return state, UpdateMetrics(
-            means, env_means, env_maxima, learned, learned * self.settings.training_iter, *ended, recorded
-        )
+        return params, learner._replace(opt_state=opt_state, target=target), means
 
     def explore(self, policy: Policy, epsilon: Array, observation: Array, chance: Array, bits: Array) -> Array:
         """The best-valued action, or with probability `epsilon` a uniform one, decided per environment."""
@@ -126,10 +111,7 @@ class Dqn(OffPolicy):
 
     def q_values(self, params: nets.Params, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
         """Action values of observations as they are stored."""
-        inputs = normalize.normalize_obs(
-            obs_stats, observation.astype(self.storage).astype(jnp.float32), self.spec.env.clip_obs
-        )
-        return nets.q_values(self.net, params, inputs, self.dtype)
+        return nets.q_values(self.net, params, self.normalize_obs(obs_stats, observation), self.dtype)
 
     def learn(
         self,
@@ -144,9 +126,8 @@ class Dqn(OffPolicy):
         """Weights, optimizer state and target after `training_iter` gradient steps, and their mean metrics."""
         lr_scale = lr_fraction(hyper.optimizer, number.astype(jnp.float32) * self.frames, hyper.budget)
 
-        def gradient_step(carry: Any, bits: Array) -> tuple[Any, Array]:
+        def gradient_step(carry: Any, batch: Transition) -> tuple[Any, Array]:
             params, opt_state = carry
-            batch = replay.sample(buffer, bits)
             loss = partial(self.loss, target=learner.target, obs_stats=policy.obs_stats, batch=batch, gamma=hyper.gamma)
             grads, metrics = jax.grad(loss, has_aux=True)(params)
             grads, metrics = mean_over(axis, (grads, metrics))
@@ -154,7 +135,9 @@ class Dqn(OffPolicy):
             return (params, opt_state), jnp.append(metrics, norm)
 
         bits = jax.random.bits(key, (self.settings.training_iter, self.size))
-        (params, opt_state), metrics = lax.scan(gradient_step, (policy.params, learner.opt_state), bits)
+        # All batches at once: a loop that reads the buffer would be given a copy of it.
+        batches = replay.sample(buffer, bits)
+        (params, opt_state), metrics = lax.scan(gradient_step, (policy.params, learner.opt_state), batches)
         return (params, opt_state, self.update_target(learner.target, params, hyper.polyak, number)), metrics.mean(0)
 
     def loss(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +12,10 @@ import numpy as np
 from jax import Array, lax
 
 from operant.engines.jax import codec, distributions
-from operant.engines.jax.learner import GREEDY, SAMPLED, Learner, Policy
+from operant.engines.jax.episodes import EpisodeResults, FinishedEpisode, episode_at
+from operant.engines.jax.learner import RANDOM, Learner, Policy
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import compiler_options, prepare_jax
+from operant.engines.jax.program import prepare_jax
 from operant.envs.functional.env import State as EnvState
 from operant.spec.schema import Spec
 
@@ -34,31 +34,6 @@ class EvalState(NamedTuple):
     over: Array
     terminated: Array
     facts: dict[str, Array]
-
-
-class EpisodeResults(NamedTuple):
-    """Totals of episodes [E]."""
-
-    score: Array
-    length: Array
-    terminated: Array
-    facts: dict[str, Array]
-
-
-@dataclass(frozen=True)
-class FinishedEpisode:
-    """An episode that ended; `parts` are the facts that its environment gave of it."""
-
-    seed: int | None
-    score: float
-    length: int
-    terminated: bool
-    parts: dict[str, float] = field(default_factory=dict)
-
-
-def mean_parts(split: str, ended: Sequence[FinishedEpisode]) -> dict[str, float]:
-    """The mean of each part over episodes, as columns of a row."""
-    return {f"{split}/{name}": float(np.mean([over.parts[name] for over in ended])) for name in ended[0].parts}
 
 
 def evaluate_policy(
@@ -104,12 +79,6 @@ def evaluate_policy(
     return EpisodeResults(end.score, end.length, end.terminated, end.facts)
 
 
-def episode_at(found: EpisodeResults, at: Any, seed: int | None = None) -> FinishedEpisode:
-    """The episode at an index of results on the host."""
-    parts = {name: float(value[at]) for name, value in found.facts.items()}
-    return FinishedEpisode(seed, float(found.score[at]), int(found.length[at]), bool(found.terminated[at]), parts)
-
-
 def _fold_in(keys: Array, number: Any) -> Array:
     return jax.vmap(jax.random.fold_in, (0, None))(keys, number)
 
@@ -150,6 +119,10 @@ class Evaluator:
         lanes, numbers = jax.tree.map(lambda x: jnp.asarray(x)[None], (policy, hyper))
         yield from self(lanes, numbers, first_seed, episodes, mode)[0]
 
+    def random_return(self, policies: Policy, hyper: Any) -> float:
+        """Mean return of uniformly random play, whatever the policies."""
+        return float(np.mean([episode.score for episode in self(policies, hyper, 0, RANDOM_EPISODES, RANDOM)[0]]))
+
 
 def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
     """The learner of a spec and the policy of a checkpoint, on one device; a GPU is not needed to run it."""
@@ -160,12 +133,3 @@ def load_policy(spec: Spec, checkpoint: Path) -> tuple[Learner, Policy]:
     weights = learner.init_params(np.random.default_rng(0))
     like = jax.eval_shape(lambda key: learner.init(key, weights, None).policy, jax.random.key(0))
     return learner, codec.read_policy(checkpoint, like)
-
-
-def evaluate_checkpoint(
-    spec: Spec, checkpoint: Path, episodes: int, seed: int, greedy: bool
-) -> Iterator[FinishedEpisode]:
-    """One episode for each of the seeds `seed`, `seed + 1`, ..."""
-    learner, policy = load_policy(spec, checkpoint)
-    evaluator = Evaluator(learner, episodes, compiler_options())
-    yield from evaluator.single(policy, learner.hyper(spec), seed, episodes, GREEDY if greedy else SAMPLED)

@@ -15,9 +15,13 @@ from functools import cached_property
 from typing import Any
 
 from operant.engines.jax.evaluation import Evaluator
-from operant.engines.jax.learners import build_learner, learner_class
-from operant.engines.jax.program import Program, gpus_of, prepare_jax
-from operant.engines.jax.trainer import Lane, Trainer, build_evaluator, in_phase
+from operant.engines.jax.host.evaluation import HostEvaluator
+from operant.engines.jax.host.program import HostProgram
+from operant.engines.jax.learners import learner_class
+from operant.engines.jax.program import Program, gpus_of, limit_threads, prepare_jax
+from operant.engines.jax.programs import build_evaluator, build_program
+from operant.engines.jax.trainer import Lane, Trainer, in_phase
+from operant.envs.functional.find import steps_on_host
 from operant.run.run import Run
 from operant.run.session import Session
 from operant.run.stop import StopRequest
@@ -66,12 +70,14 @@ class SharedProgram:
 
     def __init__(self, first: Assignment) -> None:
         self._spec, self._lanes = stored(first.run.spec), first.lanes
+        if steps_on_host(self._spec.env):
+            limit_threads(first.run.threads)
         self._device = prepare_jax(self._spec)
 
     @cached_property
-    def _compiled(self) -> tuple[Program, Evaluator]:
-        program = Program(build_learner(self._spec), self._lanes)
-        return program, build_evaluator(program)
+    def _compiled(self) -> tuple[Program | HostProgram, Evaluator | HostEvaluator]:
+        program, meta = build_program(self._spec, self._lanes), self._spec.meta
+        return program, build_evaluator(program.learner, max(meta.eval_episodes, meta.final_episodes))
 
     def train(self, row: Row, until: int | None, stop: StopRequest) -> None:
         """Train the sessions of one row."""
@@ -98,12 +104,17 @@ def _record_lane(session: Session, assignment: Assignment, device: str) -> None:
 
 
 def groups(runs: Iterable[Run]) -> list[list[Row]]:
-    """The sessions by program, and of each program by rows; new sessions of a trial get lanes in order."""
+    """The sessions by program, and of each program by rows; new sessions of a trial get lanes in order.
+
+    One whose environments step on the host is the only lane of its program.
+    """
     known: list[Assignment] = []
     new: dict[Any, list[Run]] = {}
     for run in runs:
         document = run.document
-        if "lanes" in document:
+        if steps_on_host(stored(run.spec).env):
+            known.append(Assignment(run, 0, 1))
+        elif "lanes" in document:
             known.append(Assignment(run, document["lane"], document["lanes"]))
         else:
             new.setdefault((program_key(run.spec), run.path.parent), []).append(run)

@@ -71,6 +71,32 @@ class UpdateMetrics(NamedTuple):
     recorded: RecordedSteps
 
 
+class HostRollout(NamedTuple):
+    """Steps [T, N, ...] that environments on the host took.
+
+    Off-policy learners are given the true successor of every step, `next_observation`. Others are given what comes
+    after the rollout, `last` [N, ...], and the last observations of truncated episodes, `final` [S, N, ...].
+    """
+
+    observation: Any
+    mask: Any
+    action: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    next_observation: Any = None
+    last: Any = None
+    final: Any = None
+
+
+class LearnMetrics(NamedTuple):
+    """Metrics of what was learned, without those of play: see `UpdateMetrics`."""
+
+    means: dict[str, Array]
+    learned: Array
+    gradient_steps: Array
+
+
 class LinearSchedule(NamedTuple):
     """A linear schedule as traced numbers."""
 
@@ -116,8 +142,11 @@ class Learner(ABC):
 
     ENGINE: ClassVar[str] = "jax"
     TRACED: ClassVar[tuple[str, ...]]
+    ON_HOST: ClassVar[bool] = False  # whether it has `explore_on_host` and `learn_on_host`
+    OFF_POLICY: ClassVar[bool] = False  # whether what the host played goes through `store_on_host`
     frames: int
     local: int
+    start: int = 0  # frames before the first gradient step
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         self.spec, self.env = static(spec, self.TRACED), env
@@ -137,6 +166,25 @@ class Learner(ABC):
     @abstractmethod
     def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
         """Collect `frames` frames and learn from them."""
+
+    def explore_on_host(
+        self, policy: Policy, updates: Array, hyper: Any, observation: Array, mask: Array | None, key: Array
+    ) -> Array:
+        """Actions of training after so many updates, in the policy's scale, for environments on the host."""
+        raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
+
+    def store_on_host(self, rollout: Any, played: HostRollout) -> Any:
+        """The rollout state with what the host played in its replay buffer; asked only of `OFF_POLICY` learners."""
+        raise NotImplementedError(f"{type(self).__name__} keeps no replay")
+
+    def learn_on_host(
+        self, state: TrainState, hyper: Any, played: HostRollout, learns: bool
+    ) -> tuple[TrainState, LearnMetrics | None]:
+        """The state after `frames` frames that the host played, which are stored; it may be that it `learns` not yet.
+
+        A rollout state of None says that it stays as it is.
+        """
+        raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
 
     def probs_and_value(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
         """The probability of every discrete action and the value of each observation; None where there are none."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from operant.engines.jax.host.env import describe_host_env
 from operant.engines.jax.learner import Learner
-from operant.envs.functional.find import find_functional
+from operant.envs.functional.find import find_functional, steps_on_host
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import ALGORITHMS
 
@@ -15,4 +16,5 @@ def learner_class(algorithm: str) -> type[Learner]:
 
 def build_learner(spec: Spec) -> Learner:
     """The learner of a spec."""
-    return learner_class(spec.agent.algorithm.name)(spec, find_functional(spec.env))
+    env = describe_host_env(spec.env) if steps_on_host(spec.env) else find_functional(spec.env)
+    return learner_class(spec.agent.algorithm.name)(spec, env)

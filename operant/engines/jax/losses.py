@@ -82,3 +82,8 @@ def soft_policy_loss(q: Array, logp: Array, alpha: Array) -> Array:
 def temperature_loss(log_alpha: Array, logp: Array, target_entropy: float) -> Array:
     """-log(alpha) (E[log pi] + target entropy): its descent raises alpha while the entropy is too low."""
     return -log_alpha * (lax.stop_gradient(logp).mean() + target_entropy)
+
+
+def smoothed_action(action: Array, noise: Array, deviation: Array, clip: Array) -> Array:
+    """TD3's target action clip(a + clip(deviation noise, -c, c), -1, 1) (Fujimoto et al., 2018, eq. 14)."""
+    return jnp.clip(action + jnp.clip(deviation * noise, -clip, clip), -1, 1)

@@ -16,6 +16,7 @@ from operant.spec.settings.nets import Net
 
 Layer = dict[str, Any]
 Params = Any
+Inputs = int | tuple[int, ...]  # of a network: the length of a vector, or the shape of an image
 
 HIDDEN_GAIN = 2**0.5
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -62,23 +63,27 @@ def init_hidden(net: Net, rng: np.random.Generator, inputs: int, widths: tuple[i
 class Layers(Protocol):
     """The layers before the heads; the settings class of a network names them, in its `LAYERS`."""
 
-    def init(self, net: Any, rng: np.random.Generator, inputs: int, /) -> tuple[list[Params], int]:
-        """Fresh weights as a list of pytrees of numpy arrays, for vectors of so many inputs; the number of features."""
+    def init(self, net: Any, rng: np.random.Generator, inputs: Any, /) -> tuple[list[Params], int]:
+        """Fresh weights as a list of pytrees of numpy arrays, and the number of features.
+
+        `inputs` is the length of a vector, or the shape of an image.
+        """
         ...
 
     def apply(self, net: Any, layers: list[Params], x: Array, dtype: Any, /) -> Array:
-        """The features [B, F] of observations [B, I], computed in `dtype`."""
+        """The features [B, F] of observations [B, ...], computed in `dtype`; bytes of images are 0 to 255."""
         ...
 
 
 class MlpLayers:
-    """The hidden layers of a perceptron."""
+    """The hidden layers of a perceptron, which takes images as vectors."""
 
-    def init(self, net: Net, rng: np.random.Generator, inputs: int, /) -> tuple[list[Params], int]:
-        return init_hidden(net, rng, inputs, net.hidden), (inputs, *net.hidden)[-1]
+    def init(self, net: Net, rng: np.random.Generator, inputs: Inputs, /) -> tuple[list[Params], int]:
+        length = inputs if isinstance(inputs, int) else math.prod(inputs)
+        return init_hidden(net, rng, length, net.hidden), (length, *net.hidden)[-1]
 
     def apply(self, net: Net, layers: list[Params], x: Array, dtype: Any, /) -> Array:
-        activate = ACTIVATIONS[net.activation]
+        activate, x = ACTIVATIONS[net.activation], x.reshape(len(x), -1)
         for layer in layers:
             x = activate(apply_linear(layer, x, dtype))
         return x
@@ -92,8 +97,13 @@ def layers_of(net: Net) -> Layers:
     return net.layers_of("jax")
 
 
+def inputs_of(observation_shape: tuple[int, ...]) -> Inputs:
+    """What a network is told of the observations that it reads."""
+    return observation_shape[0] if len(observation_shape) == 1 else observation_shape
+
+
 def init_mlp(
-    net: Net, rng: np.random.Generator, inputs: int, outputs: int, gain: float, widths: tuple[int, ...] | None = None
+    net: Net, rng: np.random.Generator, inputs: Inputs, outputs: int, gain: float, widths: tuple[int, ...] | None = None
 ) -> list[Layer]:
     """The network's layers and a head; `widths` stand in for the hidden ones of the spec."""
     settings = net if widths is None else net.model_copy(update={"hidden": widths})
@@ -104,7 +114,7 @@ def init_mlp(
 def init_actor_critic(
     net: Net,
     rng: np.random.Generator,
-    inputs: int,
+    inputs: Inputs,
     outputs: int,
     discrete: bool,
     critic_hidden: tuple[int, ...] | None = None,
@@ -158,7 +168,7 @@ def value(net: Net, params: Params, x: Array, dtype: Any = jnp.float32) -> Array
     return apply_mlp(net, params["critic"], apply_hidden(net, params["trunk"], x, dtype), dtype).squeeze(-1)
 
 
-def init_q_network(net: Net, rng: np.random.Generator, inputs: int, actions: int) -> dict[str, Params]:
+def init_q_network(net: Net, rng: np.random.Generator, inputs: Inputs, actions: int) -> dict[str, Params]:
     """Action values; with `duelling` also a state value."""
     trunk, width = layers_of(net).init(net, rng, inputs)
     parts: dict[str, Params] = {

@@ -1,7 +1,12 @@
-"""What the off-policy learners share: their sizes and optimizer, and the rollouts that fill their replay buffer."""
+"""What the off-policy learners share: an update, its sizes, and the rollouts that fill their replay buffer.
+
+Before `training_start` the gradient steps of a compiled rollout are computed all the same and dropped: a program has
+one shape.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,24 +14,33 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.engines.jax import distributions, replay, vector_env
-from operant.engines.jax.devices import Axis
-from operant.engines.jax.learner import Learner, RecordedSteps
+from operant.engines.jax import distributions, nets, normalize, replay, vector_env
+from operant.engines.jax.devices import Axis, device_key
+from operant.engines.jax.learner import (
+    HostRollout,
+    Learner,
+    LearnMetrics,
+    Policy,
+    RecordedSteps,
+    TrainState,
+    UpdateMetrics,
+)
+from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.optimizer import Optimizer
 from operant.engines.jax.replay import ReplayBuffer, Transition
 from operant.engines.jax.vector_env import EnvMetrics, EpisodeSums, VecEnvState
 from operant.envs.functional.env import FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec
-from operant.spec.settings.off_policy import SacSpec
+from operant.spec.settings.off_policy import TwinAlgorithm
 
 Act = Callable[[Array, Array, Array], Array]
 
 
 class RolloutState(NamedTuple):
-    """The vector env and the replay buffer."""
+    """The vector env, where it is compiled, and the replay buffer."""
 
-    envs: VecEnvState
+    envs: VecEnvState | None
     buffer: ReplayBuffer
 
 
@@ -37,11 +51,15 @@ class OffPolicy(Learner):
     device has `size` transitions of a batch.
     """
 
+    ON_HOST = True
+    OFF_POLICY = True
+    iterations: int
+
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         super().__init__(spec, env)
         spec = self.spec
         memory, devices, settings = spec.agent.memory, spec.meta.devices, spec.agent.algorithm
-        assert isinstance(settings, DqnSpec | SacSpec)
+        assert isinstance(settings, DqnSpec | TwinAlgorithm)
         assert memory is not None, "the schema gives every off-policy algorithm a memory"
         self.net, self.memory = spec.agent.net, memory
         self.start, self.iterations = settings.training_start, settings.training_iter
@@ -51,7 +69,81 @@ class OffPolicy(Learner):
         self.capacity = memory.max_size // spec.env.num_envs
         self.size = memory.batch_size // devices
         self.optimizer = Optimizer(self.net.optimizer)
-        self.dtype, self.storage = jnp.dtype(spec.meta.precision), jnp.dtype(spec.meta.storage)
+        self.dtype, self.storage = jnp.dtype(spec.meta.precision), env.storage(spec.meta.storage)
+
+    @abstractmethod
+    def actor(self, policy: Policy, updates: Array, hyper: Any) -> Act:
+        """How to act in training after so many updates."""
+
+    @abstractmethod
+    def gradient_steps(
+        self, policy: Policy, learner: Any, buffer: ReplayBuffer, key: Array, hyper: Any, number: Array, axis: Axis
+    ) -> tuple[nets.Params, Any, dict[str, Array]]:
+        """Weights of the policy, the learner's state and mean metrics after the gradient steps of update `number`."""
+
+    def init_rollout(self, key: Array, axis: Axis) -> RolloutState:
+        """Fresh episodes, where environments are compiled, and an empty buffer."""
+        envs = None if self.env.on_host else vector_env.reset(self.env, device_key(axis, key), self.local)
+        return RolloutState(envs, replay.init_buffer(self.env, self.local, self.capacity, self.storage))
+
+    def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
+        """One rollout and the gradient steps after it."""
+        key, of_play, of_batches = jax.random.split(state.learner.key, 3)
+        act, clip = self.actor(state.policy, state.learner.updates, hyper), self.spec.env.clip_reward
+        rollout, observations, env_metrics, recorded, ended = collect_rollout(
+            self.env, state.rollout, device_key(axis, of_play), self.steps, act, clip, axis
+        )
+        learns = (state.learner.updates + 1) * self.frames >= self.start
+        keys = (key, device_key(axis, of_batches))
+        policy = self.update_stats(state.policy, observations, axis)
+        number = state.learner.updates + 1
+        params, learner, means = self.gradient_steps(
+            policy, state.learner, rollout.buffer, keys[1], hyper, number, axis
+        )
+        old = (policy.params, state.learner)
+        params, learner = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), (params, learner), old)
+        means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
+        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)
+        after = TrainState(policy._replace(params=params), learner._replace(key=key, updates=number), rollout)
+        learned = learns.astype(jnp.int32)
+        return after, UpdateMetrics(means, env_means, env_maxima, learned, learned * self.iterations, *ended, recorded)
+
+    def update_stats(self, policy: Policy, observations: Array, axis: Axis) -> Policy:
+        """The policy with its statistics, if any, of these observations [T, N, ...] too."""
+        if policy.obs_stats is None:
+            return policy
+        rows = observations.reshape(-1, *observations.shape[2:])
+        return policy._replace(obs_stats=normalize.update(policy.obs_stats, rows, axis))
+
+    def normalize_obs(self, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
+        """Observations as inputs of the networks."""
+        kept = observation.astype(self.storage).astype(jnp.float32)
+        return normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
+
+    def explore_on_host(
+        self, policy: Policy, updates: Array, hyper: Any, observation: Array, mask: Array | None, key: Array
+    ) -> Array:
+        bits = jax.random.bits(key, (len(observation), distributions.num_outputs(self.env.actions) + 1))
+        return self.actor(policy, updates, hyper)(observation, bits[:, 0], bits[:, 1:])
+
+    def store_on_host(self, rollout: RolloutState, played: HostRollout) -> RolloutState:
+        clip = self.spec.env.clip_reward
+        reward = played.reward if clip is None else jnp.clip(played.reward, -clip, clip)
+        steps = Transition(played.observation, played.action, reward, played.next_observation, played.terminated)
+        buffer, _ = lax.scan(lambda room, step: (replay.add(room, step), None), rollout.buffer, steps)
+        return RolloutState(None, buffer)
+
+    def learn_on_host(
+        self, state: TrainState, hyper: Any, played: HostRollout, learns: bool
+    ) -> tuple[TrainState, LearnMetrics | None]:
+        key, _, of_batches = jax.random.split(state.learner.key, 3)
+        number, buffer, metrics = state.learner.updates + 1, state.rollout.buffer, None
+        policy, learner = self.update_stats(state.policy, played.observation, None), state.learner
+        if learns:
+            params, learner, means = self.gradient_steps(policy, learner, buffer, of_batches, hyper, number, None)
+            policy = policy._replace(params=params)
+            metrics = LearnMetrics(means, jnp.int32(1), jnp.int32(self.iterations))
+        return TrainState(policy, learner._replace(key=key, updates=number), None), metrics
 
     def update_counts(self) -> tuple[list[str], int]:
         batch = self.memory.batch_size
@@ -71,6 +163,7 @@ def collect_rollout(
 
     `act` chooses actions from observations [N, ...] and random bits: one [N], and one for each output [N, K].
     """
+    assert start.envs is not None, "the environments are compiled"
     count, outputs = len(start.envs.score), distributions.num_outputs(env.actions)
     bits = jax.random.bits(key, (steps, count, outputs + 3))
     keys = jax.random.wrap_key_data(bits[..., :2])
@@ -83,6 +176,7 @@ def collect_rollout(
 
     def step(carry: tuple[RolloutState, EnvMetrics], given: tuple[Array, Array]) -> tuple[Any, tuple[Any, ...]]:
         (now, buffer), metrics = carry
+        assert now is not None
         action = act(now.observation, given[0][:, 2], given[0][:, 3:])
         env_action = distributions.to_env_action(env.actions, action)
         after, metrics, outcome = vector_env.step(env, now, metrics, env_action, given[1])
@@ -94,6 +188,7 @@ def collect_rollout(
     (after, metrics), (observations, reward, terminated, truncated, facts) = lax.scan(
         step, (start, metrics), (bits, keys)
     )
+    assert after.envs is not None
     envs, recorded, ended = vector_env.count_episodes(after.envs, reward, terminated, truncated, facts, axis)
     return RolloutState(envs, after.buffer), observations, metrics, recorded, ended
 

@@ -20,7 +20,9 @@ from operant.engines.jax.devices import Axis, device_key, mean_over
 from operant.engines.jax.learner import (
     GREEDY,
     RANDOM,
+    HostRollout,
     Learner,
+    LearnMetrics,
     LinearSchedule,
     OwnSchedule,
     Policy,
@@ -66,9 +68,9 @@ class LearnerState(NamedTuple):
 
 
 class RolloutState(NamedTuple):
-    """The vector env, and the discounted return of each environment so far, which scales rewards."""
+    """The vector env, where it is compiled, and each environment's discounted return so far, which scales rewards."""
 
-    envs: VecEnvState
+    envs: VecEnvState | None
     discounted_return: Array
 
 
@@ -109,6 +111,7 @@ class Ppo(Learner):
     """The PPO learner; each device has `size` samples of a minibatch."""
 
     TRACED = (*OPTIMIZER, CRITIC, *(f"agent.algorithm.{name}" for name in TRACED))
+    ON_HOST = True
 
     def __init__(self, spec: Spec, env: FunctionalEnv) -> None:
         super().__init__(spec, env)
@@ -121,7 +124,7 @@ class Ppo(Learner):
         self.size = minibatch // spec.meta.devices
         self.optimizer = Optimizer(self.net.optimizer)
         self.dtype = jnp.dtype(spec.meta.precision)
-        self.storage = jnp.dtype(spec.meta.storage)
+        self.storage = env.storage(spec.meta.storage)
         self.slots = vector_env.truncation_slots(env, self.settings.time_horizon)
 
     def hyper(self, spec: Spec) -> Hyper:
@@ -140,7 +143,7 @@ class Ppo(Learner):
         )
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
-        actions, inputs = self.env.actions, self.env.observation_shape[0]
+        actions, inputs = self.env.actions, nets.inputs_of(self.env.observation_shape)
         outputs = distributions.num_outputs(actions)
         discrete, hidden = isinstance(actions, Discrete), self.settings.critic_hidden
         return nets.init_actor_critic(self.net, rng, inputs, outputs, discrete, hidden)
@@ -151,7 +154,7 @@ class Ppo(Learner):
         returns = normalize.init_return_stats(self.spec.env.num_envs)
         value_stats = normalize.init_stats(()) if self.settings.normalize_v_targets else None
         learner = LearnerState(self.optimizer.init(weights), returns, of_play, jnp.int32(0), value_stats)
-        envs = vector_env.reset(self.env, device_key(axis, of_envs), self.local)
+        envs = None if self.env.on_host else vector_env.reset(self.env, device_key(axis, of_envs), self.local)
         return TrainState(Policy(weights, obs_stats), learner, RolloutState(envs, jnp.zeros(self.local)))
 
     def update(self, state: TrainState, hyper: Hyper, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
@@ -160,20 +163,53 @@ class Ppo(Learner):
         after, steps, truncations, env_metrics = self.rollout(state, device_key(axis, of_play))
         ends = (steps.reward, steps.terminated, steps.truncated)
         after, recorded, ended = vector_env.count_episodes(after, *ends, steps.facts, axis)
+        keys = (key, device_key(axis, of_order))
+        state, learned = self.learn_from(state, steps, truncations, after.observation, keys, hyper, axis)
+        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.settings.time_horizon, axis)
+        state = state._replace(rollout=state.rollout._replace(envs=after))
+        counts = (learned.learned, learned.gradient_steps)
+        return state, UpdateMetrics(learned.means, env_means, env_maxima, *counts, *ended, recorded)
+
+    def learn_from(
+        self,
+        state: TrainState,
+        steps: Step,
+        truncations: Truncations | None,
+        last: Array,
+        keys: tuple[Array, Array],
+        hyper: Hyper,
+        axis: Axis,
+    ) -> tuple[TrainState, LearnMetrics]:
+        """The gradient steps on a rollout, after which came `last`; `keys` are the learner's next and of orders."""
         samples, discounted_return, return_stats, value_stats = self.make_samples(
-            state, steps, truncations, after.observation, hyper, axis
+            state, steps, truncations, last, hyper, axis
         )
         frame = (state.learner.updates + 1).astype(jnp.float32) * self.frames
-        params, opt_state, metrics, taken = self.learn(state, samples, device_key(axis, of_order), hyper, frame, axis)
+        params, opt_state, metrics, taken = self.learn(state, samples, keys[1], hyper, frame, axis)
         obs_stats = state.policy.obs_stats
         if obs_stats is not None:
             obs_stats = normalize.update(obs_stats, flat(steps.observation), axis)
-        env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.settings.time_horizon, axis)
         means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
         means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
-        learner = LearnerState(opt_state, return_stats, key, state.learner.updates + 1, value_stats)
-        state = TrainState(Policy(params, obs_stats), learner, RolloutState(after, discounted_return))
-        return state, UpdateMetrics(means, env_means, env_maxima, jnp.int32(1), taken, *ended, recorded)
+        learner = LearnerState(opt_state, return_stats, keys[0], state.learner.updates + 1, value_stats)
+        state = TrainState(Policy(params, obs_stats), learner, RolloutState(None, discounted_return))
+        return state, LearnMetrics(means, jnp.int32(1), taken)
+
+    def explore_on_host(
+        self, policy: Policy, updates: Array, hyper: Hyper, observation: Array, mask: Array | None, key: Array
+    ) -> Array:
+        del updates, hyper  # the policy itself explores, as much at any time
+        bits = jax.random.bits(key, (len(observation), distributions.num_outputs(self.env.actions)))
+        return self.sample_action(policy, observation, mask, distributions.noise(self.env.actions, bits))
+
+    def learn_on_host(
+        self, state: TrainState, hyper: Hyper, played: HostRollout, learns: bool
+    ) -> tuple[TrainState, LearnMetrics | None]:
+        key, _, of_order = jax.random.split(state.learner.key, 3)
+        nothing = jnp.zeros((*played.reward.shape, 0))
+        steps = Step(*played[:6], nothing, {})
+        truncations = Truncations(played.final, jnp.zeros(self.local, jnp.int32))
+        return self.learn_from(state, steps, truncations, played.last, (key, of_order), hyper, None)
 
     def rollout(self, state: TrainState, key: Array) -> tuple[VecEnvState, Step, Truncations | None, EnvMetrics]:
         """Step every environment `time_horizon` times; all random numbers are drawn at once."""
@@ -208,9 +244,13 @@ class Ppo(Learner):
     def select_action(self, policy: Policy, now: VecEnvState, noise: Array) -> tuple[Array, Array, Array | None]:
         """An action of every environment, in the policy's scale and in the environment's, and the action mask."""
         mask = jax.vmap(self.env.mask)(now.env_state) if self.env.masked else None
-        output = distributions.mask_logits(self.policy_output(policy, now.observation.astype(self.storage)), mask)
-        action = distributions.sample(self.env.actions, output, noise, policy.params.get("log_std"))
+        action = self.sample_action(policy, now.observation, mask, noise)
         return action, distributions.to_env_action(self.env.actions, action), mask
+
+    def sample_action(self, policy: Policy, observation: Array, mask: Array | None, noise: Array) -> Array:
+        """Legal actions of observations, in the policy's scale."""
+        output = distributions.mask_logits(self.policy_output(policy, observation.astype(self.storage)), mask)
+        return distributions.sample(self.env.actions, output, noise, policy.params.get("log_std"))
 
     def policy_output(self, policy: Policy, observation: Array) -> Array:
         """Logits or means of stored observations."""

@@ -19,6 +19,7 @@ from jax import Array, lax
 from jax.sharding import PartitionSpec
 
 from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, place, split_over
+from operant.engines.jax.episodes import FinishedEpisode, finished_episodes
 from operant.engines.jax.learner import Learner, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.errors import UsageError
@@ -91,6 +92,18 @@ class Program:
 
         return lax.fori_loop(0, updates, one, (states, start))
 
+    def fetch(self, metrics: Any, updates: int) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
+        """Of each lane, what a chunk of `updates` returned: sums on the host, and the episodes that are recorded."""
+        found = [lane_of(jax.device_get(metrics), lane) for lane in range(self.lanes)]
+        return [(mine, finished_episodes(mine.recorded, updates)) for mine in found]
+
+    def env_state(self) -> dict[str, np.ndarray]:
+        """What reproduces environments on the host: there are none."""
+        return {}
+
+    def restore_envs(self, state: dict[str, np.ndarray]) -> None:
+        """Return to what `env_state` gave: the train state has all of it."""
+
     def placed(self, states: TrainState) -> TrainState:
         """States of all lanes, on the devices where the program wants them."""
         return place(self.devices, states, self._parts)
@@ -160,6 +173,14 @@ def prepare_jax(spec: Spec) -> str:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     check_devices(spec)
     return f"{spec.meta.devices} x {jax.devices()[0].device_kind}"
+
+
+def limit_threads(threads: int) -> None:
+    """Let XLA compute with so many threads on a CPU, where it has not begun to yet.
+
+    The environments on the host, and other sessions, need the other cores.
+    """
+    os.environ["NPROC"] = str(threads)
 
 
 def gpus_of(spec: Spec) -> int:

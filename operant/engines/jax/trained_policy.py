@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +15,13 @@ from jax import Array
 from operant.engines.jax import distributions
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.evaluation import load_policy
+from operant.engines.jax.host.env import HostSpaces
 from operant.engines.jax.learner import GREEDY, SAMPLED
 from operant.engines.jax.normalize import EPSILON
-from operant.engines.jax.sac import Sac
+from operant.engines.jax.soft_actor_critic import SoftActorCritic
+from operant.engines.jax.td3 import Td3
 from operant.envs.functional.env import Discrete, unnamed
+from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.errors import UsageError
 from operant.policy.array_policy import ArrayPolicy, Recording
 from operant.policy.network import Network, box_head, discrete_head
@@ -35,6 +39,9 @@ class TrainedPolicy(ArrayPolicy):
         self._env = self._learner.env
         self._hyper = self._learner.hyper(spec)
         self.obs_shape, self.obs_dtype = self._env.observation_shape, np.dtype(np.float32)
+        self._host = HostSpaces(spec.env) if self._env.on_host else None
+        if self._host is not None:
+            self.obs_dtype = self._host.obs_dtype
         self._play = jax.jit(self._env_actions)
         super().__init__()
 
@@ -45,6 +52,8 @@ class TrainedPolicy(ArrayPolicy):
         return np.asarray(self._learner.outputs(self._policy, jnp.asarray(obs)))
 
     def record(self, steps: int, num: int, seed: int) -> Recording:
+        if self._host is not None:
+            return self._record_on_host(steps, num, seed)
         env = self._env
         keys = jax.random.split(jax.random.key(seed), num)
         states, now = jax.jit(jax.vmap(env.reset))(unnamed(keys))
@@ -66,28 +75,49 @@ class TrainedPolicy(ArrayPolicy):
                 "this policy was trained to compute in half precision, which exported files do not do",
                 remedy="session.policy() plays it as it is",
             )
+        if self._spec.agent.net.READS_IMAGES:
+            raise UsageError(
+                "the jax engine exports perceptrons only, and this policy reads images",
+                remedy="session.policy() plays it; or train it with -s engine=torch, which exports it",
+            )
         actions = self._env.actions
         is_discrete = isinstance(actions, Discrete)
-        return Network(
-            self.obs_shape,
-            self.obs_dtype.name,
-            [*self._normalization(), *self._layers()],
-            self._head(),
-            () if is_discrete else actions.shape,
-            "int64" if is_discrete else "float32",
-            self._env.masked,
-        )
+        shape, dtype = () if is_discrete else actions.shape, "int64" if is_discrete else "float32"
+        if self._host is not None:
+            shape, dtype = self._host.actions.env_shape, np.dtype(self._host.actions.log_dtype).name
+        layers = [*self._normalization(), *self._layers()]
+        return Network(self.obs_shape, self.obs_dtype.name, layers, self._head(), shape, dtype, self._env.masked)
+
+    def _record_on_host(self, steps: int, num: int, seed: int) -> Recording:
+        vector = AutoresetVectorEnv(self._spec.env, num, lambda i, k: seed + i + k * num, brief=True)
+        rows: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
+        for step in range(steps):
+            rows.append((vector.obs, vector.begun, vector.mask))
+            key = jax.random.fold_in(jax.random.key(seed + 1), step)
+            vector.step(np.asarray(self._play(self._policy, vector.obs, vector.mask, key, jnp.int32(SAMPLED))))
+        vector.close()
+        obs, begun, mask = zip(*rows, strict=True)
+        return Recording(np.stack(obs), np.stack(begun), None if mask[0] is None else np.stack(mask))
 
     def _act(self, obs: np.ndarray, deterministic: bool, mask: np.ndarray | None, begun: np.ndarray) -> Any:
         key = jax.random.fold_in(self._key, self._calls)
         self._calls += not deterministic
         mode = jnp.int32(GREEDY if deterministic else SAMPLED)
         actions = np.asarray(self._play(self._policy, obs, mask, key, mode))
+        if self._host is not None:
+            return self._host.actions.to_env(actions)
         return actions.tolist() if isinstance(self._env.actions, Discrete) else actions
 
     def _env_actions(self, policy: Any, obs: Array, mask: Array | None, key: Array, mode: Array) -> Array:
         action = self._learner.act(policy, self._hyper, obs, mask, key, mode)
-        return distributions.to_env_action(self._env.actions, action)
+        return action if self._env.on_host else distributions.to_env_action(self._env.actions, action)
+
+    def _array(self, obs: Any) -> np.ndarray:
+        """As it is, or flattened as in training where the environment's own observations are no arrays of one type."""
+        flattened = None if self._host is None else self._host.flattened
+        if flattened is not None and flattened.contains(obs):
+            return np.asarray(gym.spaces.flatten(flattened, obs), self.obs_dtype)
+        return super()._array(obs)
 
     def _normalization(self) -> list[Layer]:
         stats = self._policy.obs_stats
@@ -113,13 +143,18 @@ class TrainedPolicy(ArrayPolicy):
     def _head(self) -> list[Layer]:
         actions = self._env.actions
         if isinstance(actions, Discrete):
-            return discrete_head()
+            return discrete_head(0 if self._host is None else self._host.actions.start)
         is_bounded = math.isfinite(actions.low) and math.isfinite(actions.high)
         low, high = (actions.low, actions.high) if is_bounded else (-1.0, 1.0)
         numbers = (np.full(actions.shape, value, np.float32) for value in ((high - low) / 2, (high + low) / 2))
         tanh: list[Layer] = []
-        if isinstance(self._learner, Sac):
+        if isinstance(self._learner, SoftActorCritic):
             tanh = [{"op": "first", "count": math.prod(actions.shape)}, {"op": "tanh"}]
+        elif isinstance(self._learner, Td3):
+            tanh = [{"op": "tanh"}]
+        if self._host is not None:
+            space = self._host.actions
+            return [*tanh, *box_head(space.bounded, space.half, space.middle)]
         return [*tanh, *box_head(np.full(actions.shape, is_bounded), *numbers)]
 
 

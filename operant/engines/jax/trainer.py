@@ -13,16 +13,12 @@ import jax
 import numpy as np
 
 from operant.engines.jax import codec
-from operant.engines.jax.evaluation import (
-    RANDOM_EPISODES,
-    EpisodeResults,
-    Evaluator,
-    FinishedEpisode,
-    episode_at,
-    mean_parts,
-)
+from operant.engines.jax.episodes import FinishedEpisode, mean_parts
+from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.health import Health
-from operant.engines.jax.learner import GREEDY, RANDOM, RecordedSteps, TrainState, UpdateMetrics
+from operant.engines.jax.host.evaluation import HostEvaluator
+from operant.engines.jax.host.program import HostProgram
+from operant.engines.jax.learner import GREEDY, TrainState
 from operant.engines.jax.program import Program, lane_of, stacked, updates_left
 from operant.engines.jax.tracker import Tracker
 from operant.envs.functional.env import Continuous, Discrete
@@ -63,16 +59,10 @@ def in_phase(sessions: Sequence[Session], name: str) -> Iterator[None]:
         yield
 
 
-def build_evaluator(program: Program) -> Evaluator:
-    """What evaluates the lanes of a program; like it, it is compiled once for all trials that it trains."""
-    meta = program.learner.spec.meta
-    return Evaluator(program.learner, max(meta.eval_episodes, meta.final_episodes), program.options)
-
-
 class Trainer:
     """The lanes of one program and their states."""
 
-    def __init__(self, program: Program, evaluator: Evaluator, lanes: list[Lane]) -> None:
+    def __init__(self, program: Program | HostProgram, evaluator: Evaluator | HostEvaluator, lanes: list[Lane]) -> None:
         self.program = program
         self.evaluator = evaluator
         self.lanes = lanes
@@ -93,8 +83,9 @@ class Trainer:
             states = [lane_of(fresh, i) for i in range(self.program.lanes)]
             for lane in self.lanes:
                 if lane.session.latest is not None:
-                    states[lane.index], facts = codec.read(lane.session.latest.path, states[lane.index])
+                    states[lane.index], facts, env_state = codec.read(lane.session.latest.path, states[lane.index])
                     lane.tracker.restore(facts)
+                    self.program.restore_envs(env_state)
             fresh = stacked(states)
         return self.program.placed(fresh)
 
@@ -121,11 +112,11 @@ class Trainer:
         self._is_compiled = True
         for i, state in unchanged.items():
             self.states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), self.states, state)
-        metrics = jax.device_get(metrics)
+        found = self.program.fetch(metrics, updates)
         for lane in lanes:
-            mine: UpdateMetrics = lane_of(metrics, lane.index)
+            mine, ended = found[lane.index]
             lane.tracker.add(mine, updates * self.program.learner.frames, updates)
-            lane.record(finished_episodes(mine.recorded, updates), "train", lane.at)
+            lane.record(ended, "train", lane.at)
 
     def log_evaluate_save(self, lanes: list[Lane]) -> None:
         """Log, evaluate and save, each when it is due."""
@@ -150,7 +141,7 @@ class Trainer:
             if row:
                 lane.session.log(at, row)
             if lane in saving:
-                save(lane, lane_of(states, lane.index), at, score)
+                save(lane, lane_of(states, lane.index), self.program.env_state(), at, score)
 
     def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[FinishedEpisode]]:
         """Evaluate greedily on the fixed seeds and record the episodes; by lane."""
@@ -178,23 +169,15 @@ class Trainer:
         new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
         if new:
             with self._phase("random play"):
-                episodes = self.evaluator(self.states.policy, self.hyper, 0, RANDOM_EPISODES, RANDOM)[0]
-            scores = [episode.score for episode in episodes]
+                mean = self.evaluator.random_return(self.states.policy, self.hyper)
             for lane in new:
-                lane.session.anchor("random", float(np.mean(scores)))
+                lane.session.anchor("random", mean)
 
 
-def save(lane: Lane, state: TrainState, at: Progress, score: float | None) -> None:
+def save(lane: Lane, state: TrainState, env_state: dict[str, np.ndarray], at: Progress, score: float | None) -> None:
     """Publish a checkpoint of one lane, whose state is on the host."""
     facts = lane.tracker.state()
-    lane.session.save(at, lambda folder: codec.write(folder, state, facts), score)
-
-
-def finished_episodes(recorded: RecordedSteps, updates: int) -> list[FinishedEpisode]:
-    """The episodes that ended in the recorded environments during a chunk, in the order they ended."""
-    rows: RecordedSteps = jax.tree.map(lambda part: part[:updates].reshape(-1, part.shape[-1]), recorded)
-    found = EpisodeResults(rows.score, rows.length, rows.terminated, rows.facts)
-    return [episode_at(found, at) for at in zip(*np.nonzero(rows.over), strict=True)]
+    lane.session.save(at, lambda folder: codec.write(folder, state, facts, env_state), score)
 
 
 def as_episode(ended: FinishedEpisode, env: str, split: str, at: Progress) -> Episode:

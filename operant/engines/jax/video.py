@@ -38,7 +38,7 @@ def greedy(spec: Spec, checkpoint: Path) -> Decide:
 
     def decide(observation: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
         del begins  # no policy of this engine has a hidden state
-        action, predicted = predict(observation.reshape(1, -1), mask)
+        action, predicted = predict(observation.reshape(1, *learner.env.observation_shape), mask)
         probabilities, value = (None, None) if predicted is None else (np.asarray(part)[0] for part in predicted)
         return Decision(np.asarray(action), probabilities, value)
 

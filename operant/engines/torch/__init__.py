@@ -84,10 +84,10 @@ def preload() -> None:
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
     """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ...; none may be of its training."""
-    from operant.engines.torch.episode_seeds import refuse_trained_seeds
-    from operant.engines.torch.evaluation import play
     from operant.engines.torch.learners import load_actor
     from operant.engines.torch.loop import as_episode
+    from operant.envs.vector.episode_seeds import refuse_trained_seeds
+    from operant.envs.vector.evaluation import play
     from operant.spec.stored import stored
 
     spec = stored(run.spec)

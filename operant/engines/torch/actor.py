@@ -10,9 +10,8 @@ from torch import Tensor
 from operant.engines.torch.networks.acting import HiddenState
 from operant.engines.torch.normalize import ObservationNormalizer
 from operant.engines.torch.policies import Policy
+from operant.envs.vector.evaluation import Act
 from operant.run.seeding import Seeds
-
-Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray | None], np.ndarray]
 
 
 class Actor:

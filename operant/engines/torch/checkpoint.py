@@ -18,12 +18,9 @@ from torch import nn
 
 from operant.engines.torch.tracker import Tracker
 from operant.errors import RunError
+from operant.run.layout import FACTS_FILE, LEARNER_FILE, POLICY_FILE
 from operant.run.restoring import Saved, restoring
 from operant.run.seeding import rng_state
-
-POLICY_FILE = "policy.safetensors"
-LEARNER_FILE = "learner.safetensors"
-FACTS_FILE = "learner.json"
 
 Arrays = dict[str, np.ndarray]
 

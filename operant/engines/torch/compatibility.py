@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import gymnasium as gym
 from gymnasium.spaces import Box, Discrete
 
-from operant.engines.torch.networks.images import check_network
 from operant.envs.check import check_env
 from operant.envs.find import plays_natively
 from operant.envs.gym import observation_shape
+from operant.envs.images import check_network
 from operant.envs.vector.masks import offers_mask
 from operant.errors import UsageError
 from operant.spec.schema import Spec

@@ -10,11 +10,11 @@ from torch import nn
 
 from operant.engines.torch.actor import Actor
 from operant.engines.torch.checkpoint import Snapshot
-from operant.engines.torch.evaluation import play, random_return
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import Ended
+from operant.envs.vector.evaluation import play, random_return
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.session import Session

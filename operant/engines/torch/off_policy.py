@@ -19,12 +19,12 @@ from operant.engines.torch.buffers.frames import FrameReplay
 from operant.engines.torch.buffers.nstep import NStep
 from operant.engines.torch.buffers.replay import Replay
 from operant.engines.torch.checkpoint import Snapshot, Stateful, Weights
-from operant.engines.torch.episode_seeds import episode_seeds
 from operant.engines.torch.normalize import RewardNormalizer
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended, Step
+from operant.envs.vector.episode_seeds import episode_seeds
 from operant.run.seeding import Seeds
 from operant.spec.schedules import value_at
 from operant.spec.schema import Spec

@@ -19,7 +19,6 @@ from operant.engines.torch.actor import Actor
 from operant.engines.torch.advantages import ReturnScale
 from operant.engines.torch.checkpoint import Snapshot, Weights
 from operant.engines.torch.distributed import Ranks
-from operant.engines.torch.episode_seeds import episode_seeds
 from operant.engines.torch.networks.acting import forward_for_acting, hidden_state_of
 from operant.engines.torch.networks.cnn import gathered, laid_out
 from operant.engines.torch.networks.heads import ActorCritic, PolicyAndValue
@@ -33,6 +32,7 @@ from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.episode_seeds import episode_seeds
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.on_policy import EpisodicAlgorithm

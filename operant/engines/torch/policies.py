@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from operant.envs.vector.actions import uniform_action
+
 LOG_2PI = math.log(2 * math.pi)
 LOG_STD_RANGE = (-20.0, 2.0)  # of deviations that a network gives: wider ones overflow or never explore
 ILLEGAL = -1e9  # output of an illegal action: its probability is exactly 0, and 0 log 0 stays 0 where -inf gives NaN
@@ -199,14 +201,6 @@ class NoisyTanh(Policy):
 def only_legal(output: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
     """Outputs with those of illegal actions so low that none of them is chosen."""
     return output if mask is None else np.where(mask, output, ILLEGAL)
-
-
-def uniform_action(noise: np.ndarray, actions: int, mask: np.ndarray | None) -> np.ndarray:
-    """The action that uniform noise in [0, 1) picks, each legal one equally often."""
-    if mask is None:
-        return (noise * actions).astype(np.int64)
-    rank = (noise * mask.sum(-1)).astype(np.int64)
-    return (mask.cumsum(-1) > rank[..., None]).argmax(-1)
 
 
 def categorical_terms(logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:

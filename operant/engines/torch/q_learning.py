@@ -12,7 +12,6 @@ from torch import Tensor
 
 from operant.engines.torch import losses
 from operant.engines.torch.actor import Actor
-from operant.engines.torch.episode_seeds import episode_seeds
 from operant.engines.torch.networks.acting import forward_for_acting
 from operant.engines.torch.networks.heads import QNet, QuantileNet, mean_of_quantiles
 from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
@@ -21,6 +20,7 @@ from operant.engines.torch.policies import Boltzmann, EpsilonGreedy, Policy
 from operant.engines.torch.tracker import Tracker
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.episode_seeds import episode_seeds
 from operant.run.seeding import Seeds
 from operant.spec.schedules import value_at
 from operant.spec.schema import Spec

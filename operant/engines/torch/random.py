@@ -10,15 +10,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from operant.engines.torch.actor import Act, Actor
+from operant.engines.torch.actor import Actor
 from operant.engines.torch.checkpoint import Snapshot, Weights
-from operant.engines.torch.episode_seeds import episode_seeds
 from operant.engines.torch.normalize import ObservationNormalizer
 from operant.engines.torch.policies import Uniform
 from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.episode_seeds import episode_seeds
+from operant.envs.vector.evaluation import Act
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

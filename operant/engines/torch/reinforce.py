@@ -17,7 +17,6 @@ from operant.engines.torch import losses
 from operant.engines.torch.actor import Actor
 from operant.engines.torch.advantages import monte_carlo_returns
 from operant.engines.torch.checkpoint import Snapshot, Weights
-from operant.engines.torch.episode_seeds import episode_seeds
 from operant.engines.torch.networks.acting import forward_for_acting
 from operant.engines.torch.networks.heads import PolicyNet
 from operant.engines.torch.normalize import ObservationNormalizer, RewardNormalizer
@@ -28,6 +27,7 @@ from operant.engines.torch.tracker import Tracker
 from operant.engines.torch.update_counts import UpdateCounts, episode_update_counts, rollout_update_counts
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
+from operant.envs.vector.episode_seeds import episode_seeds
 from operant.run.seeding import Seeds
 from operant.spec.schedules import value_at
 from operant.spec.schema import Spec

@@ -60,8 +60,13 @@ class FunctionalEnv(ABC):
     observation_shape: tuple[int, ...]
     actions: Discrete | Continuous
     masked: bool = False
+    on_host: bool = False  # whether it steps outside compiled programs, which then know its spaces only
     reductions: Mapping[str, Reduction] = MappingProxyType({})
     facts: tuple[str, ...] = ()
+
+    def storage(self, wanted: str) -> Any:
+        """The type in which observations are kept to learn from, where numbers are to be of type `wanted`."""
+        return jnp.dtype(wanted)
 
     @abstractmethod
     def reset(self, key: Array) -> tuple[State, Array]:

@@ -51,6 +51,16 @@ def find_functional(spec: EnvSpec) -> FunctionalEnv:
     return env
 
 
+def steps_on_host(spec: EnvSpec) -> bool:
+    """Whether the jax engine steps an environment on the host: one without a JAX form, or as `vectorization` asks."""
+    if spec.name.startswith(tuple(LIBRARIES)):
+        return False
+    ident = spec.name.partition(":")[2]
+    if spec.vectorization != "auto" or (ident and not ident.isidentifier()):
+        return True
+    return registry.declaration(spec.name).functional is None
+
+
 def traits_of(spec: EnvSpec) -> Traits:
     """What a learner must know of an environment; where it is declared JAX need not be loaded for it."""
     need_jax(f"env.name: {spec.name} in JAX")

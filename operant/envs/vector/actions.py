@@ -46,3 +46,11 @@ class ActionMap:
     def from_log(self, logged: np.ndarray) -> list[Any]:
         """Logged actions as they were passed to `step`."""
         return logged.tolist() if self.discrete else list(logged)
+
+
+def uniform_action(noise: np.ndarray, actions: int, mask: np.ndarray | None) -> np.ndarray:
+    """The action that uniform noise in [0, 1) picks, each legal one equally often."""
+    if mask is None:
+        return (noise * actions).astype(np.int64)
+    rank = (noise * mask.sum(-1)).astype(np.int64)
+    return (mask.cumsum(-1) > rank[..., None]).argmax(-1)

@@ -89,7 +89,7 @@ class MlpSpec(Net):
 class ImageNet(Net):
     """The base of networks that begin with convolutions (abstract); recurrent layers may follow the hidden ones."""
 
-    LAYERS = in_engines(torch="networks.heads:cnn_layers")
+    LAYERS = in_engines(torch="networks.heads:cnn_layers", jax="convolutions:CNN")
     READS_IMAGES = True
 
     recurrent: Units | None = shape(

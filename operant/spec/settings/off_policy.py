@@ -180,7 +180,7 @@ class SacSpec(SoftAlgorithm):
 class CrossQSpec(SoftAlgorithm):
     """Soft actor-critic without target networks, by batch-renormalised critics (Bhatt et al., 2024)."""
 
-    LEARNERS = in_engines(torch="crossq:CrossQ")
+    LEARNERS = in_engines(torch="crossq:CrossQ", jax="crossq:CrossQ")
     RECOMPILES = "the limits of crossq's renormalisation move"
 
     name: Literal["crossq"] = algorithm_name("crossq")
@@ -213,7 +213,7 @@ class CrossQSpec(SoftAlgorithm):
 class Td3Spec(TwinAlgorithm):
     """Twin delayed deterministic policy gradient (Fujimoto et al., 2018), for bounded continuous actions."""
 
-    LEARNERS = in_engines(torch="td3:Td3")
+    LEARNERS = in_engines(torch="td3:Td3", jax="td3:Td3")
     ACTIONS = "continuous"
 
     name: Literal["td3"] = algorithm_name("td3")

@@ -97,7 +97,8 @@ class EnvSpec(Closed):
     )
     vectorization: Literal["auto", "serial", "processes"] = free(
         default="auto",
-        description="How environments are stepped: one after another or in worker processes, to the same bits.",
+        description="How environments are stepped: one after another or in worker processes, to the same bits. With the"
+        " jax engine both say that they step on the host, and auto compiles those that have a form in JAX.",
     )
     kwargs: PlainData = fixed(
         "the problem would be another one",

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import returns_sb3
 from benchmarks.matched import CELLS, EXPLORATION, OPERANT, SB3, operant_settings
 from benchmarks.same_episodes import FIRST_SEED, peer_return
-from operant.engines.torch.evaluation import play
+from operant.envs.vector.evaluation import play
 from operant.spec.schema import Spec
 from operant.spec.settings.sections import EnvSpec
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from operant.engines.torch.networks.convolution import PRODUCTS_PAY, Convolution
-from operant.engines.torch.networks.images import Image, feature_map, image_of
 from operant.engines.torch.networks.layers import ACTIVATIONS, HIDDEN_GAIN, initialize
+from operant.envs.images import Image, feature_map, image_of
 from operant.spec.settings.nets import ImpalaSpec, NatureCnnSpec, Net
 
 BLOCK = 256 if PRODUCTS_PAY else 64

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from jax import Array
 
-from operant.engines.jax.evaluation import Evaluator, mean_parts
+from operant.engines.jax.episodes import finished_episodes, mean_parts
+from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.learner import SAMPLED
 from operant.engines.jax.learners import learner_class
 from operant.engines.jax.program import Program, lane_of, stacked
-from operant.engines.jax.trainer import finished_episodes
 from operant.envs.functional.classic import Body, CartPole
 from operant.envs.functional.env import Outcome
 from operant.run.seeding import Seeds

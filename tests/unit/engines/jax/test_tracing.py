@@ -35,6 +35,8 @@ AGENTS: dict[str, dict[str, Any]] = {
     },
     "dqn": {"algorithm": {"name": "dqn", **REPLAYING}, "memory": MEMORY},
     "sac": {"algorithm": {"name": "sac", **REPLAYING}, "memory": MEMORY},
+    "td3": {"algorithm": {"name": "td3", **REPLAYING}, "memory": MEMORY},
+    "crossq": {"algorithm": {"name": "crossq", **REPLAYING, "policy_delay": 1}, "memory": MEMORY},
 }
 # Another value of each, across whatever border there may be between two kinds of it.
 OTHERS: dict[str, Any] = {
@@ -51,6 +53,9 @@ OTHERS: dict[str, Any] = {
     "target_kl": 1e-9,
     "epsilon": 0.0,
     "polyak": 0.25,
+    "exploration_noise": {"start": 0.5, "end": 0.1, "frames": 64},
+    "target_noise": 0.9,
+    "target_noise_clip": 0.01,
 }
 PAIRS = [(name, path) for name in with_learner("jax") for path in learner_class(name).TRACED]
 
@@ -58,7 +63,12 @@ PAIRS = [(name, path) for name in with_learner("jax") for path in learner_class(
 def spec_of(name: str, path: str | None = None, value: Any = None) -> Spec:
     critic = {} if name == "dqn" else {"critic_lr": 1e-3}
     agent = {**AGENTS[name], "net": {"hidden": [8], "optimizer": {"clip_grad_norm": 0.5, **critic}}}
-    env = {"name": "CartPole-v1", "num_envs": 2, "max_frame": 640, "normalize_obs": True}
+    env = {
+        "name": "Pendulum-v1" if name == "td3" else "CartPole-v1",
+        "num_envs": 2,
+        "max_frame": 640,
+        "normalize_obs": True,
+    }
     document: Any = {"engine": "jax", "env": env, "agent": agent}
     return Spec.model_validate(document if path is None else put(document, tuple(path.split(".")), value))
 

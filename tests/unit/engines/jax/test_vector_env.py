@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from operant.engines.jax import vector_env
+from operant.engines.jax.episodes import finished_episodes
 from operant.engines.jax.learner import UpdateMetrics
 from operant.engines.jax.tracker import Tracker
-from operant.engines.jax.trainer import finished_episodes
 from operant.engines.jax.vector_env import RECORDED, VecEnvState
 from operant.envs.functional.classic import CartPole
 from operant.envs.functional.env import Outcome

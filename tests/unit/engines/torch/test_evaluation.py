@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from operant.engines.torch.evaluation import play, random_return
+from operant.envs.vector.evaluation import play, random_return
 from operant.spec.settings.sections import EnvSpec
 
 

@@ -14,10 +14,10 @@ from operant.engines.torch import validate
 from operant.engines.torch.networks.acting import forward_for_acting
 from operant.engines.torch.networks.cnn import BLOCK, FirstConvolution, Pixels, gathered, laid_out
 from operant.engines.torch.networks.heads import ActorCritic, QNet
-from operant.engines.torch.networks.images import feature_map, image_of
 from operant.engines.torch.on_policy import collect
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.ppo import Ppo
+from operant.envs.images import feature_map, image_of
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec

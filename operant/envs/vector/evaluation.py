@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from operant.engines.torch.actor import Act
-from operant.engines.torch.policies import uniform_action
+from operant.envs.vector.actions import uniform_action
 from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 from operant.run.seeding import Seeds
-from operant.spec.settings.sections import EnvSpec
+
+if TYPE_CHECKING:
+    from operant.spec.settings.sections import EnvSpec
+
+# Actions of observations, action masks (None where there are none), and which episodes just begin.
+Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray | None], np.ndarray]
 
 MOST_TOGETHER = 16
 RANDOM_EPISODES = 100
@@ -21,7 +26,6 @@ HEAVY_FRAMES = 3000  # where a step costs much more than a learner's own arithme
 def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[Ended]:
     """One episode for each of the seeds first_seed, first_seed + 1, ...
 
-    `act` is given observations, action masks (None where there are none) and which episodes just begin.
     Which environment plays which seed is fixed, so the result does not depend on who ends first.
     """
     together = min(episodes, MOST_TOGETHER)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from operant.engines.torch.checkpoint import LEARNER_FILE
 from operant.errors import UsageError
-from operant.run.layout import shown
+from operant.run.layout import LEARNER_FILE, shown
 from operant.run.run import Run
 from operant.run.seeding import EpisodeSeeds, Seeds, reserved_seeds
 from operant.spec.schema import Spec

@@ -1,0 +1,209 @@
+"""A learner compiled for environments on the host: acting and updating are programs, between which the host steps.
+
+It stands where `Program` does, with a single lane. A rollout acts step by step, with the policy that its last update
+made, and is handed to the learner as a whole: the weights, the replay buffer and the metrics stay on the device.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from operant.engines.jax.episodes import FinishedEpisode
+from operant.engines.jax.host.groups import VectorEnvGroups
+from operant.engines.jax.host.rollout import Recorder, joined
+from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, TrainState, UpdateMetrics
+from operant.engines.jax.nets import Params
+from operant.engines.jax.program import chunk_updates, compiler_options
+from operant.envs.vector.autoreset import Ended
+from operant.run.seeding import Seeds
+
+MOST_UPDATES = 64  # of one chunk: between two, a session can be stopped
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["values"], meta_fields=["names"])
+@dataclass(frozen=True)
+class StackedMetrics:
+    """Metrics of an update as one array, which is fetched at once: the named means, `learned` and `gradient_steps`."""
+
+    names: tuple[str, ...]
+    values: Array
+
+    @classmethod
+    def of(cls, metrics: LearnMetrics) -> StackedMetrics:
+        """The metrics in the order of their names."""
+        return cls(tuple(metrics.means), jnp.stack([*metrics.means.values(), metrics.learned, metrics.gradient_steps]))
+
+
+class HostProgram:
+    """A learner whose environments step on the host; `longest` is the most updates of one chunk."""
+
+    lanes = 1
+    devices = 1
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self.options = compiler_options()
+        whole = chunk_updates(learner)
+        # A divisor, so that metric rows come at the frames where the whole chunk would end.
+        self.longest = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
+        self._envs: VectorEnvGroups | None = None
+
+    @property
+    def envs(self) -> VectorEnvGroups:
+        """The environments of the session that `start` began."""
+        assert self._envs is not None, "start comes first"
+        return self._envs
+
+    def start(self, seeds: Sequence[Seeds]) -> TrainState:
+        """A fresh state and fresh environments of the session with these seeds."""
+        (mine,), spec = seeds, self.learner.spec
+        self.close()
+        self._envs = VectorEnvGroups(spec, mine, group_count(spec.env.num_envs))
+        weights = self.learner.init_params(mine.rng("init"))
+        return self._init(jax.random.key(mine.integer("fused")), weights)
+
+    def placed(self, states: TrainState) -> TrainState:
+        """The state on its device."""
+        return jax.device_put(states, jax.devices()[0])
+
+    @cached_property
+    def _init(self) -> Any:
+        def init(key: Array, weights: Params) -> TrainState:
+            return _lane(self.learner.init(key, weights, None))
+
+        return jax.jit(init, compiler_options=self.options)
+
+    @cached_property
+    def _act(self) -> Any:
+        """The actions of a step of a rollout; their randomness comes of the learner's key and the step's number."""
+
+        def act(
+            policy: Policy,
+            key: Array,
+            updates: Array,
+            hyper: Any,
+            observation: Array,
+            mask: Array | None,
+            number: Array,
+        ) -> Array:
+            policy, key, updates, hyper = _first((policy, key, updates, hyper))
+            of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
+            return self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
+
+        return jax.jit(act, compiler_options=self.options)
+
+    @cached_property
+    def _store(self) -> Any:
+        """The rollout state with what was played.
+
+        A program of its own: one that learns from the buffer too would be given a copy of it.
+        """
+
+        def store(rollout: Any, played: HostRollout) -> Any:
+            return _lane(self.learner.store_on_host(_first(rollout), played))
+
+        return jax.jit(store, donate_argnums=0, compiler_options=self.options)
+
+    @cached_property
+    def _learn(self) -> Any:
+        """The state after an update, and the metrics of that; all but a replay buffer is donated."""
+
+        def learn(
+            given: tuple[Policy, Any], rollout: Any, hyper: Any, played: HostRollout, learns: bool
+        ) -> tuple[TrainState, StackedMetrics | None]:
+            policy, learner = _first(given)
+            state = TrainState(policy, learner, _first(rollout))
+            state, metrics = self.learner.learn_on_host(state, _first(hyper), played, learns)
+            return _lane(state), None if metrics is None else StackedMetrics.of(metrics)
+
+        return jax.jit(learn, static_argnums=4, donate_argnums=0, compiler_options=self.options)
+
+    def chunk(
+        self, states: TrainState, hyper: Any, updates: int | np.int32
+    ) -> tuple[TrainState, tuple[list[StackedMetrics], list[Ended]]]:
+        """The state after so many updates, their metrics and the episodes that ended; the state given is donated."""
+        found: list[StackedMetrics] = []
+        ended: list[Ended] = []
+        done = int(states.learner.updates[0])
+        for number in range(done + 1, done + 1 + int(updates)):
+            played, over = self._play(states, hyper)
+            policy, learner, rollout = states
+            if self.learner.OFF_POLICY:
+                rollout = self._store(rollout, played)
+            learns = number * self.learner.frames >= self.learner.start
+            states, metrics = self._learn((policy, learner), rollout, hyper, played, learns)
+            states = states if states.rollout is not None else states._replace(rollout=rollout)
+            found += [] if metrics is None else [metrics]
+            ended += over
+        return states, (found, ended)
+
+    def _play(self, states: TrainState, hyper: Any) -> tuple[HostRollout, list[Ended]]:
+        """A rollout with the newest policy, and the episodes that ended in it."""
+        recorders = [Recorder(group, self.learner) for group in self.envs.groups]
+        policy, key, updates = states.policy, states.learner.key, states.learner.updates
+        steps, ended = self.learner.frames // self.envs.num, []
+
+        def act(number: int) -> Array:
+            group = self.envs.groups[number % len(recorders)]
+            return self._act(policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
+
+        # Actions are asked for as soon as their observations are there: they are computed while other groups step.
+        pending = deque(act(number) for number in range(len(recorders)))
+        for number in range(steps * len(recorders)):
+            ended += recorders[number % len(recorders)].step(np.asarray(pending.popleft()))
+            following = number + len(recorders)
+            if following < steps * len(recorders):
+                pending.append(act(following))
+        return joined([recorder.close() for recorder in recorders]), ended
+
+    def fetch(
+        self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int
+    ) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
+        """Of the one lane: what `chunk` returned, as sums on the host."""
+        del updates
+        found, ended = metrics
+        means: dict[str, Any] = {}
+        learned = steps = 0
+        if found:
+            sums = np.stack([np.asarray(each.values, np.float64) for each in found]).sum(0)
+            *totals, learned, steps = sums.tolist()
+            means = dict(zip(found[0].names, totals, strict=True))
+        played = (len(ended), sum(over.score for over in ended), sum(over.length for over in ended))
+        episodes = [FinishedEpisode(over.seed, over.score, over.length, over.terminated) for over in ended]
+        counted: Any = (means, {}, {}, learned, steps, *played, None)
+        return [(UpdateMetrics(*counted), episodes)]
+
+    def env_state(self) -> dict[str, np.ndarray]:
+        """What reproduces the environments."""
+        return self.envs.state()
+
+    def restore_envs(self, state: dict[str, np.ndarray]) -> None:
+        """Return to what `env_state` gave."""
+        self.envs.restore(state)
+
+    def close(self) -> None:
+        """Release the environments."""
+        if self._envs is not None:
+            self._envs.close()
+
+
+def group_count(num_envs: int) -> int:
+    """Groups of environments: two where an accelerator computes while the host steps."""
+    return 2 if jax.default_backend() != "cpu" and num_envs % 2 == 0 else 1
+
+
+def _first(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[0], tree)
+
+
+def _lane(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[None], tree)
