@@ -74,7 +74,7 @@ IN_A_FILE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "cut_sequences": ("meta:", "  net: {type: gru}\nmeta:", (*CHECK, "-s", "agent.algorithm.minibatch_size=64")),
     "memory_of_single_steps": ("meta:", "  net: {type: lstm}\nmeta:", (*CHECK, "-s", "agent.algorithm={name: sarsa}")),
     "jax_without_memory": ("meta:", "  net: {type: gru}\nmeta:", (*CHECK, "-s", "engine=jax")),
-    "jax_without_environment": ("CartPole-v1", "LunarLander-v3", (*CHECK, "-s", "engine=jax")),
+    "jax_without_host_devices": ("CartPole-v1", "LunarLander-v3", (*CHECK, "-s", "engine=jax", "-s", "meta.devices=2")),
     "jax_without_devices": ("", "", (*CHECK, "-s", "engine=jax", "-s", "meta.devices=4")),
     "jax_unequal_shares": ("", "", (*CHECK, "-s", "engine=jax", "-s", "meta.devices=3")),
     "setting_of_the_jax_engine": ("max_session: 1", "max_session: 1\n  devices: 2", CHECK),

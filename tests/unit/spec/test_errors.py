@@ -351,6 +351,6 @@ agent: {algorithm: {name: grpo}}
 """
     told = complaint(text)
     assert "env.text.mixture.0.weight = -2 is out of range" in told
-    assert "must be above 0, at most 1,000,000" in told
+    assert "must be 0 to 1,000,000" in told
     assert "env.text.mixture.1.wieght is not a setting of mixture" in told
     assert "try: operant help text mixture" in told
