@@ -25,7 +25,7 @@ pytest.importorskip("transformers")
 
 from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.evaluation.evaluator import format_episode
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Probe, Prompt, Sampling
 from operant.engines.language.rollouts.types import Group, as_episodes
 from operant.envs.research.workbench import ResearchTask
 from operant.report.episodes import Catalogue
@@ -63,6 +63,11 @@ class Scribbler:
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """It has no weights."""
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        """It has nothing to compare."""
+        del prompts, sampling
+        return []
 
     def close(self) -> None:
         """It holds nothing."""

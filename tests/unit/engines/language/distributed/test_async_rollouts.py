@@ -18,7 +18,7 @@ from operant.engines.language.distributed.weight_sync import (
     trained_weights,
 )
 from operant.engines.language.generation import torch_generator as generate
-from operant.engines.language.generation.generator import Completion, Prompt, Sampling
+from operant.engines.language.generation.generator import Completion, Probe, Prompt, Sampling
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.model import Policy, load_policy
 from operant.engines.language.rollouts.single_turn import RolloutWorker
@@ -52,6 +52,9 @@ class Fake:
 
     def load(self, weights: object, version: int) -> None:
         self.version = version
+
+    def probe(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Probe]:
+        return [Probe("the fake", self.version, None, self.generate(prompts, sampling))]
 
     def close(self) -> None:
         pass
