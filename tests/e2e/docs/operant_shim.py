@@ -70,8 +70,10 @@ def _spec(words: list[str]) -> Any:
 
 def _model(spec: Any) -> dict[str, Any]:
     """A model that is here, in place of a pretrained one."""
-    if spec is None or not spec.agent.model or spec.agent.model.source == "tiny":
+    if spec is None or not spec.agent.model:
         return {}
+    if spec.agent.model.source == "tiny":  # a dialogue does not fit into its usual context
+        return {} if "tiny" in spec.name else {"agent.model.tiny.context": 4096}
     small = {"agent.model.source": "tiny", "agent.model.tiny.context": 4096}
     return small | {"meta.device": "cpu", "env.text.max_tokens": 16}
 
