@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -139,7 +140,8 @@ def test_a_watcher_outlasts_faults_and_ends_with_the_run(make_run: Made, monkeyp
         return whole_push()
 
     monkeypatch.setattr(uploader, "push", push_or_fail)
-    monkeypatch.setattr(watch.time, "sleep", lambda seconds: None)
+    # Not time.sleep itself: other threads of this process would run without a pause.
+    monkeypatch.setattr(watch, "time", SimpleNamespace(sleep=lambda seconds: None, monotonic=time.monotonic))
 
     def over() -> bool:
         ended = len(notes) >= 3
