@@ -94,11 +94,11 @@ class OffPolicy(Learner):
             self.env, state.rollout, device_key(axis, of_play), self.steps, act, clip, axis
         )
         learns = (state.learner.updates + 1) * self.frames >= self.start
-        keys = (key, device_key(axis, of_batches))
         policy = self.update_stats(state.policy, observations, axis)
         number = state.learner.updates + 1
+        of_batches = device_key(axis, of_batches)
         params, learner, means = self.gradient_steps(
-            policy, state.learner, rollout.buffer, keys[1], hyper, number, axis
+            policy, state.learner, rollout.buffer, of_batches, hyper, number, axis
         )
         old = (policy.params, state.learner)
         params, learner = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), (params, learner), old)
