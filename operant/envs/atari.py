@@ -143,9 +143,15 @@ class AtariVectorEnv(VectorEnv):
         self._ready[index] = seed, self._pool.submit(self._spare[index].reset, seed)
 
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
+        self.send(actions, playing)
+        return self.receive()
+
+    def send(self, actions: list[Any], playing: np.ndarray | None = None) -> None:
         """Play one action in every game; one that is not `playing` cannot wait, so it must be restarted to count."""
         for game, action in zip(self._games, actions, strict=True):
             game.send(action)
+
+    def receive(self) -> Outcome:
         obs, reward, terminated, truncated, infos = zip(*(game.receive() for game in self._games), strict=True)
         ended, cut = np.concatenate(terminated), np.concatenate(truncated)
         lives = np.concatenate([info["lives"] for info in infos])

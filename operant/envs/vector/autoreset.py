@@ -87,6 +87,7 @@ class AutoresetVectorEnv:
         self._episode = [0] * num
         self._played: list[list[Any]] = [[] for _ in range(num)]
         self._score = np.zeros(num)
+        self._playing: np.ndarray | None = None
         self.obs = np.zeros((num, *self.obs_shape), self.env.obs_dtype)
         self.mask: np.ndarray | None = None
         self.begun = np.ones(num, bool)
@@ -95,11 +96,21 @@ class AutoresetVectorEnv:
 
     def step(self, actions: np.ndarray, playing: np.ndarray | None = None) -> Step:
         """Play one action in every environment, or only where `playing`; the others stay as they are."""
+        self.send(actions, playing)
+        return self.receive()
+
+    def send(self, actions: np.ndarray, playing: np.ndarray | None = None) -> None:
+        """Begin a step that `receive` ends: environments of other threads and processes are stepped meanwhile."""
         played = self.actions.to_env(actions)
         for i, action in enumerate(played):
             if playing is None or playing[i]:
                 self._played[i].append(action)
-        out = self.env.step(played, playing)
+        self._playing = playing
+        self.env.send(played, playing)
+
+    def receive(self) -> Step:
+        """What the step did that `send` began."""
+        playing, out = self._playing, self.env.receive()
         self._score += out.reward
         self.obs, self.mask = out.obs, out.mask
         self.begun = out.over if playing is None else out.over | (self.begun & ~playing)

@@ -55,6 +55,14 @@ class VectorEnv(ABC):
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
         """Play one action in every environment, or only where `playing`; the others stay as they are."""
 
+    def send(self, actions: list[Any], playing: np.ndarray | None = None) -> None:
+        """Begin a step that `receive` ends; environments that step elsewhere do so meanwhile."""
+        self._sent = actions, playing
+
+    def receive(self) -> Outcome:
+        """What the step did that `send` began."""
+        return self.step(*self._sent)
+
     @abstractmethod
     def close(self) -> None:
         """Close every environment."""

@@ -217,15 +217,21 @@ class SubprocVectorEnv(VectorEnv):
         return shared.obs[index].copy(), mask
 
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
+        self.send(actions, playing)
+        return self.receive()
+
+    def send(self, actions: list[Any], playing: np.ndarray | None = None) -> None:
         shared = self._shared
         shared.action[:] = actions
         shared.playing[:] = True if playing is None else playing
         for worker in self._workers:
             self._tell(worker, STEP)
+
+    def receive(self) -> Outcome:
         self._play_own(self._own.step)
         for worker in self._workers:
             self._await(worker)
-        return Shared.outcome([shared])
+        return Shared.outcome([self._shared])
 
     def close(self) -> None:
         self._end()

@@ -6,7 +6,6 @@ made, and is handed to the learner as a whole: the weights, the replay buffer an
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -156,13 +155,14 @@ class HostProgram:
             group = self.envs.groups[number % len(recorders)]
             return self._act(policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
 
-        # Actions are asked for as soon as their observations are there: they are computed while other groups step.
-        pending = deque(act(number) for number in range(len(recorders)))
+        # A group's actions are computed while the other groups step.
+        for number, recorder in enumerate(recorders):
+            recorder.send(np.asarray(act(number)))
         for number in range(steps * len(recorders)):
-            ended += recorders[number % len(recorders)].step(np.asarray(pending.popleft()))
-            following = number + len(recorders)
+            recorder, following = recorders[number % len(recorders)], number + len(recorders)
+            ended += recorder.receive()
             if following < steps * len(recorders):
-                pending.append(act(following))
+                recorder.send(np.asarray(act(following)))
         return joined([recorder.close() for recorder in recorders]), ended
 
     def fetch(

@@ -19,12 +19,15 @@ class Recorder:
         self._rows: list[tuple[np.ndarray | None, ...]] = []
         self._final: list[list[np.ndarray]] = [[] for _ in range(vector.num)]
 
-    def step(self, action: np.ndarray) -> list[Ended]:
-        """One action, in the policy's scale, in every environment; returns the episodes that ended."""
-        vector = self._vector
-        obs, mask = vector.obs, vector.mask
-        step = vector.step(action)
-        row = (obs, mask, action, step.reward, step.terminated, step.truncated)
+    def send(self, action: np.ndarray) -> None:
+        """Begin a step with one action, in the policy's scale, in every environment."""
+        self._acted_on = self._vector.obs, self._vector.mask, action
+        self._vector.send(action)
+
+    def receive(self) -> list[Ended]:
+        """End the step that `send` began; returns the episodes that ended."""
+        step = self._vector.receive()
+        row = (*self._acted_on, step.reward, step.terminated, step.truncated)
         self._rows.append((*row, step.next_obs) if self._off_policy else row)
         if not self._off_policy:
             for i in np.flatnonzero(step.truncated).tolist():

@@ -89,7 +89,8 @@ def test_processes_give_the_bits_of_serial(name):
     for t in range(70):
         actions = actions_for(serial, rng)
         playing = None if t % 3 else dice.random(5) < 0.5
-        a, b = serial.step(actions, playing), processes.step(actions, playing)
+        processes.send(actions, playing)
+        a, b = serial.step(actions, playing), processes.receive()
         for field in ("obs", "next_obs", "reward", "terminated", "truncated", "mask", "next_mask"):
             assert np.array_equal(getattr(a, field), getattr(b, field)), (t, field)
         assert a.ended == b.ended

@@ -83,7 +83,8 @@ def test_final_observations_of_truncated_episodes_are_kept():
     groups = VectorEnvGroups(spec, Seeds(3), 1)
     recorder = Recorder(groups.groups[0], learner)
     for _ in range(16):
-        recorder.step(np.zeros((2, 1), np.float32))
+        recorder.send(np.zeros((2, 1), np.float32))
+        recorder.receive()
     played = recorder.close()
     assert played.truncated.sum(0).tolist() == [5, 5]
     assert played.final.shape == (8, 2, 3)
