@@ -14,9 +14,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from operant.engines.jax.episodes import FinishedEpisode
+from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.host.groups import VectorEnvGroups
 from operant.engines.jax.host.rollout import Recorder, joined
 from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, TrainState, UpdateMetrics
@@ -55,6 +56,7 @@ class HostProgram:
         # A divisor, so that metric rows come at the frames where the whole chunk would end.
         self.longest = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
         self._envs: VectorEnvGroups | None = None
+        self._images: Array | None = None
 
     @property
     def envs(self) -> VectorEnvGroups:
@@ -67,8 +69,20 @@ class HostProgram:
         (mine,), spec = seeds, self.learner.spec
         self.close()
         self._envs = VectorEnvGroups(spec, mine, group_count(spec.env.num_envs))
+        self._images = self._room_for_images()
         weights = self.learner.init_params(mine.rng("init"))
         return self._init(jax.random.key(mine.integer("fused")), weights)
+
+    def _room_for_images(self) -> Array | None:
+        """Where a rollout's images [T, N, ...] stay from acting to learning, so that they come to the device once.
+
+        None of other observations, which are small, and of a replay buffer, which has its own room.
+        """
+        learner = self.learner
+        if learner.OFF_POLICY or not (isinstance(learner.env, HostEnv) and learner.env.images):
+            return None
+        shape = (learner.frames // self.envs.num, self.envs.num, *learner.env.observation_shape)
+        return jnp.zeros(shape, jnp.uint8)
 
     def placed(self, states: TrainState) -> TrainState:
         """The state on its device."""
@@ -83,7 +97,11 @@ class HostProgram:
 
     @cached_property
     def _act(self) -> Any:
-        """The actions of a step of a rollout; their randomness comes of the learner's key and the step's number."""
+        """The actions of a step of a rollout, and the images so far with those that were acted on.
+
+        The randomness of the actions comes of the learner's key and the step's number.
+        """
+        groups = len(self.envs.groups)
 
         def act(
             policy: Policy,
@@ -93,12 +111,17 @@ class HostProgram:
             observation: Array,
             mask: Array | None,
             number: Array,
-        ) -> Array:
+            images: Array | None,
+        ) -> tuple[Array, Array | None]:
             policy, key, updates, hyper = _first((policy, key, updates, hyper))
             of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
-            return self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
+            actions = self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
+            if images is None:
+                return actions, None
+            place = (number // groups, number % groups * len(observation), *[0] * (images.ndim - 2))
+            return actions, lax.dynamic_update_slice(images, observation[None], place)
 
-        return jax.jit(act, compiler_options=self.options)
+        return jax.jit(act, donate_argnums=7, compiler_options=self.options)
 
     @cached_property
     def _store(self) -> Any:
@@ -147,23 +170,26 @@ class HostProgram:
 
     def _play(self, states: TrainState, hyper: Any) -> tuple[HostRollout, list[Ended]]:
         """A rollout with the newest policy, and the episodes that ended in it."""
-        recorders = [Recorder(group, self.learner) for group in self.envs.groups]
+        recorders = [Recorder(group, self.learner, self._images is None) for group in self.envs.groups]
         policy, key, updates = states.policy, states.learner.key, states.learner.updates
         steps, ended = self.learner.frames // self.envs.num, []
 
-        def act(number: int) -> Array:
+        def act(number: int) -> np.ndarray:
             group = self.envs.groups[number % len(recorders)]
-            return self._act(policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
+            given = (policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
+            actions, self._images = self._act(*given, self._images)
+            return np.asarray(actions)
 
         # A group's actions are computed while the other groups step.
         for number, recorder in enumerate(recorders):
-            recorder.send(np.asarray(act(number)))
+            recorder.send(act(number))
         for number in range(steps * len(recorders)):
             recorder, following = recorders[number % len(recorders)], number + len(recorders)
             ended += recorder.receive()
             if following < steps * len(recorders):
-                recorder.send(np.asarray(act(following)))
-        return joined([recorder.close() for recorder in recorders]), ended
+                recorder.send(act(following))
+        played = joined([recorder.close() for recorder in recorders])
+        return played if self._images is None else played._replace(observation=self._images), ended
 
     def fetch(
         self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int

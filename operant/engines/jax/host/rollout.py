@@ -11,17 +11,17 @@ from operant.envs.vector.autoreset import AutoresetVectorEnv, Ended
 
 
 class Recorder:
-    """Steps a vector env and keeps what a rollout of `learner` consists of."""
+    """Steps a vector env and keeps what a rollout of `learner` consists of; its observations if it `observes`."""
 
-    def __init__(self, vector: AutoresetVectorEnv, learner: Learner) -> None:
-        self._vector, self._off_policy = vector, learner.OFF_POLICY
+    def __init__(self, vector: AutoresetVectorEnv, learner: Learner, observes: bool = True) -> None:
+        self._vector, self._off_policy, self._observes = vector, learner.OFF_POLICY, observes
         self._slots: int = getattr(learner, "slots", None) or 0
         self._rows: list[tuple[np.ndarray | None, ...]] = []
         self._final: list[list[np.ndarray]] = [[] for _ in range(vector.num)]
 
     def send(self, action: np.ndarray) -> None:
         """Begin a step with one action, in the policy's scale, in every environment."""
-        self._acted_on = self._vector.obs, self._vector.mask, action
+        self._acted_on = self._vector.obs if self._observes else None, self._vector.mask, action
         self._vector.send(action)
 
     def receive(self) -> list[Ended]:
