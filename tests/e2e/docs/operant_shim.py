@@ -72,10 +72,12 @@ def _model(spec: Any) -> dict[str, Any]:
     """A model that is here, in place of a pretrained one."""
     if spec is None or not spec.agent.model:
         return {}
-    if spec.agent.model.source == "tiny":  # a dialogue does not fit into its usual context
-        return {} if "tiny" in spec.name else {"agent.model.tiny.context": 4096}
+    if spec.agent.model.source == "tiny" and "tiny" in spec.name:
+        return {}
+    # A dialogue does not fit into its usual context.
     small = {"agent.model.source": "tiny", "agent.model.tiny.context": 4096}
-    return small | {"meta.device": "cpu", "env.text.max_tokens": 16}
+    warm_up = {"agent.algorithm.warmup.updates": 2} if getattr(spec.agent.algorithm, "warmup", None) else {}
+    return small | warm_up | {"meta.device": "cpu", "env.text.max_tokens": 16}
 
 
 def _as_words(settings: dict[str, Any]) -> list[str]:
