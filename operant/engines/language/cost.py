@@ -23,6 +23,7 @@ from operant.spec.schema import Spec
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
 
 PROBE_SECONDS = 2.0
+SLOW_SECONDS = 20.0  # of a first round: what gets warm in it is then too little to wait for a second
 BYTES_PER_EPISODE = 240
 
 
@@ -91,7 +92,10 @@ def _frames_per_second(context: TrainingContext) -> float:
     """The rate of whole rounds in which every group is learnt from, once everything is warm."""
     context.learner.snapshot_reference()  # what a KL term costs belongs to a round
     context = replace(context, learner=_eager(context.learner))
+    start = time.perf_counter()
     _one_round(context)
+    if (spent := time.perf_counter() - start) > SLOW_SECONDS:
+        return context.tracker.frames / spent
     first, start = context.tracker.frames, time.perf_counter()
     while time.perf_counter() - start < PROBE_SECONDS:
         _one_round(context)

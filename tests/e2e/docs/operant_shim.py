@@ -77,7 +77,8 @@ def _model(spec: Any) -> dict[str, Any]:
     # A dialogue does not fit into its usual context.
     small = {"agent.model.source": "tiny", "agent.model.tiny.context": 4096}
     warm_up = {"agent.algorithm.warmup.updates": 2} if getattr(spec.agent.algorithm, "warmup", None) else {}
-    return small | warm_up | {"meta.device": "cpu", "env.text.max_tokens": 16}
+    turns = {"env.text.dialogue.turns": 2} if "dialogue" in spec.env.text.model_fields_set else {}
+    return small | warm_up | turns | {"meta.device": "cpu", "env.text.max_tokens": 16}
 
 
 def _as_words(settings: dict[str, Any]) -> list[str]:
