@@ -21,8 +21,9 @@ from operant.spec.schedules import Linear, ScheduleSpec
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.algorithms import ALGORITHMS, with_learner
+from operant.spec.settings.memories import PrioritisedReplaySpec
 from operant.spec.settings.nets import NETS, Net, with_layers
-from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm
+from operant.spec.settings.off_policy import CrossQSpec, DqnSpec, TwinAlgorithm
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
 
@@ -48,8 +49,8 @@ HOST_ENVS = {
     "meta.devices": ((1,), "environments that step on the host feed one device"),
 }
 REPLAYING = {
-    "agent.memory.name": (("replay",), "it samples replay uniformly"),
-    "agent.memory.combined": ((False,), "it samples replay uniformly"),
+    "agent.memory.name": (("replay", "prioritised"), "it has these memories only"),
+    "agent.memory.combined": ((False,), "it draws every transition of a batch"),
     "env.normalize_reward": ((False,), "it scales rewards of rollouts only: use clip_reward"),
 }
 OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
@@ -157,12 +158,8 @@ def host_incompatible(spec: Spec) -> Iterator[UsageError]:
     check_network(spec, shape)
     yield from incompatible(spec, traits)
     algorithm = spec.agent.algorithm
-    if not traits.vectors and algorithm.USES_MEMORY:
-        yield UsageError(
-            f"env.name: the observations of {spec.env.name} are images, of which {algorithm.name} of the jax engine"
-            " keeps no replay",
-            remedy="-s agent.algorithm.name=ppo, or -s engine=torch",
-        )
+    if spec.agent.net.READS_IMAGES and isinstance(algorithm, TwinAlgorithm):
+        yield from unreadable(spec, traits)
     if spec.agent.net.memory is not None:
         yield UsageError(
             "agent.net.recurrent: the jax engine has no recurrent layers",
@@ -173,6 +170,21 @@ def host_incompatible(spec: Spec) -> Iterator[UsageError]:
             f"agent.algorithm.name: {algorithm.name} learns in compiled environments only, and {spec.env.name} steps on"
             " the host",
             remedy="define explore_on_host and learn_on_host in its learner, or -s engine=torch",
+        )
+
+
+def unreadable(spec: Spec, traits: Traits) -> Iterator[UsageError]:
+    """Critics that are asked about an action too cannot read images, nor can renormalized ones."""
+    name, net = spec.agent.algorithm.name, spec.agent.net
+    if isinstance(spec.agent.algorithm, CrossQSpec):
+        yield UsageError(
+            f"agent.net.type: {name} renormalizes perceptrons, and {net.type} is none",
+            remedy="-s agent.algorithm.name=sac, which reads images",
+        )
+    if not traits.discrete:
+        yield UsageError(
+            f"agent.net.type: {name} reads images only where actions are discrete, and {spec.env.name} has real ones",
+            remedy="-s agent.algorithm.name=ppo",
         )
 
 
@@ -191,6 +203,11 @@ def uneven_shares(spec: Spec) -> Iterator[UsageError]:
         sizes["agent.algorithm.minibatch_size"] = algorithm.scaled(spec.env.num_envs)[0]
     if spec.agent.memory is not None:
         sizes["agent.memory.batch_size"] = spec.agent.memory.batch_size
+    if devices > 1 and isinstance(spec.agent.memory, PrioritisedReplaySpec):
+        yield UsageError(
+            f"agent.memory.name: {devices} devices sample their shares of replay apart, so uniformly",
+            remedy="-s agent.memory.name=replay, or -s meta.devices=1",
+        )
     for path, size in sizes.items():
         if size % devices:
             yield UsageError(

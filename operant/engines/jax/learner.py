@@ -74,8 +74,9 @@ class UpdateMetrics(NamedTuple):
 class HostRollout(NamedTuple):
     """Steps [T, N, ...] that environments on the host took.
 
-    Off-policy learners are given the true successor of every step, `next_observation`. Others are given what comes
-    after the rollout, `last` [N, ...], and the last observations of truncated episodes, `final` [S, N, ...].
+    `begun` marks the first observations of episodes. Off-policy learners are given the true successor of every step,
+    `next_observation`. Others are given what comes after the rollout, `last` [N, ...], and the last observations of
+    truncated episodes, `final` [S, N, ...].
     """
 
     observation: Any
@@ -84,6 +85,7 @@ class HostRollout(NamedTuple):
     reward: Any
     terminated: Any
     truncated: Any
+    begun: Any
     next_observation: Any = None
     last: Any = None
     final: Any = None
@@ -182,7 +184,7 @@ class Learner(ABC):
     ) -> tuple[TrainState, LearnMetrics | None]:
         """The state after `frames` frames that the host played, which are stored; it may be that it `learns` not yet.
 
-        A rollout state of None says that it stays as it is.
+        What is None in its rollout state stays as it is.
         """
         raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
 

@@ -140,7 +140,7 @@ class HostProgram:
                 rollout = self._store(rollout, played)
             learns = number * self.learner.frames >= self.learner.start
             states, metrics = self._learn((policy, learner), rollout, hyper, played, learns)
-            states = states if states.rollout is not None else states._replace(rollout=rollout)
+            states = states._replace(rollout=_merged(states.rollout, rollout))
             found += [] if metrics is None else [metrics]
             ended += over
         return states, (found, ended)
@@ -199,6 +199,11 @@ class HostProgram:
 def group_count(num_envs: int) -> int:
     """Groups of environments: two where an accelerator computes while the host steps."""
     return 2 if jax.default_backend() != "cpu" and num_envs % 2 == 0 else 1
+
+
+def _merged(new: Any, old: Any) -> Any:
+    """A rollout state, with those parts of the old one that are None in the new one."""
+    return jax.tree.map(lambda part, kept: kept if part is None else part, new, old, is_leaf=lambda x: x is None)
 
 
 def _first(tree: Any) -> Any:

@@ -22,6 +22,7 @@ from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 
 PPO = {"name": "ppo", "time_horizon": 16, "minibatch_size": 32, "training_epoch": 1}
+DQN = {"name": "dqn", "training_start": 300, "training_frequency": 2}
 SAC = {"name": "sac", "training_start": 300, "training_frequency": 2, "training_iter": 1}
 
 
@@ -110,7 +111,9 @@ def test_frames_before_training_start_are_stored_and_not_learned_from():
     ("algorithm", "env", "net", "words"),
     [
         ({"name": "a2c"}, {"name": "LunarLander-v3"}, {}, "agent.algorithm.name"),
-        (SAC, {"name": "ALE/Pong-v5", "num_envs": 2}, {"type": "nature_cnn"}, "keeps no replay"),
+        ({**SAC, "name": "crossq"}, {"name": "ALE/Pong-v5", "num_envs": 2}, {"type": "nature_cnn"}, "renormalizes"),
+        (SAC, {"name": "CarRacing-v3", "num_envs": 2}, {"type": "nature_cnn"}, "real ones"),
+        ({**DQN, "n_step": 3}, {"name": "ALE/Pong-v5", "num_envs": 2}, {"type": "nature_cnn"}, "one step ahead"),
         (PPO, {"name": "CartPole-v1"}, {"type": "nature_cnn"}, "agent.net.type"),
         (PPO, {"name": "CartPole-v1", "vectorization": "serial"}, {"type": "impala"}, "gives vectors"),
         (PPO, {"name": "ALE/Pong-v5"}, {"type": "impala", "recurrent": 8}, "agent.net.recurrent"),
@@ -119,7 +122,7 @@ def test_frames_before_training_start_are_stored_and_not_learned_from():
     ],
 )
 def test_what_cannot_be_trained_is_refused(algorithm: Any, env: Any, net: Any, words: str):
-    for package, needed in (("Box2D", "Lunar"), ("ale_py", "ALE")):
+    for package, needed in (("Box2D", "Lunar"), ("Box2D", "CarRacing"), ("ale_py", "ALE")):
         if needed in env["name"]:
             pytest.importorskip(package)
     with pytest.raises(UsageError, match=words):
