@@ -22,7 +22,7 @@ from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.algorithms import ALGORITHMS, with_learner
 from operant.spec.settings.memories import PrioritisedReplaySpec
-from operant.spec.settings.nets import NETS, Net, with_layers
+from operant.spec.settings.nets import NETS, MlpSpec, Net, with_layers
 from operant.spec.settings.off_policy import CrossQSpec, DqnSpec, TwinAlgorithm
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
@@ -106,9 +106,9 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
 
 
 def _networks(spec: Spec) -> dict[str, type[Net]]:
-    """The built-in networks; images come from environments on the host only."""
-    on_host = steps_on_host(spec.env)
-    return {name: net for name, net in with_layers("jax").items() if on_host or not net.READS_IMAGES}
+    """The built-in networks; on images, and recurrent, they learn from environments on the host only."""
+    found = with_layers("jax")
+    return found if steps_on_host(spec.env) else {name: net for name, net in found.items() if net is MlpSpec}
 
 
 def _names(chosen: Algorithm | Net, trait: str, builtin: Mapping[str, Any]) -> tuple[str, ...]:
@@ -160,10 +160,10 @@ def host_incompatible(spec: Spec) -> Iterator[UsageError]:
     algorithm = spec.agent.algorithm
     if spec.agent.net.READS_IMAGES and isinstance(algorithm, TwinAlgorithm):
         yield from unreadable(spec, traits)
-    if spec.agent.net.memory is not None:
+    if isinstance(algorithm, PpoSpec) and algorithm.auto_scale and spec.agent.net.memory is not None:
         yield UsageError(
-            "agent.net.recurrent: the jax engine has no recurrent layers",
-            remedy="-s agent.net.recurrent=null, or -s engine=torch",
+            "agent.algorithm.auto_scale: it would cut the sequences that a recurrent network learns from",
+            remedy="-s agent.algorithm.auto_scale=false",
         )
     if not algorithm.learner("jax").ON_HOST:
         yield UsageError(

@@ -25,6 +25,7 @@ from operant.engines.jax.learner import (
     LearnMetrics,
     Policy,
     RecordedSteps,
+    Seen,
     TrainState,
     UpdateMetrics,
     build_schedule,
@@ -178,11 +179,9 @@ class OffPolicy(Learner):
         found = normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
         return found if self.net.READS_IMAGES else found.reshape(len(found), -1)
 
-    def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, observation: Array, mask: Array | None, key: Array
-    ) -> Array:
-        bits = jax.random.bits(key, (len(observation), distributions.num_outputs(self.env.actions) + 1))
-        return self.actor(policy, updates, hyper)(observation, bits[:, 0], bits[:, 1:])
+    def explore_on_host(self, policy: Policy, updates: Array, hyper: Any, seen: Seen, key: Array) -> tuple[Array, None]:
+        bits = jax.random.bits(key, (len(seen.observation), distributions.num_outputs(self.env.actions) + 1))
+        return self.actor(policy, updates, hyper)(seen.observation, bits[:, 0], bits[:, 1:]), None
 
     def store_on_host(self, rollout: RolloutState, played: HostRollout) -> RolloutState:
         successor = played.next_observation

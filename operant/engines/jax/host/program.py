@@ -19,7 +19,7 @@ from jax import Array
 from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.host.groups import VectorEnvGroups
 from operant.engines.jax.host.rollout import Recorder, joined
-from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, TrainState, UpdateMetrics
+from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, Seen, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.engines.jax.program import chunk_updates, compiler_options
 from operant.envs.vector.autoreset import Ended
@@ -83,20 +83,15 @@ class HostProgram:
 
     @cached_property
     def _act(self) -> Any:
-        """The actions of a step of a rollout; their randomness comes of the learner's key and the step's number."""
+        """The actions of a step of a rollout and the hidden states after it.
 
-        def act(
-            policy: Policy,
-            key: Array,
-            updates: Array,
-            hyper: Any,
-            observation: Array,
-            mask: Array | None,
-            number: Array,
-        ) -> Array:
+        Randomness comes of the learner's key and the step's number.
+        """
+
+        def act(policy: Policy, key: Array, updates: Array, hyper: Any, seen: Seen, number: Array) -> tuple[Array, Any]:
             policy, key, updates, hyper = _first((policy, key, updates, hyper))
             of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
-            return self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
+            return self.learner.explore_on_host(policy, updates, hyper, seen, of_step)
 
         return jax.jit(act, compiler_options=self.options)
 
@@ -150,19 +145,23 @@ class HostProgram:
         recorders = [Recorder(group, self.learner) for group in self.envs.groups]
         policy, key, updates = states.policy, states.learner.key, states.learner.updates
         steps, ended = self.learner.frames // self.envs.num, []
+        hidden = self.envs.shares(self.learner.hidden_in(_first(states.rollout)))
 
-        def act(number: int) -> Array:
-            group = self.envs.groups[number % len(recorders)]
-            return self._act(policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
+        def act(number: int) -> np.ndarray:
+            which = number % len(recorders)
+            group, state = self.envs.groups[which], hidden[which]
+            seen = Seen(group.obs, group.mask) if state is None else Seen(group.obs, group.mask, group.begun, state)
+            action, hidden[which] = self._act(policy, key, updates, hyper, seen, np.int32(number))
+            return np.asarray(action)
 
         # A group's actions are computed while the other groups step.
         for number, recorder in enumerate(recorders):
-            recorder.send(np.asarray(act(number)))
+            recorder.send(act(number))
         for number in range(steps * len(recorders)):
             recorder, following = recorders[number % len(recorders)], number + len(recorders)
             ended += recorder.receive()
             if following < steps * len(recorders):
-                recorder.send(np.asarray(act(following)))
+                recorder.send(act(following))
         return joined([recorder.close() for recorder in recorders]), ended
 
     def fetch(
