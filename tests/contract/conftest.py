@@ -632,6 +632,15 @@ CASES |= {
         "engine": "jax",
         "env": {**CASES["dqn-duelling-prioritised"]["env"], "vectorization": "serial"},
     },
+    "ppo-host-gru": {**CASES["ppo-gru"], "engine": "jax"},
+    "ppo-host-lstm-atari": {
+        **CASES["ppo-atari"],
+        "engine": "jax",
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 32, "minibatch_size": 32, "training_epoch": 2},
+            "net": {**SMALL_CNN, "recurrent": 16, "cell": "lstm"},
+        },
+    },
     "td3-host": {
         **CASES["td3"],
         "engine": "jax",
