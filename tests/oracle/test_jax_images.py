@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from operant.engines.jax import nets
-from operant.engines.jax.convolutions import as_convolution, as_products
+from operant.engines.jax.convolutions import as_convolution, block_convolution
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.off_policy import RolloutState
 from operant.engines.jax.replay import Transition
@@ -34,10 +34,17 @@ NETS = {
 
 
 @pytest.mark.parametrize(("kernel", "stride"), [(8, 4), (4, 2), (3, 1), (3, 2), (5, 3), (2, 4)])
-def test_matrix_products_are_the_convolution(kernel: int, stride: int):
+def test_blocks_give_the_convolution_and_its_gradient(kernel: int, stride: int):
     rng = np.random.default_rng(0)
     x, weight = (jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((2, 19, 16, 3), (kernel, kernel, 3, 5)))
-    np.testing.assert_allclose(as_products(weight, x, stride), as_convolution(weight, x, stride), atol=2e-5)
+
+    def loss(weight: jax.Array, x: jax.Array, form: Any) -> Any:
+        found = form(weight, x, stride)
+        return jnp.sin(found).sum(), found
+
+    differentiate = jax.jit(jax.grad(loss, (0, 1), has_aux=True), static_argnums=2)
+    found, expected = (differentiate(weight, x, form) for form in (block_convolution, as_convolution))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), found, expected)
 
 
 def linear(layer: Any) -> dict[str, np.ndarray]:
