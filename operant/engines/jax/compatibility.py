@@ -22,7 +22,7 @@ from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.algorithms import ALGORITHMS, with_learner
 from operant.spec.settings.memories import PrioritisedReplaySpec
-from operant.spec.settings.nets import NETS, MlpSpec, Net, with_layers
+from operant.spec.settings.nets import NETS, Net, with_layers
 from operant.spec.settings.off_policy import CrossQSpec, DqnSpec, TwinAlgorithm
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
@@ -106,9 +106,9 @@ def unsupported(spec: Spec) -> Iterator[UsageError]:
 
 
 def _networks(spec: Spec) -> dict[str, type[Net]]:
-    """The built-in networks; on images, and recurrent, they learn from environments on the host only."""
-    found = with_layers("jax")
-    return found if steps_on_host(spec.env) else {name: net for name, net in found.items() if net is MlpSpec}
+    """The built-in networks; images come from environments on the host only."""
+    on_host = steps_on_host(spec.env)
+    return {name: net for name, net in with_layers("jax").items() if on_host or not net.READS_IMAGES}
 
 
 def _names(chosen: Algorithm | Net, trait: str, builtin: Mapping[str, Any]) -> tuple[str, ...]:
@@ -145,6 +145,11 @@ def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
         yield UsageError(
             f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
             remedy=f"-s env.max_frame={MOST_FRAMES}",
+        )
+    if spec.agent.net.memory is not None and not steps_on_host(env):
+        yield UsageError(
+            f"agent.net.type: {spec.agent.net.type} is recurrent, and learns from environments on the host only",
+            remedy="-s env.vectorization=serial, or -s agent.net.type=mlp",
         )
     if not traits.vectors and not steps_on_host(env):
         yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
