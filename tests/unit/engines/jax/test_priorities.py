@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from operant.engines.jax import priorities
+from operant.engines.jax.program import stacked
+from operant.engines.jax.programs import build_program
 from operant.engines.torch.buffers.replay import Priorities as DeepPriorities
+from operant.run.seeding import Seeds
+from operant.spec.schema import Spec
 from operant.spec.settings.memories import PrioritisedReplaySpec
 
 MEMORY = PrioritisedReplaySpec(alpha=0.7, epsilon=0.01)
@@ -46,3 +50,27 @@ def test_draws_are_in_proportion_to_weight(size: int):
 def test_mass_at_the_very_end_names_the_last_slot_that_weighs_anything():
     weight = jnp.array([1.0, 2.0, 0.0, 3.0, 0.0, 0.0])
     assert priorities.weighted_draw(weight, jnp.array([0.0, 1.0, 2.9, 3.0, 6.0, 7.0])).tolist() == [0, 1, 1, 3, 3, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algorithm", "env"),
+    [("dqn", "CartPole-v1"), ("sac", "CartPole-v1"), ("td3", "Pendulum-v1"), ("crossq", "Pendulum-v1")],
+)
+def test_every_off_policy_algorithm_learns_priorities_in_compiled_environments(algorithm: str, env: str):
+    document = {
+        "engine": "jax",
+        "env": {"name": env, "num_envs": 2, "max_frame": 2000},
+        "agent": {
+            "algorithm": {"name": algorithm, "training_start": 100, "training_frequency": 4},
+            "memory": {"name": "prioritised", "max_size": 400, "batch_size": 8},
+            "net": {"hidden": [8]},
+        },
+    }
+    spec = Spec.model_validate(document)
+    program = build_program(spec, 1)
+    states, _ = program.chunk(program.start([Seeds(0)]), stacked([program.learner.hyper(spec)]), np.int32(30))
+    slots = np.asarray(states.rollout.priorities.slots)[0]
+    assert (slots[:, :60] > 0).all(), "60 steps were stored of each"
+    assert not slots[:, 60:].any()
+    assert len(np.unique(slots[:, :60])) > 20, "those that were sampled have priorities of their own"
