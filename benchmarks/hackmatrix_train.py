@@ -61,7 +61,7 @@ def parts(program: Program, states: Any, hyper: Any) -> dict[str, float]:
     assert isinstance(learner, Ppo)
     after, steps, truncations, _ = jax.jit(learner.rollout)(state, key)
     last = after.observation
-    samples, _, _ = jax.jit(lambda s, c: learner.make_samples(state, s, c, last, numbers, None))(steps, truncations)
+    samples, *_ = jax.jit(lambda s, c: learner.make_samples(state, s, c, last, numbers, None))(steps, truncations)
     return {
         "rollout": seconds(learner.rollout, state, key),
         "evaluating": seconds(

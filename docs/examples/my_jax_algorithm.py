@@ -9,7 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
-from operant.engines.jax import losses, nets
+from operant.engines.jax import losses
 from operant.engines.jax.devices import Axis
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.ppo import Hyper, Ppo, Samples
@@ -34,7 +34,7 @@ class MyJaxPpo(Ppo):
         """Policy loss + value loss - entropy bonus of one minibatch, and its metrics."""
         low = hyper.clip.at(frame)
         advantage = losses.standardize(batch.advantage, axis)
-        output, value = nets.forward(self.net, params, self.normalize_obs(obs_stats, batch.observation), self.dtype)
+        output, value, _ = self.forward(params, obs_stats, batch)
         logp, entropy = self.log_prob(output, batch.mask, batch.action, params.get("log_std"))
         ratio = jnp.exp(logp - batch.logp)
         clipped = jnp.clip(ratio, 1 - low, 1 + self.spec.agent.algorithm.clip_high)

@@ -609,6 +609,38 @@ CASES |= {
     "dqn-host-box2d": {**CASES["dqn-box2d"], "engine": "jax"},
     "sac-host-mujoco": {**CASES["sac-mujoco"], "engine": "jax"},
     "ppo-host-atari": {**CASES["ppo-atari"], "engine": "jax"},
+    "dqn-host-atari": {
+        **CASES["dqn-atari"],
+        "engine": "jax",
+        "agent": {
+            **CASES["dqn-atari"]["agent"],
+            "algorithm": {"name": "dqn", "training_start": 300, "training_frequency": 4, "training_iter": 2},
+        },
+    },
+    "sac-host-atari": {
+        "engine": "jax",
+        "env": {**ATARI, "num_envs": 2, "max_frame": 2000},
+        "agent": {
+            "algorithm": {"name": "sac", "training_start": 300, "training_frequency": 8, "training_iter": 1},
+            "memory": {"name": "replay", "batch_size": 16, "max_size": 600},
+            "net": SMALL_CNN,
+        },
+        "meta": FEW_GAMES,
+    },
+    "dqn-host-prioritised": {
+        **CASES["dqn-duelling-prioritised"],
+        "engine": "jax",
+        "env": {**CASES["dqn-duelling-prioritised"]["env"], "vectorization": "serial"},
+    },
+    "ppo-host-gru": {**CASES["ppo-gru"], "engine": "jax"},
+    "ppo-host-lstm-atari": {
+        **CASES["ppo-atari"],
+        "engine": "jax",
+        "agent": {
+            "algorithm": {"name": "ppo", "time_horizon": 32, "minibatch_size": 32, "training_epoch": 2},
+            "net": {**SMALL_CNN, "recurrent": 16, "cell": "lstm"},
+        },
+    },
     "td3-host": {
         **CASES["td3"],
         "engine": "jax",

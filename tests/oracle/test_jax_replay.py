@@ -87,16 +87,17 @@ def test_one_dqn_loss_agrees(settings: dict[str, Any]):
             parameter.add_(0.05 * (number + 1))
     rows = transitions(4, np.random.default_rng(1).integers(2, size=ROWS))
     batch = Batch(index=np.arange(ROWS), weight=None, discount=None, next_mask=None, **rows)
-    chosen, _, expected = deep.errors(batch)
+    chosen, deep_error, expected = deep.errors(batch)
 
     def weights(net: Any) -> dict[str, Any]:
         return {"trunk": layers(net.trunk), "advantage": layer(net.advantage), "state": layer(net.state_value)}
 
-    loss, (_, mean) = fused.loss(
+    loss, ((_, mean), error) = fused.loss(
         weights(deep.net), weights(deep.target), None, as_transition(rows), jnp.float32(deep.algorithm.gamma)
     )
     assert float(loss) == pytest.approx(expected.item(), rel=1e-5)
     assert float(mean) == pytest.approx(chosen.mean().item(), rel=1e-5)
+    np.testing.assert_allclose(error, deep_error.detach().numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_one_sac_step_agrees(env: str, settings: dict[str, Any]):
         learner.steps,
     )
     hyper = fused.hyper(spec)
-    networks, of_critics = fused.critic_step(networks, as_transition(rows), noise[0], hyper, jnp.float32(1), None)
+    networks, _, of_critics = fused.critic_step(networks, as_transition(rows), noise[0], hyper, jnp.float32(1), None)
     networks, of_policy = fused.policy_step(networks, as_transition(rows), noise[1], hyper, jnp.float32(1), None)
     tensors = {name: torch.from_numpy(value) for name, value in rows.items()}
     sample = Sample(index=np.arange(ROWS), weight=None, **tensors)
@@ -154,7 +155,7 @@ def test_one_td3_step_agrees():
     noise = np.random.default_rng(5).standard_normal((ROWS, 1), dtype=np.float32)
     start = fused.init(jax.random.key(0), {"actor": layers(deep.policy), "critic": critics(deep.critic)}, None)
     networks, hyper = Td3Networks(start.policy.params["actor"], *start.learner[:5]), fused.hyper(spec)
-    networks, _ = fused.critic_step(networks, as_transition(rows), jnp.asarray(noise), hyper, jnp.float32(1), None)
+    networks, _, _ = fused.critic_step(networks, as_transition(rows), jnp.asarray(noise), hyper, jnp.float32(1), None)
     networks, loss = fused.policy_step(networks, as_transition(rows), hyper, jnp.float32(1), None)
     sample = Sample(index=np.arange(ROWS), weight=None, **{k: torch.from_numpy(v) for k, v in rows.items()})
     deep.critic_step(sample)
@@ -193,7 +194,7 @@ def test_crossq_steps_agree(env: str):
     sample = Sample(index=np.arange(ROWS), weight=None, **{k: torch.from_numpy(v) for k, v in rows.items()})
     alpha = deep.temperature.value()
     for number in range(3):
-        networks, _ = fused.critic_step(networks, as_transition(rows), noise[number], hyper, jnp.float32(1), None)
+        networks, _, _ = fused.critic_step(networks, as_transition(rows), noise[number], hyper, jnp.float32(1), None)
         q, target = deep.values_and_targets(sample, alpha, torch.from_numpy(noise[number]))
         critic_step(deep.collector, deep.critic_optimizer, sample, q, target)
     networks, _ = fused.policy_step(networks, as_transition(rows), noise[3], hyper, jnp.float32(1), None)

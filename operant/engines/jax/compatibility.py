@@ -21,8 +21,9 @@ from operant.spec.schedules import Linear, ScheduleSpec
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithm import Algorithm
 from operant.spec.settings.algorithms import ALGORITHMS, with_learner
+from operant.spec.settings.memories import PrioritisedReplaySpec
 from operant.spec.settings.nets import NETS, Net, with_layers
-from operant.spec.settings.off_policy import DqnSpec, TwinAlgorithm
+from operant.spec.settings.off_policy import CrossQSpec, DqnSpec, TwinAlgorithm
 from operant.spec.settings.ppo import PpoSpec
 from operant.spec.validation.cross_field import setting
 
@@ -48,8 +49,8 @@ HOST_ENVS = {
     "meta.devices": ((1,), "environments that step on the host feed one device"),
 }
 REPLAYING = {
-    "agent.memory.name": (("replay",), "it samples replay uniformly"),
-    "agent.memory.combined": ((False,), "it samples replay uniformly"),
+    "agent.memory.name": (("replay", "prioritised"), "it has these memories only"),
+    "agent.memory.combined": ((False,), "it draws every transition of a batch"),
     "env.normalize_reward": ((False,), "it scales rewards of rollouts only: use clip_reward"),
 }
 OF_ALGORITHM: dict[type[Algorithm], dict[str, tuple[tuple[Any, ...], str]]] = {
@@ -145,6 +146,11 @@ def incompatible(spec: Spec, traits: Traits) -> Iterator[UsageError]:
             f"env.max_frame: {name} of this engine counts frames in 32 bits, up to {MOST_FRAMES:,}",
             remedy=f"-s env.max_frame={MOST_FRAMES}",
         )
+    if spec.agent.net.memory is not None and not steps_on_host(env):
+        yield UsageError(
+            f"agent.net.type: {spec.agent.net.type} is recurrent, and learns from environments on the host only",
+            remedy="-s env.vectorization=serial, or -s agent.net.type=mlp",
+        )
     if not traits.vectors and not steps_on_host(env):
         yield UsageError(f"env.name: the observations of {env.name} are no vectors", remedy="-s engine=torch")
 
@@ -157,22 +163,33 @@ def host_incompatible(spec: Spec) -> Iterator[UsageError]:
     check_network(spec, shape)
     yield from incompatible(spec, traits)
     algorithm = spec.agent.algorithm
-    if not traits.vectors and algorithm.USES_MEMORY:
+    if spec.agent.net.READS_IMAGES and isinstance(algorithm, TwinAlgorithm):
+        yield from unreadable(spec, traits)
+    if isinstance(algorithm, PpoSpec) and algorithm.auto_scale and spec.agent.net.memory is not None:
         yield UsageError(
-            f"env.name: the observations of {spec.env.name} are images, of which {algorithm.name} of the jax engine"
-            " keeps no replay",
-            remedy="-s agent.algorithm.name=ppo, or -s engine=torch",
-        )
-    if spec.agent.net.memory is not None:
-        yield UsageError(
-            "agent.net.recurrent: the jax engine has no recurrent layers",
-            remedy="-s agent.net.recurrent=null, or -s engine=torch",
+            "agent.algorithm.auto_scale: it would cut the sequences that a recurrent network learns from",
+            remedy="-s agent.algorithm.auto_scale=false",
         )
     if not algorithm.learner("jax").ON_HOST:
         yield UsageError(
             f"agent.algorithm.name: {algorithm.name} learns in compiled environments only, and {spec.env.name} steps on"
             " the host",
             remedy="define explore_on_host and learn_on_host in its learner, or -s engine=torch",
+        )
+
+
+def unreadable(spec: Spec, traits: Traits) -> Iterator[UsageError]:
+    """Critics that are asked about an action too cannot read images, nor can renormalized ones."""
+    name, net = spec.agent.algorithm.name, spec.agent.net
+    if isinstance(spec.agent.algorithm, CrossQSpec):
+        yield UsageError(
+            f"agent.net.type: {name} renormalizes perceptrons, and {net.type} is none",
+            remedy="-s agent.algorithm.name=sac, which reads images",
+        )
+    if not traits.discrete:
+        yield UsageError(
+            f"agent.net.type: {name} reads images only where actions are discrete, and {spec.env.name} has real ones",
+            remedy="-s agent.algorithm.name=ppo",
         )
 
 
@@ -191,6 +208,11 @@ def uneven_shares(spec: Spec) -> Iterator[UsageError]:
         sizes["agent.algorithm.minibatch_size"] = algorithm.scaled(spec.env.num_envs)[0]
     if spec.agent.memory is not None:
         sizes["agent.memory.batch_size"] = spec.agent.memory.batch_size
+    if devices > 1 and isinstance(spec.agent.memory, PrioritisedReplaySpec):
+        yield UsageError(
+            f"agent.memory.name: {devices} devices sample their shares of replay apart, so uniformly",
+            remedy="-s agent.memory.name=replay, or -s meta.devices=1",
+        )
     for path, size in sizes.items():
         if size % devices:
             yield UsageError(

@@ -39,7 +39,7 @@ class CrossQ(SoftActorCritic):
         assert isinstance(self.settings, CrossQSpec)
         return self.settings
 
-    def init_critics(self, rng: np.random.Generator, inputs: int, outputs: int) -> nets.Params:
+    def init_critics(self, rng: np.random.Generator, inputs: nets.Inputs, outputs: int) -> nets.Params:
         layers = twin_critics.init(self.net, rng, inputs, outputs, self.settings.critic_hidden)
         return {"layers": layers, "norms": twin_critics.init_norms(layers) if self.renorm.batch_renorm else []}
 
@@ -48,7 +48,7 @@ class CrossQ(SoftActorCritic):
 
     def critic_step(
         self, networks: Networks, batch: Transition, noise: Array, hyper: Hyper, lr_scale: Array, axis: Axis
-    ) -> tuple[Networks, Array]:
+    ) -> tuple[Networks, Array, Array]:
         """Descend the critics' errors towards r + gamma (E[Q(s', a')] - alpha E[log pi(a'|s')]), of the same pass."""
         output = nets.apply_mlp(self.net, networks.actor, batch.next_observation, self.dtype)
         if self.discrete:
@@ -59,19 +59,19 @@ class CrossQ(SoftActorCritic):
         joint = jnp.concatenate([self.critic_inputs(batch.observation, batch.action), following])
         alpha = jnp.exp(networks.log_alpha)
 
-        def loss(part: dict[str, nets.Params]) -> tuple[Array, tuple[Array, list[RunningNorm]]]:
+        def loss(part: dict[str, nets.Params]) -> tuple[Array, tuple[Array, Array, list[RunningNorm]]]:
             values, found = self.learning_values(part["critic"], networks, joint, axis)
             now, after = jnp.split(values, 2, 1)
             next_q = (weight * self.reduced(lax.stop_gradient(after))).sum(-1)
             target = losses.q_target(batch.reward, batch.terminated, next_q - alpha * next_logp, hyper.gamma)
             q = self.taken_q(now, batch.action)
-            error = losses.td_loss(q - target, self.settings.loss)
-            return error, (jnp.stack([error, q.mean()]), found)
+            value = losses.td_loss(q - target, self.settings.loss, batch.weight)
+            return value, (q - target, jnp.stack([value, q.mean()]), found)
 
         statistics = networks.target
-        networks, (metrics, found), norm = self.descend(networks, loss, hyper, lr_scale, axis)
+        networks, (error, metrics, found), norm = self.descend(networks, loss, hyper, lr_scale, axis)
         statistics = twin_critics.blend(statistics, found, jnp.float32(self.renorm.renorm_momentum))
-        return networks._replace(target=statistics), jnp.append(metrics, norm)
+        return networks._replace(target=statistics), error, jnp.append(metrics, norm)
 
     def learning_values(
         self, critic: nets.Params, networks: Networks, inputs: Array, axis: Axis

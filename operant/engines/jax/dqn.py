@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import losses, nets, normalize, replay
+from operant.engines.jax import losses, nets, normalize
 from operant.engines.jax.devices import Axis, mean_over
 from operant.engines.jax.learner import (
     RANDOM,
@@ -26,9 +26,10 @@ from operant.engines.jax.learner import (
     build_schedule,
 )
 from operant.engines.jax.normalize import RunningMeanStd
-from operant.engines.jax.off_policy import Act, OffPolicy, uniform
+from operant.engines.jax.off_policy import Act, OffPolicy, RolloutState, uniform
 from operant.engines.jax.optimizer import OptimizerHyper, lr_fraction, optimizer_hyper
-from operant.engines.jax.replay import ReplayBuffer, Transition
+from operant.engines.jax.priorities import Priorities
+from operant.engines.jax.replay import Transition
 from operant.engines.jax.tracing import OPTIMIZER
 from operant.envs.functional.env import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
@@ -75,7 +76,7 @@ class Dqn(OffPolicy):
         return Hyper(optimizer_hyper(spec.agent.net.optimizer), gamma, build_schedule(settings.epsilon), polyak, budget)
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
-        return nets.init_q_network(self.net, rng, nets.inputs_of(self.env.observation_shape), self.count)
+        return nets.init_q_network(self.net, rng, self.inputs, self.count)
 
     def init(self, key: Array, weights: nets.Params, axis: Axis) -> TrainState:
         of_envs, of_play = jax.random.split(key)
@@ -91,18 +92,30 @@ class Dqn(OffPolicy):
         self,
         policy: Policy,
         learner: LearnerState,
-        buffer: ReplayBuffer,
+        rollout: RolloutState,
         key: Array,
         hyper: Hyper,
         number: Array,
         axis: Axis,
-    ) -> tuple[nets.Params, LearnerState, dict[str, Array]]:
+    ) -> tuple[nets.Params, LearnerState, Priorities | None, dict[str, Array]]:
         frame = number.astype(jnp.float32) * self.frames
-        (params, opt_state, target), metrics = self.learn(policy, learner, buffer, key, hyper, number, axis)
-        means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
-        means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
+        lr_scale = lr_fraction(hyper.optimizer, frame, hyper.budget)
+
+        def gradient_step(carry: Any, batch: Transition, further: None) -> tuple[Any, Array, Array]:
+            params, opt_state = carry
+            loss = partial(self.loss, target=learner.target, obs_stats=policy.obs_stats, batch=batch, gamma=hyper.gamma)
+            grads, (metrics, error) = jax.grad(loss, has_aux=True)(params)
+            grads, metrics = mean_over(axis, (grads, metrics))
+            params, opt_state, norm = self.optimizer.step(params, grads, opt_state, hyper.optimizer, lr_scale)
+            return (params, opt_state), error, jnp.append(metrics, norm)
+
+        bits, start = jax.random.bits(key, (self.iterations, self.size)), (policy.params, learner.opt_state)
+        (params, opt_state), ranks, metrics = self.over_batches(gradient_step, start, rollout, bits, None, number)
+        target = self.update_target(learner.target, params, hyper.polyak, number)
+        means: dict[str, Array] = dict(zip(METRICS, metrics.mean(0), strict=True))
+        means["optim/lr"] = hyper.optimizer.lr * lr_scale
         means["explore/epsilon"] = hyper.epsilon.at(frame)
-        return params, learner._replace(opt_state=opt_state, target=target), means
+        return params, learner._replace(opt_state=opt_state, target=target), ranks, means
 
     def explore(self, policy: Policy, epsilon: Array, observation: Array, chance: Array, bits: Array) -> Array:
         """The best-valued action, or with probability `epsilon` a uniform one, decided per environment."""
@@ -113,33 +126,6 @@ class Dqn(OffPolicy):
         """Action values of observations as they are stored."""
         return nets.q_values(self.net, params, self.normalize_obs(obs_stats, observation), self.dtype)
 
-    def learn(
-        self,
-        policy: Policy,
-        learner: LearnerState,
-        buffer: ReplayBuffer,
-        key: Array,
-        hyper: Hyper,
-        number: Array,
-        axis: Axis,
-    ) -> tuple[tuple[nets.Params, Any, nets.Params], Array]:
-        """Weights, optimizer state and target after `training_iter` gradient steps, and their mean metrics."""
-        lr_scale = lr_fraction(hyper.optimizer, number.astype(jnp.float32) * self.frames, hyper.budget)
-
-        def gradient_step(carry: Any, batch: Transition) -> tuple[Any, Array]:
-            params, opt_state = carry
-            loss = partial(self.loss, target=learner.target, obs_stats=policy.obs_stats, batch=batch, gamma=hyper.gamma)
-            grads, metrics = jax.grad(loss, has_aux=True)(params)
-            grads, metrics = mean_over(axis, (grads, metrics))
-            params, opt_state, norm = self.optimizer.step(params, grads, opt_state, hyper.optimizer, lr_scale)
-            return (params, opt_state), jnp.append(metrics, norm)
-
-        bits = jax.random.bits(key, (self.settings.training_iter, self.size))
-        # All batches at once: a loop that reads the buffer would be given a copy of it.
-        batches = replay.sample(buffer, bits)
-        (params, opt_state), metrics = lax.scan(gradient_step, (policy.params, learner.opt_state), batches)
-        return (params, opt_state, self.update_target(learner.target, params, hyper.polyak, number)), metrics.mean(0)
-
     def loss(
         self,
         params: nets.Params,
@@ -147,8 +133,8 @@ class Dqn(OffPolicy):
         obs_stats: RunningMeanStd | None,
         batch: Transition,
         gamma: Array,
-    ) -> tuple[Array, Array]:
-        """The temporal-difference loss of a batch, and its metrics."""
+    ) -> tuple[Array, tuple[Array, Array]]:
+        """The temporal-difference loss of a batch, its metrics, and the errors [B]."""
         among = jnp.arange(self.count)
         q = self.q_values(params, obs_stats, batch.observation)
         chosen = jnp.where(among == batch.action[:, None], q, 0.0).sum(-1)
@@ -160,8 +146,8 @@ class Dqn(OffPolicy):
         )
         next_q = jnp.where(among == jnp.argmax(choosing, -1)[:, None], after, 0.0).sum(-1)
         error = chosen - losses.q_target(batch.reward, batch.terminated, next_q, gamma)
-        loss = losses.td_loss(error, self.settings.loss)
-        return loss, jnp.stack([loss, chosen.mean()])
+        loss = losses.td_loss(error, self.settings.loss, batch.weight)
+        return loss, (jnp.stack([loss, chosen.mean()]), error)
 
     def update_target(self, target: nets.Params, params: nets.Params, polyak: Array, number: Array) -> nets.Params:
         """The target network: blended at every update, or copied whenever `target_update` frames have passed.

@@ -71,11 +71,24 @@ class UpdateMetrics(NamedTuple):
     recorded: RecordedSteps
 
 
+class Seen(NamedTuple):
+    """What a policy is shown: observations [E, ...] and what is legal there.
+
+    A recurrent one is also told which observations are the first of an episode, and has hidden states [E, H].
+    """
+
+    observation: Any
+    mask: Any = None
+    begun: Any = None
+    hidden: Any = None
+
+
 class HostRollout(NamedTuple):
     """Steps [T, N, ...] that environments on the host took.
 
-    Off-policy learners are given the true successor of every step, `next_observation`. Others are given what comes
-    after the rollout, `last` [N, ...], and the last observations of truncated episodes, `final` [S, N, ...].
+    `begun` marks the first observations of episodes. Off-policy learners are given the true successor of every step,
+    `next_observation`. Others are given what comes after the rollout, `last` [N, ...], and the last observations of
+    truncated episodes, `final` [S, N, ...].
     """
 
     observation: Any
@@ -84,6 +97,7 @@ class HostRollout(NamedTuple):
     reward: Any
     terminated: Any
     truncated: Any
+    begun: Any
     next_observation: Any = None
     last: Any = None
     final: Any = None
@@ -167,10 +181,11 @@ class Learner(ABC):
     def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
         """Collect `frames` frames and learn from them."""
 
-    def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, observation: Array, mask: Array | None, key: Array
-    ) -> Array:
-        """Actions of training after so many updates, in the policy's scale, for environments on the host."""
+    def explore_on_host(self, policy: Policy, updates: Array, hyper: Any, seen: Seen, key: Array) -> tuple[Array, Any]:
+        """Actions of training after so many updates, in the policy's scale, for environments on the host.
+
+        And the hidden states after them, None where the policy has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
 
     def store_on_host(self, rollout: Any, played: HostRollout) -> Any:
@@ -182,9 +197,27 @@ class Learner(ABC):
     ) -> tuple[TrainState, LearnMetrics | None]:
         """The state after `frames` frames that the host played, which are stored; it may be that it `learns` not yet.
 
-        A rollout state of None says that it stays as it is.
+        What is None in its rollout state stays as it is.
         """
         raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
+
+    def init_hidden(self, count: int) -> Any:
+        """Hidden states of so many episodes that begin; None where the policy has none."""
+        del count
+        return None
+
+    def hidden_in(self, rollout: Any) -> Any:
+        """The hidden states of the environments in a rollout state; None where the policy has none."""
+        del rollout
+        return None
+
+    def outputs_and_hidden(self, policy: Policy, seen: Seen) -> tuple[Array, Any]:
+        """`outputs`, and the hidden states after them."""
+        return self.outputs(policy, seen.observation), None
+
+    def act_and_hidden(self, policy: Policy, hyper: Any, seen: Seen, key: Array, mode: Array) -> tuple[Array, Any]:
+        """`act`, and the hidden states after it."""
+        return self.act(policy, hyper, seen.observation, seen.mask, key, mode), None
 
     def probs_and_value(self, policy: Policy, observation: Array, mask: Array | None) -> tuple[Array, Array] | None:
         """The probability of every discrete action and the value of each observation; None where there are none."""

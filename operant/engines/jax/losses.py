@@ -66,12 +66,11 @@ def q_target(reward: Array, terminated: Array, next_q: Array, gamma: Array) -> A
     return reward + gamma * jnp.where(terminated, 0.0, next_q)
 
 
-def td_loss(error: Array, kind: str) -> Array:
-    """Mean of Huber (delta 1) or squared errors."""
-    if kind == "mse":
-        return jnp.square(error).mean()
+def td_loss(error: Array, kind: str, weight: Array | None = None) -> Array:
+    """Mean of Huber (delta 1) or squared errors, each scaled by its importance weight."""
     size = jnp.abs(error)
-    return jnp.where(size < 1, 0.5 * jnp.square(error), size - 0.5).mean()
+    each = jnp.square(error) if kind == "mse" else jnp.where(size < 1, 0.5 * jnp.square(error), size - 0.5)
+    return (each if weight is None else each * weight).mean()
 
 
 def soft_policy_loss(q: Array, logp: Array, alpha: Array) -> Array:

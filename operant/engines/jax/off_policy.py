@@ -6,6 +6,7 @@ one shape.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,41 +15,53 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from operant.engines.jax import distributions, nets, normalize, replay, vector_env
+from operant.engines.jax import distributions, nets, normalize, priorities, vector_env
 from operant.engines.jax.devices import Axis, device_key
+from operant.engines.jax.frames import FrameReplay
+from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.learner import (
     HostRollout,
     Learner,
     LearnMetrics,
     Policy,
     RecordedSteps,
+    Seen,
     TrainState,
     UpdateMetrics,
+    build_schedule,
 )
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.optimizer import Optimizer
-from operant.engines.jax.replay import ReplayBuffer, Transition
+from operant.engines.jax.priorities import Priorities
+from operant.engines.jax.replay import Replay, Transition, TransitionReplay
 from operant.engines.jax.vector_env import EnvMetrics, EpisodeSums, VecEnvState
 from operant.envs.functional.env import FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.algorithms import DqnSpec
+from operant.spec.settings.memories import PrioritisedReplaySpec
 from operant.spec.settings.off_policy import TwinAlgorithm
 
 Act = Callable[[Array, Array, Array], Array]
+# From a carry, a batch and further random bits to the next carry, the batch's errors [..., B], and metrics.
+GradientStep = Callable[[Any, Transition, Array | None], tuple[Any, Array, Any]]
 
 
 class RolloutState(NamedTuple):
-    """The vector env, where it is compiled, and the replay buffer."""
+    """The vector env, where it is compiled, the replay buffer, and priorities where it is sampled by them."""
 
     envs: VecEnvState | None
-    buffer: ReplayBuffer
+    buffer: Any
+    priorities: Priorities | None = None
+
+
+Store = Callable[[RolloutState, Transition, Array | None], RolloutState]
 
 
 class OffPolicy(Learner):
     """A learner with a replay buffer (abstract).
 
-    A rollout has `steps` steps of every environment, the buffer holds `capacity` steps of each, and each
-    device has `size` transitions of a batch.
+    A rollout has `steps` steps of every environment, and each device has `size` transitions of a batch. `inputs` is
+    what networks are told of observations.
     """
 
     ON_HOST = True
@@ -66,10 +79,16 @@ class OffPolicy(Learner):
         self.frames = settings.training_frequency
         self.local = spec.env.num_envs // devices
         self.steps = self.frames // spec.env.num_envs
-        self.capacity = memory.max_size // spec.env.num_envs
         self.size = memory.batch_size // devices
         self.optimizer = Optimizer(self.net.optimizer)
         self.dtype, self.storage = jnp.dtype(spec.meta.precision), env.storage(spec.meta.storage)
+        shape = env.observation_shape
+        self.inputs = nets.inputs_of(shape) if self.net.READS_IMAGES else math.prod(shape)
+        self.replay: Replay
+        if isinstance(env, HostEnv) and env.images:
+            self.replay = FrameReplay(env, self.local, memory.max_size, env.stack)
+        else:
+            self.replay = TransitionReplay(env, self.local, memory.max_size // spec.env.num_envs, self.storage)
 
     @abstractmethod
     def actor(self, policy: Policy, updates: Array, hyper: Any) -> Act:
@@ -77,31 +96,70 @@ class OffPolicy(Learner):
 
     @abstractmethod
     def gradient_steps(
-        self, policy: Policy, learner: Any, buffer: ReplayBuffer, key: Array, hyper: Any, number: Array, axis: Axis
-    ) -> tuple[nets.Params, Any, dict[str, Array]]:
-        """Weights of the policy, the learner's state and mean metrics after the gradient steps of update `number`."""
+        self, policy: Policy, learner: Any, rollout: RolloutState, key: Array, hyper: Any, number: Array, axis: Axis
+    ) -> tuple[nets.Params, Any, Priorities | None, dict[str, Array]]:
+        """The gradient steps of update `number`, on what is in the rollout state's replay buffer.
+
+        Returns weights of the policy, the learner's state, new priorities where there are any, and mean metrics.
+        """
 
     def init_rollout(self, key: Array, axis: Axis) -> RolloutState:
         """Fresh episodes, where environments are compiled, and an empty buffer."""
         envs = None if self.env.on_host else vector_env.reset(self.env, device_key(axis, key), self.local)
-        return RolloutState(envs, replay.init_buffer(self.env, self.local, self.capacity, self.storage))
+        is_prioritised = isinstance(self.memory, PrioritisedReplaySpec)
+        ranks = priorities.init(self.local, self.replay.length) if is_prioritised else None
+        return RolloutState(envs, self.replay.init(), ranks)
+
+    def store(self, rollout: RolloutState, step: Transition, begun: Array | None) -> RolloutState:
+        """The rollout state with one more step of every environment in the buffer."""
+        clip = self.spec.env.clip_reward
+        kept = step if clip is None else step._replace(reward=jnp.clip(step.reward, -clip, clip))
+        buffer, slot = self.replay.add(rollout.buffer, kept, begun)
+        ranks = None if rollout.priorities is None else priorities.add(rollout.priorities, slot)
+        return rollout._replace(buffer=buffer, priorities=ranks)
+
+    def over_batches(
+        self, step: GradientStep, start: Any, rollout: RolloutState, bits: Array, further: Array | None, number: Array
+    ) -> tuple[Any, Priorities | None, Any]:
+        """A gradient step on each of `training_iter` batches: the last carry, new priorities, and all metrics.
+
+        `bits` [I, B] draw the batches; those in `further` [I, ...], if any, are the step's own.
+        """
+        buffer, memory = rollout.buffer, self.memory
+        if rollout.priorities is None:
+            # All batches at once: a loop that reads the buffer would be given a copy of it.
+            batches = self.replay.take(buffer, self.replay.draw(buffer, bits))
+            end, metrics = lax.scan(lambda carry, given: step(carry, *given)[::2], start, (batches, further))
+            return end, None, metrics
+        assert isinstance(memory, PrioritisedReplaySpec)
+        beta = build_schedule(memory.beta).at(number.astype(jnp.float32) * self.frames)
+        ready = self.replay.ready(buffer)
+
+        def prioritised(carry: tuple[Any, Priorities], given: tuple[Array, Array | None]) -> tuple[Any, Any]:
+            index, weight = priorities.draw(carry[1], ready, uniform(given[0]), beta)
+            batch = self.replay.take(buffer, index)._replace(weight=weight)
+            after, error, metrics = step(carry[0], batch, given[1])
+            size = jnp.abs(error).reshape(-1, len(index)).mean(0)
+            return (after, priorities.update(carry[1], index, size, memory)), metrics
+
+        (end, ranks), metrics = lax.scan(prioritised, (start, rollout.priorities), (bits, further))
+        return end, ranks, metrics
 
     def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
         """One rollout and the gradient steps after it."""
         key, of_play, of_batches = jax.random.split(state.learner.key, 3)
-        act, clip = self.actor(state.policy, state.learner.updates, hyper), self.spec.env.clip_reward
+        act = self.actor(state.policy, state.learner.updates, hyper)
         rollout, observations, env_metrics, recorded, ended = collect_rollout(
-            self.env, state.rollout, device_key(axis, of_play), self.steps, act, clip, axis
+            self.env, state.rollout, device_key(axis, of_play), self.steps, act, self.store, axis
         )
         learns = (state.learner.updates + 1) * self.frames >= self.start
         policy = self.update_stats(state.policy, observations, axis)
         number = state.learner.updates + 1
         of_batches = device_key(axis, of_batches)
-        params, learner, means = self.gradient_steps(
-            policy, state.learner, rollout.buffer, of_batches, hyper, number, axis
-        )
-        old = (policy.params, state.learner)
-        params, learner = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), (params, learner), old)
+        *new, means = self.gradient_steps(policy, state.learner, rollout, of_batches, hyper, number, axis)
+        old = [policy.params, state.learner, rollout.priorities]
+        params, learner, ranks = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
+        rollout = rollout._replace(priorities=ranks)
         means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
         env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)
         after = TrainState(policy._replace(params=params), learner._replace(key=key, updates=number), rollout)
@@ -116,34 +174,33 @@ class OffPolicy(Learner):
         return policy._replace(obs_stats=normalize.update(policy.obs_stats, rows, axis))
 
     def normalize_obs(self, obs_stats: RunningMeanStd | None, observation: Array) -> Array:
-        """Observations as inputs of the networks."""
+        """Observations as inputs of the networks: a perceptron takes images as vectors."""
         kept = observation.astype(self.storage).astype(jnp.float32)
-        return normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
+        found = normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
+        return found if self.net.READS_IMAGES else found.reshape(len(found), -1)
 
-    def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, observation: Array, mask: Array | None, key: Array
-    ) -> Array:
-        bits = jax.random.bits(key, (len(observation), distributions.num_outputs(self.env.actions) + 1))
-        return self.actor(policy, updates, hyper)(observation, bits[:, 0], bits[:, 1:])
+    def explore_on_host(self, policy: Policy, updates: Array, hyper: Any, seen: Seen, key: Array) -> tuple[Array, None]:
+        bits = jax.random.bits(key, (len(seen.observation), distributions.num_outputs(self.env.actions) + 1))
+        return self.actor(policy, updates, hyper)(seen.observation, bits[:, 0], bits[:, 1:]), None
 
     def store_on_host(self, rollout: RolloutState, played: HostRollout) -> RolloutState:
-        clip = self.spec.env.clip_reward
-        reward = played.reward if clip is None else jnp.clip(played.reward, -clip, clip)
-        steps = Transition(played.observation, played.action, reward, played.next_observation, played.terminated)
-        buffer, _ = lax.scan(lambda room, step: (replay.add(room, step), None), rollout.buffer, steps)
-        return RolloutState(None, buffer)
+        successor = played.next_observation
+        steps = Transition(played.observation, played.action, played.reward, successor, played.terminated)
+        return lax.scan(lambda now, step: (self.store(now, *step), None), rollout, (steps, played.begun))[0]
 
     def learn_on_host(
         self, state: TrainState, hyper: Any, played: HostRollout, learns: bool
     ) -> tuple[TrainState, LearnMetrics | None]:
         key, _, of_batches = jax.random.split(state.learner.key, 3)
-        number, buffer, metrics = state.learner.updates + 1, state.rollout.buffer, None
+        number, metrics, ranks = state.learner.updates + 1, None, None
         policy, learner = self.update_stats(state.policy, played.observation, None), state.learner
         if learns:
-            params, learner, means = self.gradient_steps(policy, learner, buffer, of_batches, hyper, number, None)
+            given = (policy, learner, state.rollout, of_batches, hyper, number, None)
+            params, learner, ranks, means = self.gradient_steps(*given)
             policy = policy._replace(params=params)
             metrics = LearnMetrics(means, jnp.int32(1), jnp.int32(self.iterations))
-        return TrainState(policy, learner._replace(key=key, updates=number), None), metrics
+        after = RolloutState(None, None, ranks)
+        return TrainState(policy, learner._replace(key=key, updates=number), after), metrics
 
     def update_counts(self) -> tuple[list[str], int]:
         batch = self.memory.batch_size
@@ -157,9 +214,9 @@ class OffPolicy(Learner):
 
 
 def collect_rollout(
-    env: FunctionalEnv, start: RolloutState, key: Array, steps: int, act: Act, clip: float | None, axis: Axis
+    env: FunctionalEnv, start: RolloutState, key: Array, steps: int, act: Act, store: Store, axis: Axis
 ) -> tuple[RolloutState, Array, EnvMetrics, RecordedSteps, EpisodeSums]:
-    """Step every environment `steps` times and store the transitions; also returns all observations, and what ended.
+    """Step every environment `steps` times and `store` the transitions; also returns all observations, and what ended.
 
     `act` chooses actions from observations [N, ...] and random bits: one [N], and one for each output [N, K].
     """
@@ -175,22 +232,22 @@ def collect_rollout(
     metrics = vector_env.init_metrics(env, start.envs, action)
 
     def step(carry: tuple[RolloutState, EnvMetrics], given: tuple[Array, Array]) -> tuple[Any, tuple[Any, ...]]:
-        (now, buffer), metrics = carry
+        rollout, metrics = carry
+        now = rollout.envs
         assert now is not None
         action = act(now.observation, given[0][:, 2], given[0][:, 3:])
         env_action = distributions.to_env_action(env.actions, action)
         after, metrics, outcome = vector_env.step(env, now, metrics, env_action, given[1])
-        reward = outcome.reward if clip is None else jnp.clip(outcome.reward, -clip, clip)
-        one = Transition(now.observation, action, reward, outcome.observation, outcome.terminated)
+        one = Transition(now.observation, action, outcome.reward, outcome.observation, outcome.terminated)
         ends = (outcome.reward, outcome.terminated, outcome.truncated, vector_env.recorded_facts(outcome))
-        return (RolloutState(after, replay.add(buffer, one)), metrics), (now.observation, *ends)
+        return (store(rollout._replace(envs=after), one, None), metrics), (now.observation, *ends)
 
     (after, metrics), (observations, reward, terminated, truncated, facts) = lax.scan(
         step, (start, metrics), (bits, keys)
     )
     assert after.envs is not None
     envs, recorded, ended = vector_env.count_episodes(after.envs, reward, terminated, truncated, facts, axis)
-    return RolloutState(envs, after.buffer), observations, metrics, recorded, ended
+    return after._replace(envs=envs), observations, metrics, recorded, ended
 
 
 def uniform(bits: Array) -> Array:

@@ -28,7 +28,7 @@ class Sac(SoftActorCritic):
         numbers = (settings.gamma, settings.polyak, spec.env.max_frame)
         return Hyper(optimizer_hyper(spec.agent.net.optimizer), *map(jnp.float32, numbers))
 
-    def init_critics(self, rng: np.random.Generator, inputs: int, outputs: int) -> nets.Params:
+    def init_critics(self, rng: np.random.Generator, inputs: nets.Inputs, outputs: int) -> nets.Params:
         return twin_critics.init(self.net, rng, inputs, outputs, self.settings.critic_hidden)
 
     def init_target(self, critic: nets.Params) -> nets.Params:
@@ -36,21 +36,21 @@ class Sac(SoftActorCritic):
 
     def critic_step(
         self, networks: Networks, batch: Transition, noise: Array, hyper: Hyper, lr_scale: Array, axis: Axis
-    ) -> tuple[Networks, Array]:
+    ) -> tuple[Networks, Array, Array]:
         """Descend the critics' errors towards r + gamma (E[min_k Q'_k(s', a')] - alpha E[log pi(a'|s')])."""
         slow = self.values_of(networks.target)
         next_q, next_logp = self.expected_q_and_logp(networks.actor, slow, batch.next_observation, noise)
         bootstrap = next_q - jnp.exp(networks.log_alpha) * next_logp
         target = losses.q_target(batch.reward, batch.terminated, bootstrap, hyper.gamma)
 
-        def loss(part: dict[str, nets.Params]) -> tuple[Array, Array]:
+        def loss(part: dict[str, nets.Params]) -> tuple[Array, tuple[Array, Array]]:
             values = self.values_of(part["critic"])(self.critic_inputs(batch.observation, batch.action))
             q = self.taken_q(values, batch.action)
-            error = losses.td_loss(q - target, self.settings.loss)
-            return error, jnp.stack([error, q.mean()])
+            value = losses.td_loss(q - target, self.settings.loss, batch.weight)
+            return value, (q - target, jnp.stack([value, q.mean()]))
 
-        networks, metrics, norm = self.descend(networks, loss, hyper, lr_scale, axis)
-        return networks, jnp.append(metrics, norm)
+        networks, (error, metrics), norm = self.descend(networks, loss, hyper, lr_scale, axis)
+        return networks, error, jnp.append(metrics, norm)
 
     def values_of(self, critic: nets.Params) -> Values:
         """Critics as functions of their inputs."""

@@ -19,13 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import distributions, losses, nets, normalize, replay
+from operant.engines.jax import distributions, losses, nets, normalize
 from operant.engines.jax.devices import Axis, mean_over
 from operant.engines.jax.learner import GREEDY, RANDOM, Policy, TrainState
 from operant.engines.jax.normalize import RunningMeanStd
-from operant.engines.jax.off_policy import Act, OffPolicy
+from operant.engines.jax.off_policy import Act, OffPolicy, RolloutState
 from operant.engines.jax.optimizer import Optimizer, OptimizerHyper, lr_fraction
-from operant.engines.jax.replay import ReplayBuffer, Transition
+from operant.engines.jax.priorities import Priorities
+from operant.engines.jax.replay import Transition
 from operant.envs.functional.env import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
 from operant.spec.settings.off_policy import CrossQSpec, SacSpec
@@ -90,7 +91,7 @@ class SoftActorCritic(OffPolicy):
     def hyper(self, spec: Spec) -> Hyper: ...
 
     @abstractmethod
-    def init_critics(self, rng: np.random.Generator, inputs: int, outputs: int) -> nets.Params:
+    def init_critics(self, rng: np.random.Generator, inputs: nets.Inputs, outputs: int) -> nets.Params:
         """Fresh weights of both critics."""
 
     @abstractmethod
@@ -100,8 +101,8 @@ class SoftActorCritic(OffPolicy):
     @abstractmethod
     def critic_step(
         self, networks: Networks, batch: Transition, noise: Array, hyper: Hyper, lr_scale: Array, axis: Axis
-    ) -> tuple[Networks, Array]:
-        """Descend both critics' errors; returns loss, mean value and gradient norm."""
+    ) -> tuple[Networks, Array, Array]:
+        """Descend both critics' errors; returns those [2, B], and loss, mean value and gradient norm."""
 
     @abstractmethod
     def frozen_values(self, networks: Networks) -> Values:
@@ -112,12 +113,12 @@ class SoftActorCritic(OffPolicy):
         """The networks with their targets after a gradient step."""
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
-        inputs = self.env.observation_shape[0]
-        outputs, critic_inputs, critic_outputs = (
-            (self.count, inputs, self.count) if self.discrete else (2 * self.count, inputs + self.count, 1)
-        )
+        inputs, outputs, of_critics = self.inputs, self.count, (self.inputs, self.count)
+        if not self.discrete:
+            assert isinstance(inputs, int), "critics that read images and real actions are refused"
+            outputs, of_critics = 2 * self.count, (inputs + self.count, 1)
         actor = nets.init_mlp(self.net, rng, inputs, outputs, self.net.actor_gain)
-        return {"actor": actor, "critic": self.init_critics(rng, critic_inputs, critic_outputs)}
+        return {"actor": actor, "critic": self.init_critics(rng, *of_critics)}
 
     def init(self, key: Array, weights: nets.Params, axis: Axis) -> TrainState:
         of_envs, of_play = jax.random.split(key)
@@ -149,54 +150,49 @@ class SoftActorCritic(OffPolicy):
         self,
         policy: Policy,
         learner: LearnerState,
-        buffer: ReplayBuffer,
+        rollout: RolloutState,
         key: Array,
         hyper: Hyper,
         number: Array,
         axis: Axis,
-    ) -> tuple[nets.Params, LearnerState, dict[str, Array]]:
-        frame = number.astype(jnp.float32) * self.frames
+    ) -> tuple[nets.Params, LearnerState, Priorities | None, dict[str, Array]]:
+        lr_scale = lr_fraction(hyper.optimizer, number.astype(jnp.float32) * self.frames, hyper.budget)
+        step = partial(self.gradient_step, obs_stats=policy.obs_stats, hyper=hyper, lr_scale=lr_scale, axis=axis)
+        bits = jax.random.bits(key, (self.iterations, self.size, 2 * self.count + 1))
         start = Networks(policy.params["actor"], *learner[:5])
-        end, metrics = self.learn(start, policy.obs_stats, buffer, key, hyper, frame, axis)
+        end, ranks, metrics = self.over_batches(step, start, rollout, bits[..., 0], bits[..., 1:], number)
+        of_critics, of_policy, due = metrics
+        # Those of the policy are means over its own steps.
+        metrics = jnp.concatenate([of_critics.mean(0), of_policy.sum(0) / jnp.maximum(due.sum(), 1)])
         means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
-        means["optim/lr"] = hyper.optimizer.lr * lr_fraction(hyper.optimizer, frame, hyper.budget)
-        return {"actor": end.actor}, LearnerState(*end[1:], learner.key, learner.updates), means
+        means["optim/lr"] = hyper.optimizer.lr * lr_scale
+        return {"actor": end.actor}, LearnerState(*end[1:], learner.key, learner.updates), ranks, means
 
-    def learn(
+    def gradient_step(
         self,
-        start: Networks,
+        networks: Networks,
+        batch: Transition,
+        bits: Array | None,
         obs_stats: RunningMeanStd | None,
-        buffer: ReplayBuffer,
-        key: Array,
         hyper: Hyper,
-        frame: Array,
+        lr_scale: Array,
         axis: Axis,
-    ) -> tuple[Networks, Array]:
-        """`training_iter` gradient steps, and their mean metrics; those of the policy over its own steps."""
-        lr_scale = lr_fraction(hyper.optimizer, frame, hyper.budget)
-        draws = 2 * self.count + 1
-        bits = jax.random.bits(key, (self.settings.training_iter, self.size, draws))
-
-        def gradient_step(networks: Networks, given: tuple[Transition, Array]) -> tuple[Networks, tuple[Array, ...]]:
-            batch, drawn = given
-            batch = batch._replace(
-                observation=self.normalize_obs(obs_stats, batch.observation),
-                next_observation=self.normalize_obs(obs_stats, batch.next_observation),
-            )
-            noise = distributions.noise(self.env.actions, drawn)
-            networks, of_critics = self.critic_step(networks, batch, noise[:, : self.count], hyper, lr_scale, axis)
-            due = networks.steps % self.settings.policy_delay == 0
-            step = lambda now: self.policy_step(now, batch, noise[:, self.count :], hyper, lr_scale, axis)  # noqa: E731
-            if self.settings.policy_delay == 1:
-                networks, of_policy = step(networks)
-            else:
-                networks, of_policy = lax.cond(due, step, lambda now: (now, jnp.zeros(3)), networks)
-            return self.move_target(networks, hyper), (of_critics, of_policy, due)
-
-        # All batches at once: a loop that reads the buffer would be given a copy of it.
-        batches = replay.sample(buffer, bits[..., 0])
-        networks, (of_critics, of_policy, due) = lax.scan(gradient_step, start, (batches, bits[..., 1:]))
-        return networks, jnp.concatenate([of_critics.mean(0), of_policy.sum(0) / jnp.maximum(due.sum(), 1)])
+    ) -> tuple[Networks, Array, tuple[Array, ...]]:
+        """The networks after a step on one batch, the critics' errors, and metrics: the policy's only where `due`."""
+        assert bits is not None, "every step has its own"
+        batch = batch._replace(
+            observation=self.normalize_obs(obs_stats, batch.observation),
+            next_observation=self.normalize_obs(obs_stats, batch.next_observation),
+        )
+        noise = distributions.noise(self.env.actions, bits)
+        networks, error, of_critics = self.critic_step(networks, batch, noise[:, : self.count], hyper, lr_scale, axis)
+        due = networks.steps % self.settings.policy_delay == 0
+        step = lambda now: self.policy_step(now, batch, noise[:, self.count :], hyper, lr_scale, axis)  # noqa: E731
+        if self.settings.policy_delay == 1:
+            networks, of_policy = step(networks)
+        else:
+            networks, of_policy = lax.cond(due, step, lambda now: (now, jnp.zeros(3)), networks)
+        return self.move_target(networks, hyper), error, (of_critics, of_policy, due)
 
     def descend(
         self, networks: Networks, loss: Callable[..., tuple[Array, Any]], hyper: Hyper, lr_scale: Array, axis: Axis

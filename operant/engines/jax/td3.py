@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax import distributions, losses, nets, normalize, replay, twin_critics
+from operant.engines.jax import distributions, losses, nets, normalize, twin_critics
 from operant.engines.jax.devices import Axis, mean_over
 from operant.engines.jax.learner import (
     GREEDY,
@@ -25,9 +25,10 @@ from operant.engines.jax.learner import (
     TrainState,
     build_schedule,
 )
-from operant.engines.jax.off_policy import Act, OffPolicy
+from operant.engines.jax.off_policy import Act, OffPolicy, RolloutState
 from operant.engines.jax.optimizer import OptimizerHyper, lr_fraction, optimizer_hyper
-from operant.engines.jax.replay import ReplayBuffer, Transition
+from operant.engines.jax.priorities import Priorities
+from operant.engines.jax.replay import Transition
 from operant.engines.jax.tracing import CRITIC, OPTIMIZER
 from operant.envs.functional.env import FunctionalEnv
 from operant.spec.schema import Spec
@@ -91,7 +92,8 @@ class Td3(OffPolicy):
         return Hyper(*given)
 
     def init_params(self, rng: np.random.Generator) -> nets.Params:
-        inputs = self.env.observation_shape[0]
+        inputs = self.inputs
+        assert isinstance(inputs, int), "critics that read images and real actions are refused"
         actor = nets.init_mlp(self.net, rng, inputs, self.count, self.net.actor_gain)
         critic = twin_critics.init(self.net, rng, inputs + self.count, 1, self.settings.critic_hidden)
         return {"actor": actor, "critic": critic}
@@ -124,60 +126,58 @@ class Td3(OffPolicy):
         self,
         policy: Policy,
         learner: LearnerState,
-        buffer: ReplayBuffer,
+        rollout: RolloutState,
         key: Array,
         hyper: Hyper,
         number: Array,
         axis: Axis,
-    ) -> tuple[nets.Params, LearnerState, dict[str, Array]]:
+    ) -> tuple[nets.Params, LearnerState, Priorities | None, dict[str, Array]]:
         frame = number.astype(jnp.float32) * self.frames
         lr_scale = lr_fraction(hyper.optimizer, frame, hyper.budget)
         bits = jax.random.bits(key, (self.settings.training_iter, self.size, self.count + 1))
 
-        def gradient_step(networks: Networks, given: tuple[Transition, Array]) -> tuple[Networks, tuple[Array, ...]]:
-            batch, drawn = given
+        def gradient_step(networks: Networks, batch: Transition, drawn: Any) -> tuple[Networks, Array, Any]:
             batch = batch._replace(
                 observation=self.normalize_obs(policy.obs_stats, batch.observation),
                 next_observation=self.normalize_obs(policy.obs_stats, batch.next_observation),
             )
             noise = distributions.noise(self.env.actions, drawn)
-            networks, of_critics = self.critic_step(networks, batch, noise, hyper, lr_scale, axis)
+            networks, error, of_critics = self.critic_step(networks, batch, noise, hyper, lr_scale, axis)
             due = networks.steps % self.settings.policy_delay == 0
             step = lambda now: self.policy_step(now, batch, hyper, lr_scale, axis)  # noqa: E731
             networks, loss = lax.cond(due, step, lambda now: (now, jnp.float32(0)), networks)
-            return networks, (of_critics, loss, due)
+            return networks, error, (of_critics, loss, due)
 
-        # All batches at once: a loop that reads the buffer would be given a copy of it.
-        given = (replay.sample(buffer, bits[..., 0]), bits[..., 1:])
         start = Networks(policy.params["actor"], *learner[:5])
-        end, (of_critics, of_policy, due) = lax.scan(gradient_step, start, given)
+        end, ranks, found = self.over_batches(gradient_step, start, rollout, bits[..., 0], bits[..., 1:], number)
+        of_critics, of_policy, due = found
         metrics = jnp.append(of_critics.mean(0), of_policy.sum() / jnp.maximum(due.sum(), 1))
         means: dict[str, Array] = dict(zip(METRICS, metrics, strict=True))
         means["optim/lr"] = hyper.optimizer.lr * lr_scale
         means["explore/noise"] = hyper.exploration.at(frame - self.frames)
-        return {"actor": end.actor}, LearnerState(*end[1:], learner.key, learner.updates), means
+        return {"actor": end.actor}, LearnerState(*end[1:], learner.key, learner.updates), ranks, means
 
     def critic_step(
         self, networks: Networks, batch: Transition, noise: Array, hyper: Hyper, lr_scale: Array, axis: Axis
-    ) -> tuple[Networks, Array]:
+    ) -> tuple[Networks, Array, Array]:
         """Descend both critics' errors towards r + gamma min_k Q'_k(s', a'), a' the target policy's smoothed action."""
         action = jnp.tanh(nets.apply_mlp(self.net, networks.target_actor, batch.next_observation, self.dtype))
         action = losses.smoothed_action(action, noise, hyper.target_noise, hyper.target_noise_clip)
         next_q = self.q_values(networks.target, batch.next_observation, action).min(0)
         target = losses.q_target(batch.reward, batch.terminated, next_q, hyper.gamma)
 
-        def loss(part: dict[str, nets.Params]) -> tuple[Array, Array]:
+        def loss(part: dict[str, nets.Params]) -> tuple[Array, tuple[Array, Array]]:
             q = self.q_values(part["critic"], batch.observation, batch.action)
-            error = losses.td_loss(q - target, self.settings.loss)
-            return error, jnp.stack([error, q.mean()])
+            value = losses.td_loss(q - target, self.settings.loss, batch.weight)
+            return value, (q - target, jnp.stack([value, q.mean()]))
 
         part = {"critic": networks.critic}
-        grads, metrics = mean_over(axis, jax.grad(loss, has_aux=True)(part))
+        grads, (error, metrics) = mean_over(axis, jax.grad(loss, has_aux=True)(part))
         rates = hyper.optimizer._replace(lr=hyper.optimizer.critic_lr)
         part, opt_state, norm = self.optimizer.step(part, grads, networks.opt_states[1], rates, lr_scale)
         opt_states = (networks.opt_states[0], opt_state)
         networks = networks._replace(critic=part["critic"], opt_states=opt_states, steps=networks.steps + 1)
-        return networks, jnp.append(metrics, norm)
+        return networks, error, jnp.append(metrics, norm)
 
     def policy_step(
         self, networks: Networks, batch: Transition, hyper: Hyper, lr_scale: Array, axis: Axis

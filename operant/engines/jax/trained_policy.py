@@ -16,7 +16,7 @@ from operant.engines.jax import distributions
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.evaluation import load_policy
 from operant.engines.jax.host.env import HostSpaces
-from operant.engines.jax.learner import GREEDY, SAMPLED
+from operant.engines.jax.learner import GREEDY, SAMPLED, Seen
 from operant.engines.jax.normalize import EPSILON
 from operant.engines.jax.soft_actor_critic import SoftActorCritic
 from operant.engines.jax.td3 import Td3
@@ -27,6 +27,7 @@ from operant.policy.array_policy import ArrayPolicy, Recording
 from operant.policy.network import Network, box_head, discrete_head
 from operant.policy.reader import Layer
 from operant.spec.schema import Spec
+from operant.spec.settings.nets import Net
 
 
 class TrainedPolicy(ArrayPolicy):
@@ -43,13 +44,22 @@ class TrainedPolicy(ArrayPolicy):
         if self._host is not None:
             self.obs_dtype = self._host.obs_dtype
         self._play = jax.jit(self._env_actions)
+        self.recurrent, self._hidden = self._learner.init_hidden(1) is not None, None
         super().__init__()
 
     def seed(self, seed: int) -> None:
         self._key, self._calls = jax.random.key(seed), 0
 
     def outputs(self, obs: np.ndarray, begun: np.ndarray) -> np.ndarray:
-        return np.asarray(self._learner.outputs(self._policy, jnp.asarray(obs)))
+        output, self._hidden = self._learner.outputs_and_hidden(self._policy, self._seen(obs, None, begun))
+        return np.asarray(output)
+
+    def _seen(self, obs: np.ndarray, mask: np.ndarray | None, begun: np.ndarray) -> Seen:
+        """What the policy is shown; where all episodes begin, there may be another number of them than before."""
+        if not self.recurrent:
+            return Seen(jnp.asarray(obs), mask)
+        hidden = self._learner.init_hidden(len(obs)) if begun.all() else self._hidden
+        return Seen(jnp.asarray(obs), mask, begun, hidden)
 
     def record(self, steps: int, num: int, seed: int) -> Recording:
         if self._host is not None:
@@ -64,7 +74,7 @@ class TrainedPolicy(ArrayPolicy):
             obs.append(np.asarray(now, np.float32))
             mask.append(None if legal is None else np.asarray(legal))
             key, at = jax.random.key(seed + 1), jnp.int32(SAMPLED)
-            actions = self._play(self._policy, now, legal, jax.random.fold_in(key, step), at)
+            actions, _ = self._play(self._policy, Seen(now, legal), jax.random.fold_in(key, step), at)
             states, now, _ = advance(states, actions, jax.vmap(jax.random.fold_in, (0, None))(keys, step + 1))
         begun = np.zeros((steps, num), bool)
         return Recording(np.stack(obs), begun, None if mask[0] is None else np.stack(mask))
@@ -94,8 +104,11 @@ class TrainedPolicy(ArrayPolicy):
         for step in range(steps):
             rows.append((vector.obs, vector.begun, vector.mask))
             key = jax.random.fold_in(jax.random.key(seed + 1), step)
-            vector.step(np.asarray(self._play(self._policy, vector.obs, vector.mask, key, jnp.int32(SAMPLED))))
+            seen = self._seen(vector.obs, vector.mask, vector.begun)
+            actions, self._hidden = self._play(self._policy, seen, key, jnp.int32(SAMPLED))
+            vector.step(np.asarray(actions))
         vector.close()
+        self.reset()  # its hidden states are those of these environments now
         obs, begun, mask = zip(*rows, strict=True)
         return Recording(np.stack(obs), np.stack(begun), None if mask[0] is None else np.stack(mask))
 
@@ -103,14 +116,15 @@ class TrainedPolicy(ArrayPolicy):
         key = jax.random.fold_in(self._key, self._calls)
         self._calls += not deterministic
         mode = jnp.int32(GREEDY if deterministic else SAMPLED)
-        actions = np.asarray(self._play(self._policy, obs, mask, key, mode))
+        found, self._hidden = self._play(self._policy, self._seen(obs, mask, begun), key, mode)
+        actions = np.asarray(found)
         if self._host is not None:
             return self._host.actions.to_env(actions)
         return actions.tolist() if isinstance(self._env.actions, Discrete) else actions
 
-    def _env_actions(self, policy: Any, obs: Array, mask: Array | None, key: Array, mode: Array) -> Array:
-        action = self._learner.act(policy, self._hyper, obs, mask, key, mode)
-        return action if self._env.on_host else distributions.to_env_action(self._env.actions, action)
+    def _env_actions(self, policy: Any, seen: Seen, key: Array, mode: Array) -> tuple[Array, Any]:
+        action, hidden = self._learner.act_and_hidden(policy, self._hyper, seen, key, mode)
+        return (action if self._env.on_host else distributions.to_env_action(self._env.actions, action)), hidden
 
     def _array(self, obs: Any) -> np.ndarray:
         """As it is, or flattened as in training where the environment's own observations are no arrays of one type."""
@@ -129,16 +143,13 @@ class TrainedPolicy(ArrayPolicy):
 
     def _layers(self) -> list[Layer]:
         params, net = jax.device_get(self._policy.params), self._spec.agent.net
+        if net.memory is not None:
+            return recurrent_layers(net, params)
         if isinstance(self._learner, Dqn):
             dense = [*params["trunk"], _joined_heads(params)]
         else:
             dense = [*params.get("trunk", []), *params["actor"]]
-        layers: list[Layer] = []
-        for k, layer in enumerate(dense):
-            layers.append({"op": "dense", "weight": np.asarray(layer["weight"]), "bias": np.asarray(layer["bias"])})
-            if k < len(dense) - 1:
-                layers.append({"op": net.activation})
-        return layers
+        return _dense(net, dense)[:-1]
 
     def _head(self) -> list[Layer]:
         actions = self._env.actions
@@ -156,6 +167,30 @@ class TrainedPolicy(ArrayPolicy):
             space = self._host.actions
             return [*tanh, *box_head(space.bounded, space.half, space.middle)]
         return [*tanh, *box_head(np.full(actions.shape, is_bounded), *numbers)]
+
+
+def recurrent_layers(net: Net, params: dict[str, Any]) -> list[Layer]:
+    """The layers of a recurrent policy; hidden states are laid out [h or c, layer, unit]."""
+    stream, memory = params["trunk" if net.shared else "actor"], net.memory
+    assert memory is not None, "it is recurrent"
+    cells: list[Layer] = []
+    for k, cell in enumerate(stream["cells"]):
+        arrays = {name: np.asarray(cell[name]["weight"]) for name in ("input", "recurrent")}
+        arrays |= {f"{name}_bias": np.asarray(cell[name]["bias"]) for name in ("input", "recurrent")}
+        places = {"units": memory.units, "hidden": k * memory.units}
+        if memory.cell == "lstm":
+            places["cell"] = (memory.layers + k) * memory.units
+        cells.append({"op": memory.cell, **places, **arrays})
+    return [*_dense(net, stream["layers"]), *cells, _dense(net, [params["actor"]["head"]])[0]]
+
+
+def _dense(net: Net, layers: list[Any]) -> list[Layer]:
+    """Linear layers, each with the activation after it."""
+    found: list[Layer] = []
+    for layer in layers:
+        found.append({"op": "dense", "weight": np.asarray(layer["weight"]), "bias": np.asarray(layer["bias"])})
+        found.append({"op": net.activation})
+    return found
 
 
 def _joined_heads(params: dict[str, Any]) -> dict[str, np.ndarray]:

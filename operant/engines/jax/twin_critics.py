@@ -24,7 +24,7 @@ SCALE_UNTIL, SHIFT_UNTIL = 8.0, 5.0  # when they are reached, in lengths of the 
 
 
 def init(
-    net: Net, rng: np.random.Generator, inputs: int, outputs: int, widths: tuple[int, ...] | None
+    net: Net, rng: np.random.Generator, inputs: nets.Inputs, outputs: int, widths: tuple[int, ...] | None
 ) -> list[nets.Layer]:
     """Fresh weights of two critics that share nothing but their inputs."""
     pair = [nets.init_mlp(net, rng, inputs, outputs, net.critic_gain, widths) for _ in range(2)]

@@ -37,7 +37,8 @@ class EnvMetrics(NamedTuple):
 class Step(NamedTuple):
     """One step of every environment, as a learner uses it; `next_observation` is from before any reset.
 
-    `facts` are those of the recorded environments only.
+    `facts` are those of the recorded environments only; `begun` says of environments on the host which observations
+    are the first of an episode.
     """
 
     observation: Array
@@ -48,6 +49,7 @@ class Step(NamedTuple):
     truncated: Array
     next_observation: Array
     facts: dict[str, Array]
+    begun: Array | None = None
 
 
 class EpisodeSums(NamedTuple):
@@ -166,3 +168,10 @@ def next_values(value: Array, last: Array, final: Array, truncated: Array) -> Ar
     for slot in range(len(final)):
         after = jnp.where(truncated & (which == slot), final[slot], after)
     return after
+
+
+def at_truncations(states: Array, truncated: Array, slots: int) -> Array:
+    """What of `states` [T, N, H] belongs to each truncated step, [S, N, H] in the order of each environment."""
+    which = jnp.cumsum(truncated, 0) - truncated
+    here = truncated & (which == jnp.arange(slots)[:, None, None])
+    return jnp.where(here[..., None], states, 0.0).sum(1)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.jax.evaluation import load_policy
-from operant.engines.jax.learner import GREEDY
+from operant.engines.jax.learner import GREEDY, Seen
 from operant.envs.watch import Decide, Decision, watch_policy
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
@@ -29,16 +29,17 @@ def record_video(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sin
 def greedy(spec: Spec, checkpoint: Path) -> Decide:
     """The checkpoint's best actions, and the probabilities of all and the value where its algorithm has them."""
     learner, policy = load_policy(spec, checkpoint)
-    hyper = learner.hyper(spec)
+    hyper, hidden = learner.hyper(spec), learner.init_hidden(1)
 
     @jax.jit
-    def predict(observation: jax.Array, mask: jax.Array | None) -> tuple[jax.Array, Any]:
-        action = learner.act(policy, hyper, observation, mask, jax.random.key(0), jnp.int32(GREEDY))
-        return action, learner.probs_and_value(policy, observation, mask)
+    def predict(seen: Seen) -> tuple[jax.Array, Any, Any]:
+        action, after = learner.act_and_hidden(policy, hyper, seen, jax.random.key(0), jnp.int32(GREEDY))
+        return action, after, learner.probs_and_value(policy, seen.observation, seen.mask)
 
     def decide(observation: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
-        del begins  # no policy of this engine has a hidden state
-        action, predicted = predict(observation.reshape(1, *learner.env.observation_shape), mask)
+        nonlocal hidden
+        shown = observation.reshape(1, *learner.env.observation_shape)
+        action, hidden, predicted = predict(Seen(shown, mask, None if hidden is None else begins, hidden))
         probabilities, value = (None, None) if predicted is None else (np.asarray(part)[0] for part in predicted)
         return Decision(np.asarray(action), probabilities, value)
 

@@ -138,7 +138,7 @@ class ImpalaSpec(ImageNet):
 class Recurrent(Net):
     """The base of recurrent networks (abstract): hidden layers, then recurrent ones, then the heads."""
 
-    LAYERS = in_engines(torch="networks.heads:mlp_layers")
+    LAYERS = in_engines(torch="networks.heads:mlp_layers", jax="nets:MLP")
 
     hidden: tuple[Units, ...] = shape(
         default=(64,), max_length=16, description="Units of each hidden layer before the recurrent ones."

@@ -51,6 +51,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "agent": {"algorithm": DQN, "memory": REPLAY, "net": {"hidden": [32], "duelling": True}},
         "engine": "jax",
     },
+    "jax-lstm": {
+        "env": {**PENDULUM, "vectorization": "serial"},
+        "agent": {"algorithm": PPO, "net": {"type": "lstm", "hidden": [16], "recurrent": 16, "layers": 2}},
+        "engine": "jax",
+    },
     "random": {"env": CARTPOLE, "agent": {"algorithm": {"name": "random"}}},
 }
 Trained = Callable[[str], operant.Session]

@@ -22,7 +22,7 @@ from tests.unit.api.conftest import Trained
 SLOW = pytest.mark.slow
 POLICIES = ("ppo", "sac", "ppo-gru", "jax-ppo")
 POLICIES += tuple(
-    pytest.param(name, marks=SLOW) for name in ("ppo-continuous", "dqn", "ppo-lstm", "jax-sac", "jax-dqn")
+    pytest.param(name, marks=SLOW) for name in ("ppo-continuous", "dqn", "ppo-lstm", "jax-sac", "jax-dqn", "jax-lstm")
 )
 ONNX = """
 import json, sys

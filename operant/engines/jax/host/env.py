@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.wrappers import FlattenObservation
 from jax import Array
 
+from operant.envs.find import plays_natively
 from operant.envs.functional.env import Continuous, Discrete, FunctionalEnv
 from operant.envs.gym import make_env
 from operant.envs.vector.actions import ActionMap
@@ -22,7 +23,8 @@ from operant.spec.settings.sections import EnvSpec
 class HostEnv(FunctionalEnv):
     """The spaces of an environment that steps on the host; actions are in the policy's scale, which is [-1, 1].
 
-    `limit` is the time limit that Gymnasium knows of; None where it knows of none.
+    `limit` is the time limit that Gymnasium knows of; None where it knows of none. An observation is a `stack` of
+    frames, along its first axis, of which each step brings one; or a single one.
     """
 
     name: str
@@ -31,6 +33,7 @@ class HostEnv(FunctionalEnv):
     actions: Discrete | Continuous
     limit: int | None
     masked: bool = False
+    stack: int = 1
     on_host = True
 
     def storage(self, wanted: str) -> Any:
@@ -66,6 +69,7 @@ class HostSpaces:
 def describe_host_env(spec: EnvSpec) -> HostEnv:
     """What a compiled program knows of a spec's environment."""
     spaces = HostSpaces(spec)
-    size, images = spaces.actions.size, spaces.obs_dtype == np.uint8
+    size, shape, images = spaces.actions.size, spaces.obs_shape, spaces.obs_dtype == np.uint8
     actions = Discrete(size) if spaces.actions.discrete else Continuous(-1.0, 1.0, (size,))
-    return HostEnv(spec.name, spaces.obs_shape, images, actions, spaces.limit, spaces.masked)
+    stack = shape[0] if plays_natively(spec) else 1
+    return HostEnv(spec.name, shape, images, actions, spaces.limit, spaces.masked, stack)

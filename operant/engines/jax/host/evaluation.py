@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from operant.engines.jax.episodes import FinishedEpisode
-from operant.engines.jax.learner import Learner, Policy
-from operant.envs.vector.evaluation import play, random_return
+from operant.engines.jax.learner import Learner, Policy, Seen
+from operant.envs.vector.evaluation import MOST_TOGETHER, play, random_return
 
 
 class HostEvaluator:
@@ -18,7 +18,8 @@ class HostEvaluator:
 
     def __init__(self, learner: Learner, options: dict[str, Any]) -> None:
         self._env = learner.spec.env
-        self._act = jax.jit(learner.act, compiler_options=options)
+        self._init_hidden = learner.init_hidden
+        self._act = jax.jit(learner.act_and_hidden, compiler_options=options)
 
     def __call__(
         self, policies: Policy, hyper: Any, first_seed: int, episodes: int, mode: int
@@ -33,11 +34,14 @@ class HostEvaluator:
     ) -> Iterator[FinishedEpisode]:
         """The same for a policy and hyperparameters without an axis of lanes, in the order in which episodes end."""
         key, steps, mode_array = jax.random.key(first_seed), iter(range(2**31)), np.int32(mode)
+        hidden = self._init_hidden(min(episodes, MOST_TOGETHER))
 
         def act(observation: np.ndarray, mask: np.ndarray | None, begun: np.ndarray | None) -> np.ndarray:
-            del begun  # no policy of this engine has a hidden state
+            nonlocal hidden
             now = jax.random.fold_in(key, next(steps))
-            return np.asarray(self._act(policy, hyper, observation, mask, now, mode_array))
+            seen = Seen(observation, mask, None if hidden is None else begun, hidden)
+            action, hidden = self._act(policy, hyper, seen, now, mode_array)
+            return np.asarray(action)
 
         for over in play(self._env, act, episodes, first_seed):
             yield FinishedEpisode(over.seed, over.score, over.length, over.terminated)

@@ -7,6 +7,7 @@ checkpoints and records number the environments through all groups, as if there 
 from __future__ import annotations
 
 import numpy as np
+from jax import Array
 
 from operant.envs.vector.autoreset import AutoresetVectorEnv
 from operant.envs.vector.episode_seeds import episode_seeds
@@ -44,6 +45,12 @@ class VectorEnvGroups:
             logs = {f"{ACTIONS}{i}": state[f"{ACTIONS}{first + i}"] for i in range(group.num)}
             group.restore({"episode": state["episode"][mine], "obs": state["obs"][mine], **logs})
             first += group.num
+
+    def shares(self, states: Array | None) -> list[Array | None]:
+        """Hidden states [N, H] by group; None for each where there are none."""
+        if states is None:
+            return [None] * len(self.groups)
+        return list(states.reshape(len(self.groups), -1, states.shape[-1]))
 
     def close(self) -> None:
         """Release every environment."""

@@ -20,7 +20,7 @@ from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.host.groups import VectorEnvGroups
 from operant.engines.jax.host.rollout import Recorder, joined
-from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, TrainState, UpdateMetrics
+from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, Seen, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.engines.jax.program import chunk_updates, compiler_options
 from operant.envs.vector.autoreset import Ended
@@ -97,31 +97,24 @@ class HostProgram:
 
     @cached_property
     def _act(self) -> Any:
-        """The actions of a step of a rollout, and the images so far with those that were acted on.
+        """The actions of a step of a rollout, the hidden states after it, and the images so far with those acted on.
 
-        The randomness of the actions comes of the learner's key and the step's number.
+        Randomness comes of the learner's key and the step's number.
         """
-        groups = len(self.envs.groups)
 
         def act(
-            policy: Policy,
-            key: Array,
-            updates: Array,
-            hyper: Any,
-            observation: Array,
-            mask: Array | None,
-            number: Array,
-            images: Array | None,
-        ) -> tuple[Array, Array | None]:
+            policy: Policy, key: Array, updates: Array, hyper: Any, seen: Seen, number: Array, images: Array | None
+        ) -> tuple[Array, Any, Array | None]:
             policy, key, updates, hyper = _first((policy, key, updates, hyper))
             of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
-            actions = self.learner.explore_on_host(policy, updates, hyper, observation, mask, of_step)
+            actions, hidden = self.learner.explore_on_host(policy, updates, hyper, seen, of_step)
             if images is None:
-                return actions, None
-            place = (number // groups, number % groups * len(observation), *[0] * (images.ndim - 2))
-            return actions, lax.dynamic_update_slice(images, observation[None], place)
+                return actions, hidden, None
+            groups = len(self.envs.groups)
+            place = (number // groups, number % groups * len(seen.observation), *[0] * (images.ndim - 2))
+            return actions, hidden, lax.dynamic_update_slice(images, seen.observation[None], place)
 
-        return jax.jit(act, donate_argnums=7, compiler_options=self.options)
+        return jax.jit(act, donate_argnums=6, compiler_options=self.options)
 
     @cached_property
     def _store(self) -> Any:
@@ -163,7 +156,7 @@ class HostProgram:
                 rollout = self._store(rollout, played)
             learns = number * self.learner.frames >= self.learner.start
             states, metrics = self._learn((policy, learner), rollout, hyper, played, learns)
-            states = states if states.rollout is not None else states._replace(rollout=rollout)
+            states = states._replace(rollout=_merged(states.rollout, rollout))
             found += [] if metrics is None else [metrics]
             ended += over
         return states, (found, ended)
@@ -173,12 +166,15 @@ class HostProgram:
         recorders = [Recorder(group, self.learner, self._images is None) for group in self.envs.groups]
         policy, key, updates = states.policy, states.learner.key, states.learner.updates
         steps, ended = self.learner.frames // self.envs.num, []
+        hidden = self.envs.shares(_first(self.learner.hidden_in(states.rollout)))
 
         def act(number: int) -> np.ndarray:
-            group = self.envs.groups[number % len(recorders)]
-            given = (policy, key, updates, hyper, group.obs, group.mask, np.int32(number))
-            actions, self._images = self._act(*given, self._images)
-            return np.asarray(actions)
+            which = number % len(recorders)
+            group, state = self.envs.groups[which], hidden[which]
+            seen = Seen(group.obs, group.mask) if state is None else Seen(group.obs, group.mask, group.begun, state)
+            given = (policy, key, updates, hyper, seen, np.int32(number))
+            action, hidden[which], self._images = self._act(*given, self._images)
+            return np.asarray(action)
 
         # A group's actions are computed while the other groups step.
         for number, recorder in enumerate(recorders):
@@ -225,6 +221,11 @@ class HostProgram:
 def group_count(num_envs: int) -> int:
     """Groups of environments: two where an accelerator computes while the host steps."""
     return 2 if jax.default_backend() != "cpu" and num_envs % 2 == 0 else 1
+
+
+def _merged(new: Any, old: Any) -> Any:
+    """A rollout state, with those parts of the old one that are None in the new one."""
+    return jax.tree.map(lambda part, kept: kept if part is None else part, new, old, is_leaf=lambda x: x is None)
 
 
 def _first(tree: Any) -> Any:

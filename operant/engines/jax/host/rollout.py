@@ -21,13 +21,14 @@ class Recorder:
 
     def send(self, action: np.ndarray) -> None:
         """Begin a step with one action, in the policy's scale, in every environment."""
-        self._acted_on = self._vector.obs if self._observes else None, self._vector.mask, action
+        observed = self._vector.obs if self._observes else None
+        self._acted_on, self._begun = (observed, self._vector.mask, action), self._vector.begun
         self._vector.send(action)
 
     def receive(self) -> list[Ended]:
         """End the step that `send` began; returns the episodes that ended."""
         step = self._vector.receive()
-        row = (*self._acted_on, step.reward, step.terminated, step.truncated)
+        row = (*self._acted_on, step.reward, step.terminated, step.truncated, self._begun)
         self._rows.append((*row, step.next_obs) if self._off_policy else row)
         if not self._off_policy:
             for i in np.flatnonzero(step.truncated).tolist():

@@ -20,8 +20,10 @@ from operant.envs.functional.find import steps_on_host
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
+from operant.spec.settings.memories import PrioritisedReplaySpec
 
 PPO = {"name": "ppo", "time_horizon": 16, "minibatch_size": 32, "training_epoch": 1}
+DQN = {"name": "dqn", "training_start": 300, "training_frequency": 2}
 SAC = {"name": "sac", "training_start": 300, "training_frequency": 2, "training_iter": 1}
 
 
@@ -110,16 +112,19 @@ def test_frames_before_training_start_are_stored_and_not_learned_from():
     ("algorithm", "env", "net", "words"),
     [
         ({"name": "a2c"}, {"name": "LunarLander-v3"}, {}, "agent.algorithm.name"),
-        (SAC, {"name": "ALE/Pong-v5", "num_envs": 2}, {"type": "nature_cnn"}, "keeps no replay"),
+        ({**SAC, "name": "crossq"}, {"name": "ALE/Pong-v5", "num_envs": 2}, {"type": "nature_cnn"}, "renormalizes"),
+        (SAC, {"name": "CarRacing-v3", "num_envs": 2}, {"type": "nature_cnn"}, "real ones"),
+        ({**DQN, "n_step": 3}, {"name": "ALE/Pong-v5", "num_envs": 2}, {"type": "nature_cnn"}, "one step ahead"),
         (PPO, {"name": "CartPole-v1"}, {"type": "nature_cnn"}, "agent.net.type"),
         (PPO, {"name": "CartPole-v1", "vectorization": "serial"}, {"type": "impala"}, "gives vectors"),
-        (PPO, {"name": "ALE/Pong-v5"}, {"type": "impala", "recurrent": 8}, "agent.net.recurrent"),
+        (PPO, {"name": "CartPole-v1"}, {"type": "gru"}, "is recurrent"),
+        ({**PPO, "auto_scale": True}, {"name": "LunarLander-v3"}, {"type": "gru"}, "cut the sequences"),
         ({**SAC, "name": "td3"}, {"name": "LunarLander-v3", "num_envs": 2}, {}, "real actions"),
         (PPO, {"name": "NoSuch-v0"}, {}, "no environment is called"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(algorithm: Any, env: Any, net: Any, words: str):
-    for package, needed in (("Box2D", "Lunar"), ("ale_py", "ALE")):
+    for package, needed in (("Box2D", "Lunar"), ("Box2D", "CarRacing"), ("ale_py", "ALE")):
         if needed in env["name"]:
             pytest.importorskip(package)
     with pytest.raises(UsageError, match=words):
@@ -129,3 +134,29 @@ def test_what_cannot_be_trained_is_refused(algorithm: Any, env: Any, net: Any, w
 def test_several_devices_are_refused():
     with pytest.raises(UsageError, match=r"meta\.devices"):
         check_compatibility(spec_of(PPO, {"name": "CartPole-v1", "vectorization": "serial"}, devices=2))
+
+
+def test_replay_by_shares_of_devices_is_not_prioritised():
+    spec = spec_of(DQN, {"name": "CartPole-v1", "num_envs": 2}, devices=2)
+    memory = PrioritisedReplaySpec()
+    agent = spec.agent.model_copy(update={"memory": memory})
+    with pytest.raises(UsageError, match=r"agent\.memory\.name"):
+        check_compatibility(spec.model_copy(update={"agent": agent}))
+
+
+def test_hidden_states_are_shared_out_to_groups_and_begin_at_zero(monkeypatch: pytest.MonkeyPatch):
+    """Both groups of environments act on hidden states of their own, and what is learned comes in one order."""
+    net = {"type": "gru", "hidden": [], "recurrent": 3}
+    spec = spec_of({**PPO, "minibatch_size": 64}, {"name": "operant/CartPoleNoVelocity-v1"}, net)
+    for count in (1, 2):
+        monkeypatch.setattr(host_program, "group_count", lambda num, count=count: count)
+        program = HostProgram(build_learner(spec))
+        seen: list[Any] = []
+        act = program._act
+        program._act = lambda *given, act=act, seen=seen: seen.append(given[4]) or act(*given)
+        states, _ = advanced(program, spec, 1)
+        assert [len(each.observation) for each in seen] == [4 // count] * 16 * count
+        assert not any(np.any(each.hidden) for each in seen[:count])
+        assert all(np.all(np.any(each.hidden, 1)) for each in seen[count:])
+        assert states.rollout.hidden.shape == (1, 4, 6)
+        assert np.all(np.any(states.rollout.hidden, -1))
