@@ -5,8 +5,10 @@
 
 #ifdef __CUDACC__
 #define HD __host__ __device__ inline
+#define HD_APART static __host__ __device__ __noinline__
 #else
 #define HD inline
+#define HD_APART static __attribute__((noinline))
 #endif
 
 typedef unsigned int u32;

@@ -74,8 +74,8 @@ HD Report play(u32* words, const u32* history, int action, int limit) {
     return report;
 }
 
-// Lay out the stage that a game is in.
-HD void lay_out_words(u32* words) {
+// Lay out the stage that a game is in. Compiled once however often it is called: it is most of the code.
+HD_APART void lay_out_words(u32* words) {
     Game game = read_game(words);
     lay_out(game);
     write_game(game, words);
