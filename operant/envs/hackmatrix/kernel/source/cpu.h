@@ -9,14 +9,18 @@
 
 namespace cpu {
 
+// Most numbers are 0, so those that are not are put into an empty row.
 void observe(const u32* words, float* seen) {
-    u32 looks[LOOK_WORDS];
-    for (int cell = 0; cell < CELLS; cell++) look_at(words, cell, looks + 3 * cell);
+    std::memset(seen, 0, OBSERVATION_SIZE * sizeof(float));
     for (int index = 0; index < FIRST_CELL; index++) seen[index] = player_value(words, index);
-    float* grid = seen + FIRST_CELL;
-    for (int channel = 0; channel < CHANNELS; channel++) {
-        Place place = place_of(channel);
-        for (int cell = 0; cell < CELLS; cell++) grid[CHANNELS * cell + channel] = channel_value(looks + 3 * cell, place);
+    float* channels = seen + FIRST_CELL;
+    for (int cell = 0; cell < CELLS; cell++, channels += CHANNELS) {
+        u32 look[3];
+        look_at(words, cell, look);
+        for (u32 flags = look[0]; flags; flags &= flags - 1) channels[first(flags)] = 1.0f;
+        if (!look[1] && !look[2]) continue;
+        for (int channel : {CH_ENEMY_HP, CH_POINTS}) channels[channel] = channel_value(look, place_of(channel));
+        for (int channel = 32; channel < CHANNELS; channel++) channels[channel] = channel_value(look, place_of(channel));
     }
 }
 
