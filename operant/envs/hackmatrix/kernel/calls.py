@@ -72,12 +72,23 @@ def register() -> None:
         functions = ctypes.CDLL(str(path))
     except OSError as failed:
         raise NoKernelError(f"{path} cannot be loaded: {failed}") from failed
-    for prefix, target in {"cpu": "cpu", "cuda": "CUDA"}.items():
-        if prefix == "cuda" and capability is None:
-            continue
-        for name in FUNCTIONS:
-            handler = jax.ffi.pycapsule(getattr(functions, f"{prefix}_{name}"))
-            jax.ffi.register_ffi_target(_target(name), handler, platform=target)
+    _register(functions, "cpu", "cpu")
+    if capability is not None:
+        _load_on_gpus(functions)
+        _register(functions, "cuda", "CUDA")
+
+
+def _load_on_gpus(functions: ctypes.CDLL) -> None:
+    functions.cuda_load.restype = ctypes.c_char_p
+    failed = functions.cuda_load(len(jax.local_devices()))
+    if failed is not None:
+        raise NoKernelError(f"the GPU does not take it: {failed.decode()}")
+
+
+def _register(functions: ctypes.CDLL, prefix: str, platform: str) -> None:
+    for name in FUNCTIONS:
+        handler = jax.ffi.pycapsule(getattr(functions, f"{prefix}_{name}"))
+        jax.ffi.register_ffi_target(_target(name), handler, platform=platform)
 
 
 def _target(name: str) -> str:

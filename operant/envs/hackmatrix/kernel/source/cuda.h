@@ -67,12 +67,18 @@ __device__ void show(Shared& shared, const Block& block, u32 which, float* seen,
         for (int cell = block.lane; cell < CELLS; cell += WARP) look_at(words, cell, shared.looks + 3 * cell);
         __syncwarp();
         size_t row = (block.start + game) * OBSERVATION_SIZE;
-        for (int index = block.lane; index < OBSERVATION_SIZE; index += WARP) {
-            int place = index - FIRST_CELL;
-            float value = place < 0 ? player_value(words, index)
-                                    : channel_value(shared.looks + 3 * (place / CHANNELS), shared.places[place % CHANNELS]);
+        for (int index = block.lane; index < FIRST_CELL; index += WARP) {
+            float value = player_value(words, index);
             seen[row + index] = value;
             if (also) also[row + index] = value;
+        }
+        const u32* look = shared.looks;
+        for (int index = FIRST_CELL + block.lane, channel = block.lane; index < OBSERVATION_SIZE; index += WARP) {
+            float value = channel_value(look, shared.places[channel]);
+            seen[row + index] = value;
+            if (also) also[row + index] = value;
+            channel += WARP;
+            if (channel >= CHANNELS) channel -= CHANNELS, look += 3;
         }
     }
     __syncwarp();
@@ -165,6 +171,22 @@ __global__ void __launch_bounds__(WARP) mask_kernel(const u32* states, bool* mas
     __syncwarp();
     bool* to = masks + block.start * ACTION_COUNT;
     for (int index = block.lane; index < block.here * ACTION_COUNT; index += WARP) to[index] = found[index];
+}
+
+// Put all kernels on the GPUs: nothing may be loaded while XLA records what it launches.
+inline cudaError_t load_kernels(int devices) {
+    int before = 0;
+    cudaFuncAttributes found;
+    const void* kernels[] = {reinterpret_cast<const void*>(step_kernel), reinterpret_cast<const void*>(reset_kernel),
+                             reinterpret_cast<const void*>(observe_kernel), reinterpret_cast<const void*>(mask_kernel)};
+    cudaError_t error = cudaGetDevice(&before);
+    for (int device = 0; device < devices && error == cudaSuccess; device++) {
+        error = cudaSetDevice(device);
+        for (const void* kernel : kernels)
+            if (error == cudaSuccess) error = cudaFuncGetAttributes(&found, kernel);
+    }
+    cudaSetDevice(before);
+    return error;
 }
 
 inline unsigned blocks_of(size_t games) { return static_cast<unsigned>((games + WARP - 1) / WARP); }

@@ -129,8 +129,7 @@ HD int length(const u32* list) {
 
 HD Board where_they_are(const u32* list) {
     Board board = 0;
-    for (int slot = 0; slot < SLOTS; slot++)
-        if (list[slot]) board |= bit(square_in(list[slot]));
+    for (int slot = 0; slot < SLOTS && list[slot]; slot++) board |= bit(square_in(list[slot]));
     return board;
 }
 

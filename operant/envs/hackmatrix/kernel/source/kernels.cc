@@ -17,6 +17,11 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_advance, cpu::Advance, ADVANCE_BINDING(ffi::Ff
 
 #ifdef __CUDACC__
 #define ON_GPU ffi::Ffi::Bind().Ctx<ffi::PlatformStream<cudaStream_t>>()
+extern "C" const char* cuda_load(int devices) {  // what went wrong, or nothing
+    cudaError_t error = cuda::load_kernels(devices);
+    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+}
+
 #define CAPTURED {ffi::Traits::kCmdBufferCompatible}
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cuda_mask, cuda::Mask, ON_GPU.Arg<Words>().Ret<Flags>(), CAPTURED);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cuda_observe, cuda::Observe, ON_GPU.Arg<Words>().Ret<Numbers>(), CAPTURED);

@@ -6,7 +6,8 @@
 constexpr int LOOK_WORDS = 3 * CELLS;
 constexpr int FIRST_CELL = PLAYER_FEATURES + PROGRAM_COUNT;
 constexpr int LATE = 20;  // programs from here on are in the second word
-constexpr int TURNS_SEEN = 4;
+constexpr int TURNS_SEEN = 4, AMOUNT_SCALE = 3;
+constexpr int MOST_SEEN = 50;  // credits or energy
 
 // Channels 0 to 6 of a cell but for HP, which is in bits 8 to 15, of its first enemy in list order if seen.
 HD u32 enemy_look(const u32* words, int square) {
@@ -49,20 +50,23 @@ HD void look_at(const u32* words, int number, u32* look) {
     look[2] = enemy >> 8 | resource << (cell & CELL_ENERGY ? 16 : 8);
 }
 
-// Where a channel lies: which of the three words, from which bit, and a mask of its bits; and what it is divided by.
+// Where a channel lies: which of the three words, from which bit, and a mask of its bits; and what it is multiplied by.
 struct Place {
     u32 word, shift, bits;
-    float scale;
+    float factor;
 };
+
+// A number is divided by its scale as a product with the reciprocal, in every form of the game.
+HD float over(int scale) { return 1.0f / static_cast<float>(scale); }
 
 HD Place place_of(int channel) {
     switch (channel) {
-        case CH_ENEMY_HP: return {2, 0, 255, MAX_HP};
-        case CH_POINTS: return {1, 8, 255, MAX_POINTS};
-        case CH_SPAWN: return {1, 16, 255, MAX_POINTS};
-        case CH_TRANSMISSION: return {1, 24, 7, TURNS_SEEN};
-        case CH_CREDITS: return {2, 8, 255, 3};
-        case CH_ENERGY: return {2, 16, 255, 3};
+        case CH_ENEMY_HP: return {2, 0, 255, over(MAX_HP)};
+        case CH_POINTS: return {1, 8, 255, over(MAX_POINTS)};
+        case CH_SPAWN: return {1, 16, 255, over(MAX_POINTS)};
+        case CH_TRANSMISSION: return {1, 24, 7, over(TURNS_SEEN)};
+        case CH_CREDITS: return {2, 8, 255, over(AMOUNT_SCALE)};
+        case CH_ENERGY: return {2, 16, 255, over(AMOUNT_SCALE)};
         case CH_PICKUP: return {1, 3, 1, 1};
         case CH_EXIT: return {1, 4, 1, 1};
         case CH_CENTRE: return {1, 5, 1, 1};
@@ -72,12 +76,11 @@ HD Place place_of(int channel) {
     return {0, static_cast<u32>(channel), 1, 1};
 }
 
-// A number on its scale: times the reciprocal, as every form of the game has it.
-HD float scaled(int number, float scale) { return static_cast<float>(number) * (1.0f / scale); }
-
 HD float channel_value(const u32* look, const Place& place) {
-    return scaled(static_cast<int>(look[place.word] >> place.shift & place.bits), place.scale);
+    return static_cast<float>(static_cast<int>(look[place.word] >> place.shift & place.bits)) * place.factor;
 }
+
+HD float scaled(int number, int scale) { return static_cast<float>(number) * over(scale); }
 
 // One of the numbers before the cells.
 HD float player_value(const u32* words, int index) {
@@ -86,8 +89,8 @@ HD float player_value(const u32* words, int index) {
         case 0: return scaled(row_of(notes & 63), SIZE - 1);
         case 1: return scaled(col_of(notes & 63), SIZE - 1);
         case 2: return scaled(notes >> 6 & 3, MAX_HP);
-        case 3: return scaled(smaller(words[1], 50), 50);
-        case 4: return scaled(smaller(words[2], 50), 50);
+        case 3: return scaled(smaller(words[1], MOST_SEEN), MOST_SEEN);
+        case 4: return scaled(smaller(words[2], MOST_SEEN), MOST_SEEN);
         case 5: return scaled(static_cast<int>(words[SCENE_WORDS] & 15) - 1, STAGES - 1);
         case 6: return scaled(words[3], 10);
         case 7: return scaled(static_cast<int>(words[5]) - 1, 2);
