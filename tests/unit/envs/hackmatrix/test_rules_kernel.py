@@ -114,7 +114,7 @@ def test_who_insists_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv(calls.VARIABLE, "kernel")
-    with pytest.raises(UsageError, match="OPERANT_HACKMATRIX_FORM: no kernel, since a C.. compiler is not found"):
+    with pytest.raises(UsageError, match=r"OPERANT_HACKMATRIX_FORM: no kernel, since a C\+\+ compiler is not found"):
         calls.kernel_is_used("auto")
 
 
