@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -31,7 +32,7 @@ def library(capability: str | None = None) -> Path:
     command = _command(capability)
     version = _run([command[0], "--version"])
     parts = [constants_header(), *(path.read_text() for path in sorted(SOURCE.iterdir()))]
-    key = sha256("\0".join([*parts, *command, version, jax.__version__]).encode()).hexdigest()[:24]
+    key = sha256("\0".join([*parts, *command, version, platform.machine(), jax.__version__]).encode()).hexdigest()[:24]
     built = cache_folder("kernels") / f"hackmatrix-{key}.so"
     if not built.exists():
         _compile(command, Path(jax.ffi.include_dir()), built)

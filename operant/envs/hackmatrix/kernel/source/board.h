@@ -1,4 +1,5 @@
-// Sets of cells as bits of one number, a byte a row, and paths over them. A cell is named by its square, 8 * row + column.
+// Sets of cells as bits of one number, a byte a row, and paths over them. A cell is named by its square,
+// 8 * row + column.
 // Nothing here or in the other headers includes a library, so that a compiler for GPUs alone can take them.
 #pragma once
 #include "constants.h"
@@ -67,12 +68,14 @@ HD int nth(u64 bits, int n) {
     return place;
 }
 
-HD Board moved(Board board, int direction) {  // up, down, left, right
-    Board to = direction == UP ? board << ROW_BITS : direction == DOWN ? board >> ROW_BITS : direction == LEFT ? board >> 1 : board << 1;
-    return to & FULL;
+HD int step_of(int direction) {  // what a direction adds to a square
+    return direction == UP ? ROW_BITS : direction == DOWN ? -ROW_BITS : direction == LEFT ? -1 : 1;
 }
 
-HD int step_of(int direction) { return direction == UP ? ROW_BITS : direction == DOWN ? -ROW_BITS : direction == LEFT ? -1 : 1; }
+HD Board moved(Board board, int direction) {  // what leaves the board is gone
+    int step = step_of(direction);
+    return (step > 0 ? board << step : board >> -step) & FULL;
+}
 
 // The set and its neighbours as far as they are in `within`, itself a part of the board.
 HD Board grow(Board board, Board within) {

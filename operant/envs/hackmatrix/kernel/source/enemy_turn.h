@@ -13,10 +13,10 @@ HD int hatch(Game& game, int number) {
         }
         game.signals[slot] = 0;
         if (number == SLOTS) continue;
-        u32 at = square_in(signal), kind = signal_kind(signal), origin = 0;
-        if (signal & SIGNAL_FROM_SIPHON) origin |= ENEMY_FROM_SIPHON;
-        if (signal & SIGNAL_FROM_TASK) origin |= ENEMY_FROM_TASK;
-        game.enemies[number++] = at | at << 6 | kind << 12 | origin | ENEMY_DISABLED | ENEMY_ALIVE | most_hp(kind) << 24;
+        u32 at = square_in(signal), kind = signal_kind(signal), flags = ENEMY_DISABLED | ENEMY_ALIVE;
+        if (signal & SIGNAL_FROM_SIPHON) flags |= ENEMY_FROM_SIPHON;
+        if (signal & SIGNAL_FROM_TASK) flags |= ENEMY_FROM_TASK;
+        game.enemies[number++] = at | at << 6 | kind << 12 | flags | most_hp(kind) << 24;
     }
     compact(game.signals);
     return number;
@@ -34,7 +34,8 @@ HD int last_resort(int at, int player, Board free) {
     return chosen;
 }
 
-// Where an enemy goes that is not adjacent to the player. Its own cell may count as occupied: no path leads back through it.
+// Where an enemy goes that is not adjacent to the player. Its own cell may count as occupied: no path leads back
+// through it.
 HD int next_step(const Game& game, u32 enemy, Board occupied) {
     int at = square_in(enemy);
     Board ground = enemy_kind(enemy) == GLITCH ? FULL : FULL & ~game.blocks, free = ground & ~occupied;

@@ -3,7 +3,8 @@
 #include "board.h"
 
 constexpr int SLOTS = MAX_ENEMIES;
-constexpr int BOARDS_START = 8, LISTS_START = 16, SCENE_WORDS = LISTS_START + 3 * SLOTS, GAME_WORDS = SCENE_WORDS + 7;
+constexpr int BOARDS_START = 8, LISTS_START = 16;
+constexpr int SCENE_WORDS = LISTS_START + 3 * SLOTS, GAME_WORDS = SCENE_WORDS + 7;
 constexpr int HISTORY_WORDS = MAX_HISTORY * SCENE_WORDS;
 
 // Bits of an enemy's word: at 0-5, last seen 6-11, kind 12-13, flags, hp 24-31
@@ -50,12 +51,15 @@ struct Source {
         return x;
     }
 
-    HD int pick(u32 address, int n) const { return static_cast<int>(static_cast<u64>(word(address)) * static_cast<u32>(n) >> 32); }
+    HD int pick(u32 address, int n) const {  // a whole number from 0 to n - 1
+        return static_cast<int>(static_cast<u64>(word(address)) * static_cast<u32>(n) >> 32);
+    }
 
     HD static u32 rotated(u32 word, int turn) { return word << turn | word >> (32 - turn); }
 };
 
-// Whatever is not in a list. `gate` is the cell whose content is the exit, `exit` the exit position, `skip` the STEP flag.
+// Whatever is not in a list. `gate` is the cell whose content is the exit, `exit` the exit position, `skip` the flag
+// of STEP.
 struct Game {
     int at, hp, attack_uses, show, calm, gate;
     int credits, energy, siphons, score, attack, turn;
@@ -90,7 +94,8 @@ HD Game read_game(u32* words) {
     read_scene(game, words);
     const u32* rest = words + SCENE_WORDS;
     u32 notes = rest[0];
-    game.stage = notes & 15, game.exit = notes >> 4 & 63, game.skip = notes >> 10 & 1, game.interval = notes >> 11 & 255;
+    game.stage = notes & 15, game.exit = notes >> 4 & 63;
+    game.skip = notes >> 10 & 1, game.interval = notes >> 11 & 255;
     game.saved = notes >> 19 & 15, game.newest = notes >> 23 & 7;
     game.next_task = rest[1], game.pending = rest[2], game.steps = rest[3];
     game.source = Source{rest[4], rest[5], rest[6]};
@@ -111,6 +116,8 @@ HD void write_game(const Game& game, u32* words) {
     rest[1] = game.next_task, rest[2] = game.pending, rest[3] = game.steps;
     rest[4] = game.source.high, rest[5] = game.source.low, rest[6] = game.source.event;
 }
+
+HD int newest_row(const u32* words) { return words[SCENE_WORDS] >> 23 & 7; }  // of the history
 
 // A word of what the history keeps: the scene, but not where enemies and transmissions came from.
 HD u32 snapshot_word(const u32* words, int index) {

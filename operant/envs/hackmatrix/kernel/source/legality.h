@@ -74,7 +74,9 @@ HD bool can_run(const Game& game, const Facts& facts, int program) {
 HD void write_mask(const Game& game, bool* mask) {
     Facts facts = survey(game);
     Board passable = facts.enemies_at | (FULL & ~game.blocks);
-    for (int direction = 0; direction < SIPHON; direction++) mask[direction] = (moved(bit(game.at), direction) & passable) != 0;
+    for (int direction = 0; direction < SIPHON; direction++)
+        mask[direction] = (moved(bit(game.at), direction) & passable) != 0;
     mask[SIPHON] = game.siphons > 0;
-    for (int program = 0; program < PROGRAM_COUNT; program++) mask[FIRST_PROGRAM + program] = can_run(game, facts, program);
+    for (int program = 0; program < PROGRAM_COUNT; program++)
+        mask[FIRST_PROGRAM + program] = can_run(game, facts, program);
 }

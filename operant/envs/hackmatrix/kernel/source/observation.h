@@ -17,8 +17,10 @@ HD u32 enemy_look(const u32* words, int square) {
         if (square_in(enemy) != square) continue;
         bool show = notes >> 10 & 1;
         if (enemy_kind(enemy) == CRYPTOG && !show && !in_line(square, notes & 63)) return 0;
-        u32 stunned = enemy & ENEMY_STUNNED ? 1u << CH_STUNNED : 0, called = enemy & ENEMY_FROM_SIPHON ? 1u << CH_FROM_SIPHON : 0;
-        return 1u << (enemy_kind(enemy) + CH_ENEMY) | stunned | called | enemy_hp(enemy) << 8;
+        u32 flags = 1u << (enemy_kind(enemy) + CH_ENEMY);
+        if (enemy & ENEMY_STUNNED) flags |= 1u << CH_STUNNED;
+        if (enemy & ENEMY_FROM_SIPHON) flags |= 1u << CH_FROM_SIPHON;
+        return flags | enemy_hp(enemy) << 8;
     }
     return 0;
 }
@@ -38,9 +40,10 @@ HD void look_at(const u32* words, int number, u32* look) {
     bool centre = holds(read_board(boards + 4), square), pickup = holds(read_board(boards + 6), square);
     bool question = cell & CELL_QUESTION, plain = wall && !question;
     bool program = plain && cell & CELL_PROGRAM, data = plain && !program;
-    u32 enemy = enemy_look(words, square), resource = wall && !siphoned ? 0 : cell_amount(cell), held = cell_value(cell);
-    u32 flags = (enemy & ((1u << CH_BLOCK) - 1)) | static_cast<u32>(data) << CH_BLOCK | static_cast<u32>(program) << (CH_BLOCK + 1);
-    flags |= static_cast<u32>(wall && question) << (CH_BLOCK + 2) | static_cast<u32>(wall && siphoned) << CH_SIPHONED;
+    u32 resource = wall && !siphoned ? 0 : cell_amount(cell), held = cell_value(cell);
+    u32 enemy = enemy_look(words, square), flags = enemy & ((1u << CH_BLOCK) - 1);
+    if (wall) flags |= 1u << (CH_BLOCK + (question ? 2 : program ? 1 : 0));
+    if (wall && siphoned) flags |= 1u << CH_SIPHONED;
     if (program && held < LATE) flags |= 1u << (held + CH_PROGRAM);
     u32 more = static_cast<u32>(pickup) << 3 | static_cast<u32>(square == gate) << 4 | static_cast<u32>(centre) << 5;
     if (program && held >= LATE) more |= 1u << (held - LATE);

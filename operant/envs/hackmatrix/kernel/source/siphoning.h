@@ -27,9 +27,9 @@ HD Yield yield_of(const Game& game, int square) {
 
 // The cells adjacent to every unsiphoned block of the player's cross.
 HD Board beside_the_same_blocks(const Game& game) {
-    Board beside = FULL;
-    for (Board blocks = grow(bit(game.at), FULL) & ~bit(game.at) & game.blocks & ~game.siphoned; blocks; blocks &= blocks - 1) {
-        Board block = blocks & (~blocks + 1);
+    Board beside = FULL, around = grow(bit(game.at), FULL) & ~bit(game.at);
+    for (Board blocks = around & game.blocks & ~game.siphoned; blocks; blocks &= blocks - 1) {
+        Board block = bit(first(blocks));
         beside &= grow(block, FULL) & ~block;
     }
     return beside;

@@ -6,7 +6,9 @@ struct Room {
     Board free, exposed;
 };
 
-HD Room room(int at, Board shields, Board signals) { return Room{FULL & ~(shields | signals | bit(at)), line_of_fire(at, shields)}; }
+HD Room room(int at, Board shields, Board signals) {
+    return Room{FULL & ~(shields | signals | bit(at)), line_of_fire(at, shields)};
+}
 
 // One transmission, its cell drawn at an address and its type at the next one; 0 if no cell is free.
 HD u32 spawn(const Source& source, int address, Room& left, u32 origin) {

@@ -25,7 +25,8 @@ HD void new_game(u32 high, u32 low, u32* words) {
     rest[4] = high, rest[5] = low, rest[6] = 1;
 }
 
-// Squares of the blocks in the order drawn: the first valid attempt of a hundred; how many there are, 0 if none is valid.
+// Squares of the blocks in the order drawn, those of the first valid attempt of a hundred; how many there are, 0 if no
+// attempt is valid.
 HD int draw_layout(const Source& source, Board eligible, int exit_at, unsigned char* squares) {
     unsigned char list[CELLS], swapped[MAX_BLOCKS];
     int most = 0;
@@ -84,7 +85,7 @@ HD void fill(Game& game, const Source& source, const unsigned char* squares, int
     }
 }
 
-// A fresh board, drawn at the event just finished. Enemies, transmissions, history, player and programs stay as they are.
+// A fresh board, drawn at the event just finished. Enemies, transmissions, history, player and programs stay.
 HD void lay_out(Game& game) {
     Source source = {game.source.high, game.source.low, game.source.event - 1};
     game.exit = game.gate = draw_exit(source, game.at);

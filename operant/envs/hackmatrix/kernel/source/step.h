@@ -27,7 +27,8 @@ HD bool siphon_enemy_adjacent(const Game& game) {
 
 HD float paid(double pay, int number) { return static_cast<float>(pay) * static_cast<float>(number); }
 
-HD void reward_parts(const Game& game, const Before& before, const Deed& deed, bool acted, bool won, bool died, float* parts) {
+HD void reward_parts(const Game& game, const Before& before, const Deed& deed, bool acted, bool won, bool died,
+                     float* parts) {
     int healed = game.hp - before.hp, wealth = game.credits + game.energy, nearer = 0;
     if (!died) nearer = before.distance - (deed.reached_exit ? 0 : distance(game.at, game.exit, game.blocks));
     parts[0] = static_cast<float>(STEP_PENALTY);

@@ -51,7 +51,8 @@ HD int remove_all(u32* list, int number, Board where, u32 from_task) {
 }
 
 HD int strike_ahead(Game& game, const Facts& facts, int target) {
-    if (!holds(facts.signals_at, target)) return hit(game, slot_at(game.enemies, facts.enemy_count, target), game.attack);
+    bool at_signal = holds(facts.signals_at, target);
+    if (!at_signal) return hit(game, slot_at(game.enemies, facts.enemy_count, target), game.attack);
     int slot = slot_at(game.signals, facts.signal_count, target);
     bool paid = !(game.signals[slot] & SIGNAL_FROM_TASK);
     game.signals[slot] = 0;

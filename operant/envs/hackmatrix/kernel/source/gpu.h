@@ -3,25 +3,11 @@
 #pragma once
 #include "buffers.h"
 #include "observation.h"
-#include "step.h"
 
-namespace cuda {
+namespace gpu {
 
 constexpr int WARP = 32;
 constexpr u32 ALL = 0xFFFFFFFFu;
-constexpr int SUMMARY = 3;  // reward, stage and won, which come before the parts
-
-struct Steps {
-    const u32 *states, *keys;
-    const int* actions;
-    u32 *next_states, *histories;
-    float *seen, *first_seen;  // the latter only where games begin anew
-    bool *terminated, *truncated;
-    float* numbers[SUMMARY + PARTS];
-    int limit;
-    size_t games;
-};
-
 // What a warp shares. The odd length of a game's words keeps threads that read the same word of 32 games apart.
 struct Shared {
     u32 rows[WARP * GAME_WORDS];
@@ -89,22 +75,10 @@ __device__ void remember(const Shared& shared, const Block& block, u32 which, u3
     for (; which; which &= which - 1) {
         int game = __ffs(which) - 1;
         const u32* words = shared.rows + game * GAME_WORDS;
-        u32* row = histories + (block.start + game) * HISTORY_WORDS + (words[SCENE_WORDS] >> 23 & 7) * SCENE_WORDS;
+        u32* row = histories + (block.start + game) * HISTORY_WORDS + newest_row(words) * SCENE_WORDS;
         for (int index = block.lane; index < SCENE_WORDS; index += WARP) row[index] = snapshot_word(words, index);
     }
 }
-
-__device__ void tell(const Steps& steps, const Report& report, size_t game) {
-    steps.terminated[game] = report.terminated;
-    steps.truncated[game] = report.truncated;
-    steps.numbers[0][game] = report.reward;
-    steps.numbers[1][game] = static_cast<float>(report.stage);
-    steps.numbers[2][game] = report.won ? 1.0f : 0.0f;
-#pragma unroll
-    for (int part = 0; part < PARTS; part++) steps.numbers[SUMMARY + part][game] = report.parts[part];
-}
-
-__device__ void begin(const Steps& steps, size_t game, u32* words) { new_game(steps.keys[2 * game], steps.keys[2 * game + 1], words); }
 
 __global__ void __launch_bounds__(WARP) step_kernel(Steps steps) {
     __shared__ Shared shared;
@@ -114,27 +88,25 @@ __global__ void __launch_bounds__(WARP) step_kernel(Steps steps) {
     u32* words = shared.rows + block.lane * GAME_WORDS;
     bool over = false, next_stage = false, remembers = false;
     if (block.mine()) {
-        u32* history = steps.histories + block.game() * HISTORY_WORDS;
+        u32* history = steps.next_histories + block.game() * HISTORY_WORDS;
         Report report = play(words, history, steps.actions[block.game()], steps.limit);
         tell(steps, report, block.game());
         remembers = report.remembers, next_stage = report.next_stage;
         over = steps.first_seen && (report.terminated || report.truncated);
     }
-    remember(shared, block, __ballot_sync(ALL, remembers), steps.histories);
+    remember(shared, block, __ballot_sync(ALL, remembers), steps.next_histories);
     // All boards at once, next stages and new games, since threads of a warp wait for each other. A game may need both,
     // when time runs out on the step that completes a stage.
     bool anew = over && !next_stage, both = over && next_stage;
-    u32 ended = __ballot_sync(ALL, anew), twice = __ballot_sync(ALL, both), going = __ballot_sync(ALL, block.mine() && !over);
+    u32 ended = __ballot_sync(ALL, anew), twice = __ballot_sync(ALL, both);
+    u32 going = __ballot_sync(ALL, block.mine() && !over);
     show(shared, block, ended, steps.seen, nullptr);
-    if (anew) begin(steps, block.game(), words);
+    if (anew) new_game(steps.keys[2 * block.game()], steps.keys[2 * block.game() + 1], words);
     if (anew || next_stage) lay_out_words(words);
     show(shared, block, going, steps.seen, steps.first_seen);
     show(shared, block, ended, steps.first_seen, nullptr);
     show(shared, block, twice, steps.seen, nullptr);
-    if (both) {
-        begin(steps, block.game(), words);
-        lay_out_words(words);
-    }
+    if (both) begin_anew(steps, block.game(), words);
     show(shared, block, twice, steps.first_seen, nullptr);
     store(shared, block, steps.next_states);
 }
@@ -209,16 +181,16 @@ inline ffi::Error Observe(cudaStream_t stream, Words states, Out<Numbers> seen) 
 
 inline ffi::Error Reset(cudaStream_t stream, Words keys, Out<Words> states, Out<Numbers> seen) {
     size_t games = keys.element_count() / 2;
-    if (games) reset_kernel<<<blocks_of(games), WARP, 0, stream>>>(keys.typed_data(), states->typed_data(), seen->typed_data(), games);
+    u32* words = states->typed_data();
+    if (games) reset_kernel<<<blocks_of(games), WARP, 0, stream>>>(keys.typed_data(), words, seen->typed_data(), games);
     return launched(cudaGetLastError());
 }
 
-inline ffi::Error run(cudaStream_t stream, Steps& steps, Words histories, Out<Words> next_histories, ffi::RemainingRets numbers) {
-    for (int index = 0; index < SUMMARY + PARTS; index++) steps.numbers[index] = (*numbers.get<Numbers>(index))->typed_data();
-    steps.histories = next_histories->typed_data();
+inline ffi::Error run(cudaStream_t stream, const Steps& steps) {
     cudaError_t error = cudaSuccess;
-    if (steps.histories != histories.typed_data())
-        error = cudaMemcpyAsync(steps.histories, histories.typed_data(), histories.size_bytes(), cudaMemcpyDeviceToDevice, stream);
+    size_t size = steps.games * HISTORY_WORDS * sizeof(u32);
+    if (steps.next_histories != steps.histories)
+        error = cudaMemcpyAsync(steps.next_histories, steps.histories, size, cudaMemcpyDeviceToDevice, stream);
     if (error == cudaSuccess && steps.games) {
         step_kernel<<<blocks_of(steps.games), WARP, 0, stream>>>(steps);
         error = cudaGetLastError();
@@ -226,20 +198,20 @@ inline ffi::Error run(cudaStream_t stream, Steps& steps, Words histories, Out<Wo
     return launched(error);
 }
 
-inline ffi::Error Step(cudaStream_t stream, Words states, Words histories, Actions actions, int limit, Out<Words> next_states,
-                       Out<Words> next_histories, Out<Numbers> seen, Out<Flags> terminated, Out<Flags> truncated,
-                       ffi::RemainingRets numbers) {
-    Steps steps = {states.typed_data(), nullptr, actions.typed_data(), next_states->typed_data(), nullptr, seen->typed_data(),
-                   nullptr, terminated->typed_data(), truncated->typed_data(), {}, limit, actions.element_count()};
-    return run(stream, steps, histories, next_histories, numbers);
+inline ffi::Error Step(cudaStream_t stream, Words states, Words histories, Actions actions, int limit,
+                       Out<Words> next_states, Out<Words> next_histories, Out<Numbers> seen, Out<Flags> terminated,
+                       Out<Flags> truncated, ffi::RemainingRets numbers) {
+    return run(stream, steps_of(states, histories, actions, limit, next_states, next_histories, seen, terminated,
+                                truncated, numbers));
 }
 
 inline ffi::Error Advance(cudaStream_t stream, Words states, Words histories, Actions actions, Words keys, int limit,
                           Out<Words> next_states, Out<Words> next_histories, Out<Numbers> seen, Out<Flags> terminated,
                           Out<Flags> truncated, Out<Numbers> first_seen, ffi::RemainingRets numbers) {
-    Steps steps = {states.typed_data(), keys.typed_data(), actions.typed_data(), next_states->typed_data(), nullptr, seen->typed_data(),
-                   first_seen->typed_data(), terminated->typed_data(), truncated->typed_data(), {}, limit, actions.element_count()};
-    return run(stream, steps, histories, next_histories, numbers);
+    Steps steps =
+        steps_of(states, histories, actions, limit, next_states, next_histories, seen, terminated, truncated, numbers);
+    steps.keys = keys.typed_data(), steps.first_seen = first_seen->typed_data();
+    return run(stream, steps);
 }
 
-}  // namespace cuda
+}  // namespace gpu
