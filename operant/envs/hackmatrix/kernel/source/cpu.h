@@ -1,6 +1,9 @@
-// The kernels for processors: a loop over games.
+// The kernels for processors: loops over games, those of steps shared by the threads that XLA has.
 #pragma once
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <thread>
 
 #include "buffers.h"
 #include "observation.h"
@@ -61,10 +64,32 @@ inline ffi::Error Reset(Words keys, Out<Words> states, Out<Numbers> seen) {
     return ffi::Error::Success();
 }
 
-inline ffi::Error run(const Steps& steps) {
-    copy(steps.next_states, steps.states, steps.games * GAME_WORDS);
-    copy(steps.next_histories, steps.histories, steps.games * HISTORY_WORDS);
-    for (size_t game = 0; game < steps.games; game++) {
+constexpr size_t SHARE = 64;  // games that a thread takes at a time
+
+struct Progress {
+    std::atomic<size_t> taken{0}, done{0};
+};
+
+// Do some work on all games. Other threads help as far as they are free; who comes late finds nothing left to take,
+// so the caller waits only for what others are at, and never for a thread that has not begun.
+template <typename Work>
+void share(ffi::ThreadPool& pool, size_t games, const Work& work) {
+    size_t shares = (games + SHARE - 1) / SHARE, threads = static_cast<size_t>(pool.num_threads());
+    auto progress = std::make_shared<Progress>();
+    auto help = [progress, shares, games, &work] {
+        for (size_t mine; (mine = progress->taken++) < shares; progress->done++)
+            work(mine * SHARE, mine + 1 == shares ? games : (mine + 1) * SHARE);
+    };
+    for (size_t helper = 1; helper < threads && helper < shares; helper++) pool.Schedule([help] { help(); });
+    help();
+    while (progress->done < shares) std::this_thread::yield();
+}
+
+inline void play_some(const Steps& steps, size_t begin, size_t end) {
+    copy(steps.next_states + begin * GAME_WORDS, steps.states + begin * GAME_WORDS, (end - begin) * GAME_WORDS);
+    copy(steps.next_histories + begin * HISTORY_WORDS, steps.histories + begin * HISTORY_WORDS,
+         (end - begin) * HISTORY_WORDS);
+    for (size_t game = begin; game < end; game++) {
         u32* words = steps.next_states + game * GAME_WORDS;
         u32* history = steps.next_histories + game * HISTORY_WORDS;
         float* seen = steps.seen + game * OBSERVATION_SIZE;
@@ -82,23 +107,27 @@ inline ffi::Error run(const Steps& steps) {
             copy(first_seen, seen, OBSERVATION_SIZE);
         }
     }
+}
+
+inline ffi::Error run(ffi::ThreadPool& pool, const Steps& steps) {
+    share(pool, steps.games, [&steps](size_t begin, size_t end) { play_some(steps, begin, end); });
     return ffi::Error::Success();
 }
 
-inline ffi::Error Step(Words states, Words histories, Actions actions, int limit, Out<Words> next_states,
-                       Out<Words> next_histories, Out<Numbers> seen, Out<Flags> terminated, Out<Flags> truncated,
-                       ffi::RemainingRets numbers) {
-    return run(steps_of(states, histories, actions, limit, next_states, next_histories, seen, terminated, truncated,
-                        numbers));
+inline ffi::Error Step(ffi::ThreadPool pool, Words states, Words histories, Actions actions, int limit,
+                       Out<Words> next_states, Out<Words> next_histories, Out<Numbers> seen, Out<Flags> terminated,
+                       Out<Flags> truncated, ffi::RemainingRets numbers) {
+    return run(pool, steps_of(states, histories, actions, limit, next_states, next_histories, seen, terminated,
+                              truncated, numbers));
 }
 
-inline ffi::Error Advance(Words states, Words histories, Actions actions, Words keys, int limit,
+inline ffi::Error Advance(ffi::ThreadPool pool, Words states, Words histories, Actions actions, Words keys, int limit,
                           Out<Words> next_states, Out<Words> next_histories, Out<Numbers> seen, Out<Flags> terminated,
                           Out<Flags> truncated, Out<Numbers> first_seen, ffi::RemainingRets numbers) {
     Steps steps =
         steps_of(states, histories, actions, limit, next_states, next_histories, seen, terminated, truncated, numbers);
     steps.keys = keys.typed_data(), steps.first_seen = first_seen->typed_data();
-    return run(steps);
+    return run(pool, steps);
 }
 
 }  // namespace cpu

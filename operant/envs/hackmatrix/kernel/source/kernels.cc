@@ -11,11 +11,12 @@
     bind.Arg<Words>().Arg<Words>().Arg<Actions>().Arg<Words>().Attr<int>("limit") STEP_RESULTS \
         .Ret<Numbers>().RemainingRets()
 
+#define ON_THREADS ffi::Ffi::Bind().Ctx<ffi::ThreadPool>()
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_mask, cpu::Mask, ffi::Ffi::Bind().Arg<Words>().Ret<Flags>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_observe, cpu::Observe, ffi::Ffi::Bind().Arg<Words>().Ret<Numbers>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_reset, cpu::Reset, ffi::Ffi::Bind().Arg<Words>().Ret<Words>().Ret<Numbers>());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_step, cpu::Step, STEP_BINDING(ffi::Ffi::Bind()));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_advance, cpu::Advance, ADVANCE_BINDING(ffi::Ffi::Bind()));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_step, cpu::Step, STEP_BINDING(ON_THREADS));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(cpu_advance, cpu::Advance, ADVANCE_BINDING(ON_THREADS));
 
 #ifdef __CUDACC__
 #define ON_GPU ffi::Ffi::Bind().Ctx<ffi::PlatformStream<cudaStream_t>>()
