@@ -154,5 +154,5 @@ def _results(state: State, more: tuple[jax.ShapeDtypeStruct, ...]) -> list[jax.S
 def _stepped(first: Any, numbers: Any) -> Stepped:
     seen, terminated, truncated = first
     reward, stage, won, *parts = numbers
-    named = dict(zip(REWARD_PARTS, parts, strict=True))
+    named: dict[str, Array] = dict(zip(REWARD_PARTS, parts, strict=True))
     return Stepped(seen, terminated, truncated, reward, stage, won, named)
