@@ -1,7 +1,7 @@
 """Random legal play of HackMatrix in JAX on this machine's device: compile time, steps per second, kernels.
 
     python -m benchmarks.hackmatrix_rollout                       # 256, 1024, 2048 environments
-    python -m benchmarks.hackmatrix_rollout --envs 8192 32768 --steps 64 --profile trace
+    python -m benchmarks.hackmatrix_rollout --envs 8192 32768 --steps 64 --profile trace --form jax
 
 A step is the mask, a legal action at random, the step itself with automatic reset, and the observation. One JSON line
 for each number of environments; `kernels` counts the fusions of the compiled program, each of which is one
@@ -22,27 +22,27 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from operant.envs.hackmatrix.kernel.calls import FORMS, kernel_is_used
 from operant.envs.hackmatrix.rules.env import HackMatrixEnv
 from operant.envs.hackmatrix.rules.state import State
 
 REPEATS = 5
-ENV = HackMatrixEnv()
 
 
-def start(number: int) -> State:
+def start(env: HackMatrixEnv, number: int) -> State:
     """New games of the seeds 0, 1, .."""
-    return jax.jit(jax.vmap(ENV.reset))(jax.vmap(jax.random.key)(jnp.arange(number)))[0]
+    return jax.jit(jax.vmap(env.reset))(jax.vmap(jax.random.key)(jnp.arange(number)))[0]
 
 
-def play(states: State, key: Array, steps: int) -> tuple[State, Array]:
+def play(env: HackMatrixEnv, states: State, key: Array, steps: int) -> tuple[State, Array]:
     """Play at random for some steps; the sums of rewards and observations keep both from being optimised away."""
     number = states.words.shape[0]
 
     def one(states: State, key: Array) -> tuple[State, Array]:
         acting, resetting = jax.random.split(key)
-        chances = jax.random.uniform(acting, (number, ENV.actions.n))
-        actions = jnp.where(jax.vmap(ENV.mask)(states), chances, -1).argmax(-1)
-        states, seen, outcome = ENV.advance(states, actions, jax.random.split(resetting, number))
+        chances = jax.random.uniform(acting, (number, env.actions.n))
+        actions = jnp.where(jax.vmap(env.mask)(states), chances, -1).argmax(-1)
+        states, seen, outcome = env.advance(states, actions, jax.random.split(resetting, number))
         over = outcome.terminated | outcome.truncated
         return states, jnp.stack([outcome.reward.sum(), seen.sum(), over.sum()])
 
@@ -50,11 +50,12 @@ def play(states: State, key: Array, steps: int) -> tuple[State, Array]:
     return states, sums.sum(0)
 
 
-def measure(number: int, steps: int, profile: str | None) -> dict[str, Any]:
+def measure(number: int, steps: int, profile: str | None = None, form: str = "auto") -> dict[str, Any]:
     """One line of the result."""
-    states = start(number)
+    env = HackMatrixEnv(form=form)
+    states = start(env, number)
     clock = time.perf_counter()
-    lowered = jax.jit(play, static_argnums=2, donate_argnums=0).lower(states, jax.random.key(0), steps)
+    lowered = jax.jit(play, static_argnums=(0, 3), donate_argnums=1).lower(env, states, jax.random.key(0), steps)
     traced = time.perf_counter() - clock
     compiled = lowered.compile()
     seconds = time.perf_counter() - clock
@@ -70,6 +71,7 @@ def measure(number: int, steps: int, profile: str | None) -> dict[str, Any]:
         with jax.profiler.trace(profile):
             jax.block_until_ready(compiled(states, jax.random.key(REPEATS)))
     return {
+        "form": "kernel" if kernel_is_used(form) else "jax",
         "envs": number,
         "compile_seconds": round(seconds, 2),
         "of_which_tracing": round(traced, 2),
@@ -93,10 +95,11 @@ def main() -> None:
     parser.add_argument("--envs", type=int, nargs="+", default=[256, 1024, 2048])
     parser.add_argument("--steps", type=int, default=64)
     parser.add_argument("--profile", default=None, metavar="FOLDER")
+    parser.add_argument("--form", choices=FORMS, default="auto")
     options = parser.parse_args()
     print(json.dumps({"device": jax.devices()[0].device_kind, "jax": jax.__version__}), flush=True)
     for number in options.envs:
-        print(json.dumps(measure(number, options.steps, options.profile)), flush=True)
+        print(json.dumps(measure(number, options.steps, options.profile, options.form)), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from operant.errors import UsageError
 from operant.spec.reading.document import put
 from operant.spec.schema import Spec
 from operant.spec.settings.ppo import ProximalAlgorithm
+from operant.spec.settings.sections import MAX_ENVS
 
-FEWEST, MOST = 64, 65_536
+FEWEST = 64
 WORTH = 1.1
 
 
@@ -27,7 +28,7 @@ class Tried:
 def tune(spec: Spec) -> Iterator[Tried]:
     """Train for a second with 64, 128, ... environments, until a doubling gains less than a tenth or does not fit."""
     before, num = 0.0, FEWEST
-    while num <= MOST:
+    while num <= MAX_ENVS:
         changes = changes_for(spec, num)
         try:
             rate = measure(changed(spec, changes)).frames_per_second

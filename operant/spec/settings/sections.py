@@ -27,6 +27,7 @@ ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:", "playground/")
 EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
 """The names that engines had, which specs and runs made then still say."""
 MAX_SEED = 2**31 - 1
+MAX_ENVS = 2**20
 
 
 def _engine_today(value: Any) -> Any:
@@ -51,7 +52,7 @@ class EnvSpec(Closed):
         "the state of each environment is kept",
         default=4,
         ge=1,
-        le=65_536,
+        le=MAX_ENVS,
         description="Environments stepped together.",
     )
     max_frame: int = free(

@@ -12,7 +12,7 @@ from operant.spec.settings.nets import SCALED_INITS
 from operant.spec.settings.on_policy import AdvantageAlgorithm
 from operant.spec.settings.optimizers import OptimizerSpec
 from operant.spec.settings.ppo import PpoSpec, ProximalAlgorithm
-from operant.spec.settings.sections import MAX_SEED, SpecFields
+from operant.spec.settings.sections import MAX_ENVS, MAX_SEED, SpecFields
 from operant.spec.validation.algorithms import algorithm_conflicts
 from operant.spec.validation.conflict import Conflict, closest, in_words, near_divisors, near_multiples
 from operant.spec.validation.schedules import schedule_conflicts
@@ -167,7 +167,7 @@ def _process_shares(spec: SpecFields) -> Iterable[Conflict]:
         if size % processes:
             shares = near_divisors(common, processes)
             name = path.rpartition(".")[2]
-            more = near_multiples(processes, size, most=65_536)
+            more = near_multiples(processes, size, most=MAX_ENVS)
             reason = f"does not divide {name} = {size}"
             yield Conflict("meta.processes", reason, in_words(shares, path, more), closest(shares, processes), (path,))
 

@@ -208,7 +208,7 @@ def test_a_mistake_in_json_has_its_place(complaint: Complain) -> None:
         """\
         demo.json:2:23: env.num_envs = 0 is out of range
           2 |   "env": {"num_envs": 0}
-            |                       ^ must be 1 to 65,536; nearest: 1
+            |                       ^ must be 1 to 1,048,576; nearest: 1
           try: operant help env"""
     )
 

@@ -19,6 +19,8 @@ from operant.envs.hackmatrix.constants import (
     SIPHON,
     STEP_LIMIT,
 )
+from operant.envs.hackmatrix.kernel import calls
+from operant.envs.hackmatrix.kernel.calls import Stepped, kernel_is_used
 from operant.envs.hackmatrix.rules.draws import Source
 from operant.envs.hackmatrix.rules.fusing import settled
 from operant.envs.hackmatrix.rules.legality import action_mask
@@ -39,6 +41,7 @@ class HackMatrixEnv(FunctionalEnv):
 
     name: str = "HackMatrix-v0"
     limit: int = STEP_LIMIT
+    form: str = "auto"  # or "kernel" or "jax": who plays, never what comes of it
     observation_shape: ClassVar[tuple[int, ...]] = (OBSERVATION_SIZE,)
     actions: ClassVar[Discrete] = Discrete(ACTION_COUNT)
     masked: ClassVar[bool] = True
@@ -46,17 +49,24 @@ class HackMatrixEnv(FunctionalEnv):
     facts: ClassVar[tuple[str, ...]] = ("stage", "won")
 
     def reset(self, key: Array) -> tuple[State, Array]:
-        words = settled(pack(lay_out(unpack(settled(new_games(source_of(key)))))))
-        return State(words, jnp.zeros(HISTORY_SHAPE, jnp.uint32)), observe(unpack(words))
+        source, history = source_of(key), jnp.zeros(HISTORY_SHAPE, jnp.uint32)
+        if kernel_is_used(self.form):
+            words, seen = calls.reset(jnp.stack([source.high, source.low]))
+            return State(words, history), seen
+        words = settled(pack(lay_out(unpack(settled(new_games(source))))))
+        return State(words, history), observe(unpack(words))
 
     def observe(self, state: State) -> Array:
-        return observe(unpack(state.words))
+        return calls.observe(state.words) if kernel_is_used(self.form) else observe(unpack(state.words))
 
     def mask(self, state: State) -> Array:
-        return action_mask(unpack(state.words))
+        return calls.mask(state.words) if kernel_is_used(self.form) else action_mask(unpack(state.words))
 
     def step(self, state: State, action: Array, key: Array | None = None) -> tuple[State, Outcome]:
         del key
+        if kernel_is_used(self.form):
+            state, stepped = calls.step(state, action, self.limit)
+            return state, _outcome_of(stepped, action)
         game = unpack(state.words)
         game, report = play(game, state.history[game.newest], action)
         words = pack(game)
@@ -66,6 +76,11 @@ class HackMatrixEnv(FunctionalEnv):
         return State(words, history), self._outcome(game, report, action, observe(unpack(words)))
 
     def advance(self, states: State, actions: Array, keys: Array) -> tuple[State, Array, Outcome]:
+        fresh_keys = unnamed(jax.vmap(jax.random.split)(keys)[:, 1])
+        if kernel_is_used(self.form):
+            key_words = jax.random.key_data(fresh_keys)[:, :2]
+            states, first, stepped = calls.advance(states, actions, key_words, self.limit)
+            return states, first, _outcome_of(stepped, actions)
         number = jnp.arange(actions.shape[0])
         game = unpack(states.words.T)
         game, report = play(game, states.history[number, game.newest].T, actions)
@@ -74,23 +89,30 @@ class HackMatrixEnv(FunctionalEnv):
         history = states.history.at[number, row].set(snapshot(words).T, mode="drop")
         outcome = self._outcome(game, report, actions, observe(unpack(words)))
         over = outcome.terminated | outcome.truncated
-        fresh_keys = unnamed(jax.vmap(jax.random.split)(keys)[:, 1])
         start = Renewal(words.T, outcome.observation, outcome.observation)
         done = renew(start, report.next_stage, over, fresh_keys)
         return State(done.words, history), done.first, outcome._replace(observation=done.final)
 
     def _outcome(self, game: Game, report: Report, action: Array, observation: Array) -> Outcome:
         terminated = report.done
-        facts = {"stage": game.stage.astype(jnp.float32), "won": report.won.astype(jnp.float32)}
-        metrics = {f"reward/{name}": value for name, value in report.parts.items()}
-        metrics |= {
-            "actions/move_frac": (action < SIPHON).astype(jnp.float32),
-            "actions/siphon_frac": (action == SIPHON).astype(jnp.float32),
-            "actions/program_frac": (action > SIPHON).astype(jnp.float32),
-            "stats/highest_stage": facts["stage"],
-        }
+        truncated = (game.steps >= self.limit) & ~terminated
         reward = sum(report.parts.values(), start=jnp.float32(0))
-        return Outcome(observation, reward, terminated, (game.steps >= self.limit) & ~terminated, metrics, facts)
+        numbers = reward, game.stage.astype(jnp.float32), report.won.astype(jnp.float32), report.parts
+        return _outcome_of(Stepped(observation, terminated, truncated, *numbers), action)
+
+
+def _outcome_of(stepped: Stepped, action: Array) -> Outcome:
+    """What a step came to, in the words of a functional problem."""
+    metrics = {f"reward/{name}": value for name, value in stepped.parts.items()}
+    metrics |= {
+        "actions/move_frac": (action < SIPHON).astype(jnp.float32),
+        "actions/siphon_frac": (action == SIPHON).astype(jnp.float32),
+        "actions/program_frac": (action > SIPHON).astype(jnp.float32),
+        "stats/highest_stage": stepped.stage,
+    }
+    facts = {"stage": stepped.stage, "won": stepped.won}
+    ends = stepped.terminated, stepped.truncated
+    return Outcome(stepped.observation, stepped.reward, *ends, metrics, facts)
 
 
 def source_of(key: Array) -> Source:

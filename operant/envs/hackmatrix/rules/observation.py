@@ -69,7 +69,7 @@ def observe(game: Game) -> Array:
     # Settled before it is flattened: in one pass, every number would first take its flat index apart.
     numbers = settled(chosen >> _SHIFT.astype(np.uint32) & ((1 << _WIDTH) - 1).astype(np.uint32))
     flat = numbers.reshape(*numbers.shape[:-2], CELLS * CHANNELS).astype(jnp.int32)
-    grid = flat.astype(jnp.float32) / np.tile(_SCALE, CELLS).astype(np.float32)
+    grid = flat.astype(jnp.float32) * _reciprocals(np.tile(_SCALE, CELLS))
     return jnp.concatenate([_player(game), _programs(scene), grid], axis=-1)
 
 
@@ -82,7 +82,12 @@ def _player(game: Game) -> Array:
     numbers = jnp.zeros((*scene.at.shape, PLAYER_FEATURES), jnp.int32)
     for index, number in enumerate((*place, scene.hp, *wealth, *progress)):
         numbers = jnp.where(lane == index, number[..., None], numbers)
-    return numbers.astype(jnp.float32) / np.array(PLAYER_SCALES, np.float32)
+    return numbers.astype(jnp.float32) * _reciprocals(np.array(PLAYER_SCALES))
+
+
+def _reciprocals(scales: np.ndarray) -> np.ndarray:
+    """What to multiply by: a division by constants is rounded as the compiler likes, a product is not."""
+    return np.float32(1) / scales.astype(np.float32)
 
 
 def _programs(scene: Scene) -> Array:

@@ -65,7 +65,7 @@ def reward_parts(turn: Turn, nearer: Array) -> dict[str, Array]:
         jnp.where(siphon_death, SIPHON_DEATH_PAY, 0.0),
         RESOURCE_PAY * (wealth - before.credits - before.energy),
         jnp.where(deed.reached_exit, HOLDING_PAY * wealth, 0.0),
-        WASTE_PAY * deed.wasted,
+        jnp.where(deed.wasted, WASTE_PAY, 0.0),
         QUALITY_SHARE * RESOURCE_PAY * (deed.missed_credits + deed.missed_energy),
     )
     return {

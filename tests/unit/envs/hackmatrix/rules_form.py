@@ -29,7 +29,7 @@ from operant.envs.hackmatrix.rules.env import HackMatrixEnv
 from operant.envs.hackmatrix.rules.state import State
 from tests.unit.envs.hackmatrix.convert import plain_of, state_of
 
-ENV = HackMatrixEnv()
+ENV = HackMatrixEnv(form="jax")
 SIDE_BY_SIDE = 192
 
 

@@ -97,5 +97,5 @@ def test_what_a_learner_needs_to_know() -> None:
     assert set(outcome.metrics) == parts | shares | {"stats/highest_stage"}
     assert ENV.reductions == {"stats/highest_stage": "max"}
     assert tuple(outcome.facts) == ENV.facts == ("stage", "won")
-    assert (ENV, hash(ENV)) == (HackMatrixEnv(), hash(HackMatrixEnv()))
+    assert (ENV, hash(ENV)) == (HackMatrixEnv(form="jax"), hash(HackMatrixEnv(form="jax")))
     assert HackMatrixEnv(limit=5) != ENV
