@@ -1,4 +1,4 @@
-"""Training in several processes that something else started: which spec they train, and the life of all but the first."""
+"""Training in several processes that something else started: the spec they train, and the life of all but the first."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.host.evaluation import HostEvaluator
 from operant.engines.jax.host.program import HostProgram
 from operant.engines.jax.learners import learner_class
-from operant.engines.jax.processes import Processes
+from operant.engines.jax.processes import begin, join
 from operant.engines.jax.program import Program, gpus_of, limit_threads, prepare_jax
 from operant.engines.jax.programs import build_evaluator, build_program
 from operant.engines.jax.trainer import Lane, Trainer, in_phase
 from operant.envs.functional.find import steps_on_host
-from operant.errors import EXIT_DONE, EXIT_STOPPED
+from operant.run.processes.leadership import Leadership
 from operant.run.processes.world import world
 from operant.run.run import Run
 from operant.run.session import Session
@@ -54,29 +54,26 @@ def train_groups(runs: Sequence[Run], until: int | None) -> None:
     An error in one row is recorded in its sessions, and raised when the others are trained.
     """
     errors: list[Exception] = []
-    with StopRequest() as stop, Processes(world()) as processes:
+    with StopRequest() as stop, Leadership(world(), "jax") as leadership:
         for rows in groups(runs):
-            program = SharedProgram(rows[0][0], processes)
+            program = SharedProgram(rows[0][0], leadership)
             for row in rows:
                 try:
                     program.train(row, until, stop)
                 except Exception as error:
                     errors.append(error)
-                if stop.requested or (errors and processes.shared):
-                    break
-            if stop.requested or (errors and processes.shared):
-                break
+                if stop.requested:
+                    return
         if errors:
             raise errors[0]
-        processes.code = EXIT_STOPPED if stop.requested else EXIT_DONE
 
 
 class SharedProgram:
     """The program of sessions like `first`, compiled by the first row that trains and used by all."""
 
-    def __init__(self, first: Assignment, processes: Processes) -> None:
+    def __init__(self, first: Assignment, leadership: Leadership) -> None:
         self._spec, self._lanes = stored(first.run.spec), first.lanes
-        self._processes = processes
+        self._leadership = leadership
         if steps_on_host(self._spec.env):
             limit_threads(first.run.threads)
 
@@ -89,7 +86,8 @@ class SharedProgram:
         """Train the sessions of one row."""
         with ExitStack() as stack:
             sessions = [stack.enter_context(assignment.run.session(until, stop)) for assignment in row]
-            with self._processes.of(sessions):
+            with self._leadership.of(sessions):
+                join(self._leadership, self._spec)
                 device = prepare_jax(self._spec)
                 for assignment, session in zip(row, sessions, strict=True):
                     session.use_gpus(gpus_of(self._spec))
@@ -99,8 +97,8 @@ class SharedProgram:
                 actions = program.learner.env.actions
                 members = zip(sessions, row, strict=True)
                 lanes = [Lane(session, each.lane, stored(each.run.spec), actions) for session, each in members]
-                self._processes.begin(self._spec, self._lanes, lanes)
-                Trainer(program, evaluator, lanes, self._processes.tell).run()
+                begin(self._leadership, self._spec, self._lanes, lanes)
+                Trainer(program, evaluator, lanes, self._leadership.tell).run()
 
 
 def _record_lane(session: Session, assignment: Assignment, device: str) -> None:

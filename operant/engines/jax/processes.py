@@ -1,29 +1,27 @@
 """One program over several processes, on one machine or many: each holds its share of the devices.
 
-All processes make the same calls of JAX in the same order, as its programs over several processes need. Process 0 trains as
-ever and tells the others each call before it makes it; what depends on the clock or on a person is decided there alone.
-Only it writes; a checkpoint holds the whole state, gathered.
+All processes make the same calls of JAX in the same order, as its programs over several processes need. Process 0
+trains as ever and tells the others each call before it makes it; what depends on the clock or on a person is decided
+there alone. Only it writes; a checkpoint holds the whole state, gathered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from operant.engines.jax.learner import TrainState
 from operant.engines.jax.program import Program, advance, choose_platform, prepare_jax, stacked
 from operant.engines.jax.programs import build_program
-from operant.engines.jax.trainer import Lane, in_phase, initial_states
-from operant.errors import EXIT_FAILED, OperantError
+from operant.engines.jax.trainer import Lane, initial_states
 from operant.run.processes.connection import Message
-from operant.run.processes.leader import Leader, cause_of, free_port
+from operant.run.processes.leader import free_port
+from operant.run.processes.leadership import Leadership, checkpoint_files
 from operant.run.processes.world import World
 from operant.run.seeding import Seeds
-from operant.run.session import Session
 from operant.spec.schema import Spec
 from operant.spec.stored import stored
 
@@ -31,80 +29,30 @@ HEARTBEAT_SECONDS = 600  # JAX ends a process where another is silent for so lon
 SHUTDOWN_SECONDS = 10
 
 
-class Processes:
-    """The other processes of this one's sessions, which process 0 leads; none, and nothing to tell, where it is alone.
-
-    While open. They come in when the first sessions are open, so that a run records why one did not, and are dismissed
-    with the exit code `code`.
-    """
-
-    def __init__(self, world: World | None) -> None:
-        self.shared = world is not None
-        self.code = EXIT_FAILED
-        self._world = world
-        self._leader: Leader | None = None
-        self._sessions: Sequence[Session] = ()
-
-    def __enter__(self) -> Processes:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
-        if self._leader is None:
-            return
-        if error is None:
-            self.tell("shutdown")
-            self._leader.dismiss(self.code)
-        else:
-            self._leader.fail(f"process 0 failed: {cause_of(error)}")
-
-    @contextmanager
-    def of(self, sessions: Sequence[Session]) -> Iterator[None]:
-        """All processes train these sessions; one that dies fails them with an error that names it."""
-        if self._world is None:
-            yield
-            return
-        self._sessions = sessions
-        if self._leader is None:
-            with in_phase(sessions, "waiting for the other processes"):
-                self._leader = Leader(self._world, sessions[0].run, "jax", self._record_failure)
-                port = free_port()
-                self.tell("initialize", port=port, spec=sessions[0].run.spec)
-                _initialize(self._world, port, stored(sessions[0].run.spec))
-        try:
-            yield
-        except OperantError:
-            raise
-        except Exception as broken:
-            death = self._leader.failure()
-            if death is None:
-                raise
-            raise death from broken
-
-    def begin(self, spec: Spec, count: int, lanes: Sequence[Lane]) -> None:
-        """The others build the program of `count` lanes and load the states that this process begins with."""
-        by_index = {lane.index: lane for lane in lanes}
-        of_lane = [by_index.get(index, lanes[0]) for index in range(count)]
-        self.tell(
-            "begin",
-            _checkpoint_files(lanes) if self.shared else None,
-            spec=spec.model_dump(mode="json"),
-            specs=[lane.spec.model_dump(mode="json") for lane in of_lane],
-            seeds=[lane.session.seeds.seed for lane in of_lane],
-        )
-
-    def tell(self, order: str, files: Mapping[str, Path] | None = None, **arguments: Any) -> None:
-        """Tell the others what this process does next."""
-        if self._leader is not None:
-            self._leader.tell(order, files, **arguments)
-
-    def _record_failure(self, cause: str) -> None:
-        for session in self._sessions:
-            session.run.record(state="failed", error=cause)
+def join(leadership: Leadership, spec: Spec) -> None:
+    """Process 0 and the others become processes of one JAX, unless they are already."""
+    if leadership.world is not None and not jax.distributed.is_initialized():
+        port = free_port()
+        leadership.tell("join", port=port, spec=spec.model_dump(mode="json"))
+        _initialize(leadership.world, port, spec)
 
 
-def _checkpoint_files(lanes: Sequence[Lane]) -> dict[str, Path]:
-    saved = [(lane.index, lane.session.latest.path) for lane in lanes if lane.session.latest is not None]
-    return {f"{index}/{path.name}": path for index, folder in saved for path in folder.iterdir() if path.is_file()}
+def begin(leadership: Leadership, spec: Spec, count: int, lanes: Sequence[Lane]) -> None:
+    """The others build the program of `count` lanes and load the states that this process begins with."""
+    if leadership.world is None:
+        return
+    by_index = {lane.index: lane for lane in lanes}
+    of_lane = [by_index.get(index, lanes[0]) for index in range(count)]
+    files: dict[str, Path] = {}
+    for lane in lanes:
+        files |= checkpoint_files(lane.session.latest and lane.session.latest.path, f"{lane.index}/")
+    leadership.tell(
+        "begin",
+        files,
+        spec=spec.model_dump(mode="json"),
+        specs=[lane.spec.model_dump(mode="json") for lane in of_lane],
+        seeds=[lane.session.seeds.seed for lane in of_lane],
+    )
 
 
 class FollowingProcess:
@@ -114,23 +62,31 @@ class FollowingProcess:
         self._world = world
         self._program: Program | None = None
         self._of: dict[str, Any] | None = None
-        self._states: TrainState | None = None
+        self._states: Any = None
         self._hyper: Any = None
 
     def obey(self, order: Message) -> None:
-        """Carry out one order."""
-        if order["order"] == "initialize":
-            _initialize(self._world, order["port"], stored(order["spec"]))
-        elif order["order"] == "begin":
-            self._begin(order)
-        elif order["order"] == "shutdown":
-            jax.distributed.shutdown()
-        else:
-            assert self._program is not None and self._states is not None, "a program begins before it goes on"
-            if order["order"] == "advance":
-                self._states, _ = advance(self._program, self._states, self._hyper, order["updates"], order["moving"])
-            else:
-                self._program.whole(self._states)
+        """Carry out one order of process 0."""
+        match order["order"]:
+            case "join":
+                _initialize(self._world, order["port"], stored(order["spec"]))
+            case "begin":
+                self._begin(order)
+            case "advance":
+                self._advance(order["updates"], order["moving"])
+            case "gather":
+                self.program.whole(self._states)
+            case "end" if jax.distributed.is_initialized():
+                jax.distributed.shutdown()
+
+    @property
+    def program(self) -> Program:
+        """The program that has begun."""
+        assert self._program is not None, "a program begins before it goes on"
+        return self._program
+
+    def _advance(self, updates: int, moving: Sequence[int]) -> None:
+        self._states, _ = advance(self.program, self._states, self._hyper, updates, moving)
 
     def _begin(self, order: Message) -> None:
         spec, specs = stored(order["spec"]), [stored(each) for each in order["specs"]]
@@ -139,10 +95,10 @@ class FollowingProcess:
             program = build_program(spec, len(specs))
             assert isinstance(program, Program), "environments on the host are of one process"
             self._program, self._of = program, order["spec"]
-        self._hyper = stacked([self._program.learner.hyper(each) for each in specs])
+        self._hyper = stacked([self.program.learner.hyper(each) for each in specs])
         folder = Path(order.get("folder", ""))
         saved = {i: folder / str(i) for i in range(len(specs)) if "folder" in order and (folder / str(i)).is_dir()}
-        self._states, _ = initial_states(self._program, [Seeds(seed) for seed in order["seeds"]], saved)
+        self._states, _ = initial_states(self.program, [Seeds(seed) for seed in order["seeds"]], saved)
 
 
 def _initialize(world: World, port: int, spec: Spec) -> None:

@@ -80,7 +80,9 @@ def follow(
     follower = Follower(world, spec)
     try:
         obey = member(follower)
-        while (order := follower.next_order())["order"] != "end":
+        order: Message = {"order": ""}
+        while order["order"] != "end":
+            order = follower.next_order()
             obey(order)
     except Exception as error:
         follower.report(error)
