@@ -46,6 +46,23 @@ def check_runs(runs: Sequence[Run], world: World) -> None:
     check_spread(stored(runs[0].spec), len(runs), world.num_processes)
 
 
+def processes_per_node(spec: Spec, nodes: int) -> int:
+    """Processes of a session on each of its nodes: one, which has all devices of the jax engine; or those of torch.
+
+    `UsageError` where they cannot have equal shares.
+    """
+    if nodes == 1:
+        return 1
+    path = _setting(spec)
+    asked = _value(spec, path)
+    if asked % nodes:
+        raise UsageError(
+            f"meta.launch.nodes: {nodes} nodes cannot have equal shares of {path} = {asked}",
+            remedy=f"-s {path}={-(-asked // nodes) * nodes}, or -s meta.launch.nodes=1",
+        )
+    return asked // nodes if path == "meta.processes" else 1
+
+
 def follow_leader(world: World, spec: dict[str, Any] | None, report: Callable[[str], object]) -> int:
     """Be one of the processes that process 0 leads, until it has finished; returns the exit code that it gives.
 

@@ -68,7 +68,9 @@ def start_both(run: Run) -> list[Started]:
 def finish(run: Run) -> None:
     for process in start_both(run):
         process.communicate(timeout=240)
-        assert process.returncode == 0, (run.path / "errors_0.txt").read_text() + (run.path / "errors_1.txt").read_text()
+        assert process.returncode == 0, (run.path / "errors_0.txt").read_text() + (
+            run.path / "errors_1.txt"
+        ).read_text()
 
 
 def finish_alone(run: Run) -> None:
