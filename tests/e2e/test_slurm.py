@@ -85,7 +85,7 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 
 ENGINES = {
     "torch": ["-s", "meta.processes=2", "-s", "env.max_frame=20480"],
-    "jax": ["-s", "meta.devices=2", "-s", "engine=jax", "-s", "env.max_frame=20480"],
+    "jax": ["-s", "meta.devices=2", "-s", "engine=jax", "-s", "env.max_frame=102400"],
 }
 
 

@@ -7,6 +7,7 @@ this device alone, and cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import jax
@@ -87,15 +88,19 @@ def gathered(devices: int, tree: Any) -> Any:
     """A pytree whose arrays are whole in this process; those that are split among processes are joined."""
     if jax.process_count() == 1:
         return tree
-    join = jax.jit(lambda x: x, out_shardings=NamedSharding(mesh(devices), WHOLE))
 
     def whole(x: Array) -> Any:
         if _is_key(x):
             return jax.random.wrap_key_data(whole(jax.random.key_data(x)))
-        return np.asarray(x if x.is_fully_replicated else join(x))
+        return np.asarray(x if x.is_fully_replicated else _joining(devices)(x))
 
     # One array after another: of large ones, such as a replay buffer, a device then holds one at a time.
     return jax.tree.map(whole, tree)
+
+
+@cache
+def _joining(devices: int) -> Callable[[Array], Array]:
+    return jax.jit(lambda x: x, out_shardings=NamedSharding(mesh(devices), WHOLE))
 
 
 def of_this_process(tree: Any) -> Any:

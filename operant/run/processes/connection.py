@@ -29,6 +29,7 @@ class Connection:
     def __init__(self, stream: socket.socket) -> None:
         self.peer = "?"
         self._socket = stream
+        self._watched = False
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._reader = stream.makefile("rb")
         self._sending = threading.Lock()
@@ -42,6 +43,7 @@ class Connection:
         There `on_message` is called with each message, which is received by nobody else if it says so, and `on_end`
         once, with why the other end is gone.
         """
+        self._watched = True
         self._socket.settimeout(SILENT_SECONDS)
         threading.Thread(target=self._read, args=(on_end, on_message), daemon=True).start()
         threading.Thread(target=self._beat, daemon=True).start()
@@ -69,7 +71,8 @@ class Connection:
         self._closed.set()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        if not self._watched:
+            self._release()
 
     def _read(self, on_end: Callable[[str], object], on_message: Callable[[Message], bool]) -> None:
         try:
@@ -81,9 +84,14 @@ class Connection:
             cause = f"nothing was heard of it for {SILENT_SECONDS:.0f} s"
         except (OSError, ValueError):
             cause = "its connection closed"
+        self._release()
         self._ended.set()
         if not self._closed.is_set():
             on_end(cause)
+
+    def _release(self) -> None:
+        self._reader.close()
+        self._socket.close()
 
     def await_end(self, seconds: float) -> None:
         """Wait until the other end is gone, at most so long."""

@@ -48,6 +48,7 @@ class Leader:
         except OperantError as error:
             self._ended.set()
             self.tell("refuse", cause=error.cause)
+            self._close()
             raise
         self._welcome()
 
@@ -108,6 +109,7 @@ class Leader:
             problem = f"two processes say that they are process {number}: {self._connections[number].peer} and {where}"
         if problem is not None:
             connection.send({"order": "refuse", "cause": problem})
+            connection.close()
             raise UsageError(problem, remedy=SAME)
         connection.peer = where
         self._connections[number] = connection
