@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -41,7 +41,7 @@ def _run_once(plan: Mapping[str, Any], number: int, deadline: float) -> int | No
 
     each = plan["processes_per_node"]
     bundle = {name: amount * each for name, amount in _resources(plan).items()}
-    processes: Sequence[Any] = ()
+    processes: list[Any] = []
     group = placement_group([bundle] * plan["nodes"], strategy="STRICT_SPREAD")
     try:
         if not group.wait(max(1.0, deadline - time.monotonic())):
@@ -62,7 +62,7 @@ def _run_once(plan: Mapping[str, Any], number: int, deadline: float) -> int | No
         remove_placement_group(group)
 
 
-def _start(plan: Mapping[str, Any], number: int, group: Any) -> Sequence[Any]:
+def _start(plan: Mapping[str, Any], number: int, group: Any) -> list[Any]:
     """All processes of a task; the first is in the first bundle, on whose node it listens."""
     import ray  # pyright: ignore[reportMissingImports]
     from ray.util.scheduling_strategies import (  # pyright: ignore[reportMissingImports]
@@ -84,7 +84,7 @@ def _start(plan: Mapping[str, Any], number: int, group: Any) -> Sequence[Any]:
             "scheduling_strategy": InGroup(group, process // each),
         }
         log = f"{plan['logs']}/ray_{number}{f'_{process}' if process else ''}.log"
-        remote = ray.remote(run_task).options(**options)
+        remote: Any = ray.remote(run_task).options(**options)
         started.append(remote.remote(plan["tasks"][number], plan["folder"], log, plan["cpus"], variables))
     return started
 
