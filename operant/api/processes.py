@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from operant.engines import load
-from operant.errors import UsageError
+from operant.errors import EXIT_DONE, UsageError
 from operant.launch.budget import library_environment
 from operant.run.processes.follower import Follower, follow
+from operant.run.processes.leader import Leader
 from operant.run.processes.world import World
 from operant.run.run import Run
 from operant.spec.schema import Spec
@@ -61,6 +62,11 @@ def processes_per_node(spec: Spec, nodes: int) -> int:
             remedy=f"-s {path}={-(-asked // nodes) * nodes}, or -s meta.launch.nodes=1",
         )
     return asked // nodes if path == "meta.processes" else 1
+
+
+def dismiss(world: World, run: Run) -> None:
+    """Send the other processes home, as there is nothing to train."""
+    Leader(world, run, stored(run.spec).engine_name, lambda cause: None).dismiss(EXIT_DONE)
 
 
 def follow_leader(world: World, spec: dict[str, Any] | None, report: Callable[[str], object]) -> int:

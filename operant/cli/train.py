@@ -154,6 +154,10 @@ def resume(
     else:
         todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, report=show, warn=lambda: warn(place, show))
     if not todo:
+        if world is not None:
+            from operant.api.processes import dismiss
+
+            dismiss(world, find_sessions(place)[0])
         return _nothing_to_do(place, until, as_json)
     if world is not None:
         from operant.api.processes import check_runs

@@ -136,3 +136,19 @@ def test_a_run_of_two_processes_goes_on_in_one_that_has_their_devices(tmp_path: 
     theirs, ours = (load_file(newest(run) / "policy.safetensors") for run in (whole, moved))
     for name, expected in theirs.items():
         np.testing.assert_allclose(ours[name], expected, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.slow
+def test_torchrun_on_two_nodes_trains_what_the_session_would_start_itself(tmp_path: Path):
+    (tmp_path / "spec.json").write_text(shared("torch", 1).model_dump_json())
+    environment = {**os.environ, "PYTHONPATH": ROOT, "OMP_NUM_THREADS": "1"}
+    train = ["-m", "operant", "train", "spec.json", "--sessions", "1", "--plain", "--out"]
+    subprocess.run(
+        [sys.executable, *train, "whole", "-s", "meta.processes=2"], cwd=tmp_path, env=environment, check=True
+    )
+    nodes = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", *nodes, "--node-rank"]
+    both = [subprocess.Popen([*torchrun, number, *train, "run"], cwd=tmp_path, env=environment) for number in "01"]
+    assert [process.wait(240) for process in both] == [0, 0]
+    run, whole = (Run.open(tmp_path / name / "trial_000" / "session_0") for name in ("run", "whole"))
+    assert differing(run, whole) is None
