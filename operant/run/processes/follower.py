@@ -30,12 +30,13 @@ class Follower:
 
     def __init__(self, world: World, spec: Mapping[str, Any] | None) -> None:
         self._world = world
+        self._folders: list[str] = []
+        hello = introduction(world, spec)  # before the leader listens for it
         self._connection = _connected(world)
-        self._connection.send(introduction(world, spec))
+        self._connection.send(hello)
         self._connection.watch(self._lost, self._hear)
         welcome = self._connection.receive()
         self.local_id, self.engine, self.threads = (welcome[name] for name in ("local_id", "engine", "threads"))
-        self._folders: list[str] = []
 
     def next_order(self) -> Message:
         """The next order; its `order` is "end" where there is nothing more to do."""
@@ -45,7 +46,7 @@ class Follower:
         return message
 
     def close(self) -> None:
-        """Leave."""
+        """Leave, and remove what was sent."""
         self._connection.close()
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
@@ -58,17 +59,19 @@ class Follower:
     def _hear(self, message: Message) -> bool:
         """Act at once on the news that the session is over: the main thread may wait for a process that is gone."""
         if message.get("order") == "refuse":
-            _end(f"process 0 refused: {message['cause']}", EXIT_USAGE, SAME)
+            self._end(f"process 0 refused: {message['cause']}", EXIT_USAGE, SAME)
         if message.get("order") == "fail":
-            _end(str(message["cause"]), EXIT_FAILED, GOES_ON)
+            self._end(str(message["cause"]), EXIT_FAILED, GOES_ON)
         return False
 
     def _lost(self, cause: str) -> None:
-        _end(
-            f"process 0 of 0 to {self._world.num_processes - 1} at {self._world.address} died: {cause}",
-            EXIT_FAILED,
-            GOES_ON,
-        )
+        others = self._world.num_processes - 1
+        self._end(f"process 0 of 0 to {others} at {self._world.address} died: {cause}", EXIT_FAILED, GOES_ON)
+
+    def _end(self, cause: str, code: int, remedy: str) -> NoReturn:
+        print(f"{cause}\n  try: {remedy}", file=sys.stderr, flush=True)
+        self.close()
+        os._exit(code)
 
 
 def follow(
@@ -108,8 +111,3 @@ def _connected(world: World) -> Connection:
                     remedy="start process 0, on the machine that --coordinator-address names",
                 ) from None
             time.sleep(RETRY_SECONDS)
-
-
-def _end(cause: str, code: int, remedy: str) -> NoReturn:
-    print(f"{cause}\n  try: {remedy}", file=sys.stderr, flush=True)
-    os._exit(code)

@@ -19,7 +19,7 @@ from operant.run.processes.member import disagreement, introduction
 from operant.run.processes.world import World
 from operant.run.run import Run
 
-HELLO_SECONDS = 5.0
+HELLO_SECONDS = 10.0
 ACCEPT_SECONDS = 0.5
 MOMENT_SECONDS = 5.0
 STUCK_SECONDS = 20.0
