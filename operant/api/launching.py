@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from operant.api.processes import processes_per_node
 from operant.api.runs import Session
 from operant.api.search_jobs import begun_elsewhere, worker_tasks
 from operant.api.specs import AnySpec, loaded_spec
@@ -80,6 +81,8 @@ def plan_job(
     The plan of a throw-away request is made first: a place that refuses leaves no run directory behind.
     """
     spec = loaded.spec
+    if search_workers is not None and spec.meta.launch.nodes > 1:
+        raise UsageError("meta.launch.nodes: a trial of a search has one node", remedy="-s meta.launch.nodes=1")
     where = place(spec.meta.launch.on)
     where.plan(_request(spec, job_name, Path(root) / spec.name / "planned", [["operant"]]))
     if search_workers is not None:
@@ -188,6 +191,8 @@ def _request(
         spec=spec.name,
         sync=spec.meta.sync,
         parts=runs[0].document.get("parts", []) if runs else [],
+        nodes=asked.nodes,
+        processes_per_node=processes_per_node(spec, asked.nodes),
     )
 
 

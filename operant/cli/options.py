@@ -90,6 +90,36 @@ Until = Annotated[
     int | None,
     typer.Option("--until", metavar="FRAMES", min=1, help="Pause at this many frames.", show_default=False),
 ]
+CoordinatorAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--coordinator-address",
+        metavar="HOST:PORT",
+        help="Where process 0 of several listens; torchrun's MASTER_ADDR and MASTER_PORT say it too.",
+        show_default=False,
+    ),
+]
+NumProcesses = Annotated[
+    int | None,
+    typer.Option(
+        "--num-processes", metavar="N", help="Processes that train together (or WORLD_SIZE).", show_default=False
+    ),
+]
+ProcessId = Annotated[
+    int | None,
+    typer.Option(
+        "--process-id", metavar="K", help="Which of them this is (or RANK); 0 leads and writes.", show_default=False
+    ),
+]
+InitializationTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--initialization-timeout",
+        metavar="SECONDS",
+        help="How long processes wait for each other at the start; 300 if not said.",
+        show_default=False,
+    ),
+]
 CheckpointName = Annotated[
     str, typer.Option("--checkpoint", metavar="WHICH", help="`best`, `latest`, or a number of frames.")
 ]

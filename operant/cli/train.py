@@ -13,8 +13,12 @@ from operant.cli.errors import DEBUG_VARIABLE
 from operant.cli.options import (
     DEFAULT_ROOT,
     AsJson,
+    CoordinatorAddress,
+    InitializationTimeout,
+    NumProcesses,
     Overrides,
     Plain,
+    ProcessId,
     Root,
     RunName,
     Seed,
@@ -46,6 +50,10 @@ def train(
         bool, typer.Option("--resume", help="Continue the newest run of this very spec at meta.sync, if there is one.")
     ] = False,
     until: Until = None,
+    coordinator_address: CoordinatorAddress = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
+    initialization_timeout: InitializationTimeout = None,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
     plain: Plain = False,
@@ -61,8 +69,10 @@ def train(
     from operant.api.training import create_runs
     from operant.cli.plan import asked_by_flags, plan, translation_lines
     from operant.cli.run_trial import run_trial
+    from operant.run.processes.world import asked_world
     from operant.spec.load import load
 
+    world = asked_world(coordinator_address, num_processes, process_id, initialization_timeout)
     given = [*(overrides or []), *shortcuts(sessions, seed)]
     asked = asked_by_flags(flags, target, name, given)
     if asked.root is not None and root == Path(DEFAULT_ROOT):
@@ -72,6 +82,13 @@ def train(
 
         return check(target, name, overrides=overrides, flags=flags, as_json=as_json)
     loaded = load(target, name, [*asked.overrides, *given])
+    if world is not None:
+        from operant.api.processes import check_spread, follow_leader, spread
+
+        loaded = load(target, name, [*asked.overrides, *given, *spread(loaded.spec, world.num_processes)])
+        check_spread(loaded.spec, loaded.spec.meta.max_session, world.num_processes)
+        if not world.leads:
+            return follow_leader(world, loaded.spec.model_dump(mode="json"), show)
     show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
     if asked.resumes is not None:
         return resume(asked.resumes, until=until, root=root, as_json=as_json, plain=plain)
@@ -91,6 +108,10 @@ def resume(
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Continue although rows or checkpoints of the run are missing.")
     ] = False,
+    coordinator_address: CoordinatorAddress = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
+    initialization_timeout: InitializationTimeout = None,
     root: Root = Path(DEFAULT_ROOT),
     as_json: AsJson = False,
     plain: Plain = False,
@@ -107,6 +128,13 @@ def resume(
     """
     show = aside if as_json else say
     show(f"operant resume {run}")
+    from operant.run.processes.world import asked_world
+
+    world = asked_world(coordinator_address, num_processes, process_id, initialization_timeout)
+    if world is not None and not world.leads:
+        from operant.api.processes import follow_leader
+
+        return follow_leader(world, None, show)
     from operant.api.runs import Trial
     from operant.api.training import brought_here, create_fork_runs, runs_to_resume
     from operant.cli.opening import warn
@@ -126,7 +154,15 @@ def resume(
     else:
         todo = runs_to_resume(Trial(place), until, accept_loss=accept_loss, report=show, warn=lambda: warn(place, show))
     if not todo:
+        if world is not None:
+            from operant.api.processes import dismiss
+
+            dismiss(world, find_sessions(place)[0])
         return _nothing_to_do(place, until, as_json)
+    if world is not None:
+        from operant.api.processes import check_runs
+
+        check_runs(todo, world)
     for each in todo:
         show(_continuing(each))
     return run_trial(todo, until, as_json=as_json, plain=plain)
@@ -154,9 +190,15 @@ def session(
     stop_with_parent()
     # Standard error is the attempt's log here, and that is where a traceback belongs.
     os.environ.setdefault(DEBUG_VARIABLE, "1")
+    from operant.run.processes.world import world
     from operant.run.run import Run
 
     runs = [Run.open(run_dir) for run_dir in run_dirs]
+    joined = world()
+    if joined is not None and not joined.leads:
+        from operant.api.processes import follow_leader
+
+        return follow_leader(joined, runs[0].spec, aside)
     # Numerical libraries read these when they are loaded, which the engine does next.
     os.environ.update(library_environment(runs[0].threads))
     from operant.engines import engine_of

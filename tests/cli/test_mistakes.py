@@ -92,6 +92,15 @@ TYPED: dict[str, tuple[str, ...]] = {
     "missing_argument": ("train",),
     "option_of_wrong_type": ("train", "ppo_cartpole", "--sessions", "many"),
     "option_out_of_range": ("train", "ppo_cartpole", "--sessions", "0"),
+    "processes_without_a_number": (
+        *("train", "ppo_cartpole", "--coordinator-address", "host-a:29400", "--num-processes", "2"),
+    ),
+    "process_out_of_range": (
+        *("train", "ppo_cartpole", "--coordinator-address", "host-a:29400", "--num-processes", "2"),
+        *("--process-id", "2"),
+    ),
+    "nodes_without_equal_shares": ("launch", "ppo_cartpole", "--on", "slurm", "-s", "meta.launch.nodes=2"),
+    "nodes_elsewhere": ("launch", "ppo_cartpole", "-s", "meta.launch.nodes=2", "-s", "meta.processes=2"),
     "unknown_builtin": ("train", "ppo_cartpol"),
     "missing_file": ("train", "specs/cartpole.yaml"),
     "unknown_help_topic": ("help", "algorithm", "pppo"),

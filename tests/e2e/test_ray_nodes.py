@@ -18,6 +18,8 @@ import pytest
 from operant.hpo.jobs import Jobs
 from operant.hpo.storage import database_url
 from operant.run.metrics import read_rows
+from operant.run.records import Records, difference
+from operant.run.run import Run
 from tests.contract.searches import assert_same_curves, finish, outcome, start, write_spec
 from tests.e2e.test_ray import SPEC, events, name_of, session_of
 from tests.processes import lives, wait_until
@@ -105,6 +107,35 @@ def search_and_lose(cluster: Any, tmp_path: Path) -> None:
     finish(start(spec, "--out", tmp_path / "whole", "--workers", "2", "--plain"))
     assert outcome(tmp_path / "lost") == outcome(tmp_path / "whole")
     assert_same_curves(tmp_path / "lost", tmp_path / "whole")
+
+
+def test_a_session_on_two_nodes_survives_one_of_them(tmp_path: Path) -> None:
+    with cluster_of(1) as cluster:
+        share_and_lose(cluster, tmp_path)
+
+
+def share_and_lose(cluster: Any, tmp_path: Path) -> None:
+    """A session of two processes, one on each node; the second node is lost and another one comes."""
+    second = cluster.add_node(**small(1))
+    training = ["ppo_cartpole", "--sessions", "1", "-s", "meta.processes=2", "-s", "env.max_frame=20480"]
+    training += ["-s", "meta.log_frequency=2000", "-s", "meta.save_frequency=4000"]
+    words = ["launch", *training, "-s", "meta.launch.nodes=2", "--on", "ray", "--dry-run", "--out", "lost"]
+    operant = [sys.executable, "-m", "operant"]
+    subprocess.run([*operant, *words], cwd=tmp_path, check=True, capture_output=True)
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "operant.launch.jobs.ray_jobs", str(tmp_path / "lost" / "launch" / "ray.json")],
+        cwd=tmp_path,
+        env={**os.environ, "RAY_ADDRESS": cluster.address},
+    )
+    session = tmp_path / "lost" / "trial_000" / "session_0"
+    assert wait_until(lambda: (session / "metrics.jsonl").exists() or driver.poll() is not None, 300)
+    lose(second)
+    cluster.add_node(**small(1))
+    assert driver.wait(600) == 0
+    subprocess.run([*operant, "train", *training, "--plain", "--out", "whole"], cwd=tmp_path, check=True)
+    whole = tmp_path / "whole" / "trial_000" / "session_0"
+    assert difference(Records.of(Run.open(session)), Records.of(Run.open(whole))) is None
+    assert len(list((session / "provenance").glob("attempt_*.json"))) == 2
 
 
 def test_actors_of_a_lost_node_are_replaced(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Four seeds as an array of a real Slurm; one task is preempted and requeued, and ends as if nothing had happened."""
+"""Jobs of a real Slurm: four seeds as an array of which one task is preempted, and one session on two nodes."""
 
 from __future__ import annotations
 
@@ -75,3 +75,36 @@ def test_stop_saves_and_the_run_goes_on_elsewhere(tmp_path: Path, environment: d
     (listed,) = json.loads(command(*operant, "jobs", "--json", cwd=tmp_path, environment=environment))["jobs"]
     assert listed["state"] == "done"
     assert listed["frames"] >= 60_000
+
+
+@pytest.fixture(scope="module")
+def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with slurm_cluster.cluster(tmp_path_factory.mktemp("nodes"), nodes=2) as config:
+        yield {**os.environ, "SLURM_CONF": str(config), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+ENGINES = {
+    "torch": ["-s", "meta.processes=2", "-s", "env.max_frame=20480"],
+    "jax": ["-s", "meta.devices=2", "-s", "engine=jax", "-s", "env.max_frame=102400"],
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_session_on_two_nodes_is_stopped_and_resumed_and_ends_as_one_that_was_not(
+    engine: str, tmp_path: Path, two_nodes: dict[str, str]
+) -> None:
+    operant, training = (sys.executable, "-m", "operant"), ["ppo_cartpole", "--sessions", "1", *ENGINES[engine]]
+    training += ["-s", "meta.log_frequency=2000", "-s", "meta.save_frequency=4000", "-s", "meta.launch.nodes=2"]
+    words = ["launch", *training, "--on", "slurm", "-y", "--out"]
+    command(*operant, *words, "undisturbed", cwd=tmp_path, environment=two_nodes)
+    assert "job 1 done at" in command(*operant, "jobs", "follow", "1", cwd=tmp_path, environment=two_nodes)
+    command(*operant, *words, "job", cwd=tmp_path, environment=two_nodes)
+    session = tmp_path / "job" / "trial_000" / "session_0"
+    assert wait_until(lambda: (session / METRICS_FILE).exists(), seconds=300)
+    command(*operant, "jobs", "stop", "2", cwd=tmp_path, environment=two_nodes)
+    assert "job 2 stopped at" in command(*operant, "jobs", "follow", "2", cwd=tmp_path, environment=two_nodes)
+    command(*operant, "jobs", "resume", "2", "-y", cwd=tmp_path, environment=two_nodes)
+    assert "job 3 done at" in command(*operant, "jobs", "follow", "3", cwd=tmp_path, environment=two_nodes)
+    whole = tmp_path / "undisturbed" / "trial_000" / "session_0"
+    assert difference(Records.of(Run.open(session)), Records.of(Run.open(whole))) is None
+    assert "process 1 of 0 to 1 follows" in (tmp_path / "job" / "launch" / "slurm_0.log").read_text()

@@ -5,7 +5,7 @@ This module is the engine's whole interface. It imports nothing heavy: each func
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate
+    from operant.run.processes.world import World
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
@@ -44,6 +45,14 @@ def train_together(runs: Sequence[Run], until: int | None = None) -> None:
     from operant.engines.jax.lanes import train_groups
 
     train_groups(runs, until)
+
+
+def follower(world: World, local_id: int) -> Callable[[dict[str, Any]], object]:
+    """What obeys the orders of process 0, as another process of its sessions."""
+    del local_id
+    from operant.engines.jax.processes import FollowingProcess
+
+    return FollowingProcess(world).obey
 
 
 def has_lanes(spec: Spec) -> bool:

@@ -7,9 +7,11 @@ this device alone, and cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -51,8 +53,10 @@ def split_over(devices: int, function: Callable[..., Any], given: Any, back: Any
 
 
 def mesh(devices: int) -> Mesh:
-    """The first `devices` devices in a row."""
-    return Mesh(np.array(jax.devices()[:devices]), (AXIS,))
+    """`devices` devices in a row: the first of each process, as many of each."""
+    processes = range(jax.process_count())
+    each = devices // len(processes)
+    return Mesh(np.array([device for number in processes for device in jax.local_devices(number)[:each]]), (AXIS,))
 
 
 def place(devices: int, state: Any, specs: Any) -> Any:
@@ -62,7 +66,47 @@ def place(devices: int, state: Any, specs: Any) -> Any:
     grid = mesh(devices)
     is_spec = lambda leaf: isinstance(leaf, PartitionSpec)  # noqa: E731 - only to stop at the leaves
     shardings = jax.tree.map(lambda spec: NamedSharding(grid, spec), specs, is_leaf=is_spec)
+    if jax.process_count() > 1:
+        return jax.tree.map(_put_shares, state, _spread(shardings, state))
     return jax.device_put(state, _spread(shardings, state))
+
+
+def _put_shares(x: Any, sharding: NamedSharding) -> Array:
+    """An array that every process has whole, with each process's share on its devices."""
+    if isinstance(x, Array) and not x.is_fully_addressable:
+        return x
+    if _is_key(x):
+        return jax.random.wrap_key_data(_put_shares(jax.random.key_data(x), sharding))
+    whole = np.asarray(x)
+    return jax.make_array_from_callback(whole.shape, sharding, lambda share: whole[share])
+
+
+def _is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def gathered(devices: int, tree: Any) -> Any:
+    """A pytree whose arrays are whole in this process; those that are split among processes are joined."""
+    if jax.process_count() == 1:
+        return tree
+
+    def whole(x: Array) -> Any:
+        if _is_key(x):
+            return jax.random.wrap_key_data(whole(jax.random.key_data(x)))
+        return np.asarray(x if x.is_fully_replicated else _joining(devices)(x))
+
+    # One array after another: of large ones, such as a replay buffer, a device then holds one at a time.
+    return jax.tree.map(whole, tree)
+
+
+@cache
+def _joining(devices: int) -> Callable[[Array], Array]:
+    return jax.jit(lambda x: x, out_shardings=NamedSharding(mesh(devices), WHOLE))
+
+
+def of_this_process(tree: Any) -> Any:
+    """A pytree that is the same on all devices, on the first of this process alone."""
+    return tree if jax.process_count() == 1 else jax.tree.map(lambda x: x.addressable_data(0), tree)
 
 
 def _spread(prefix: Any, tree: Any) -> Any:

@@ -18,10 +18,13 @@ from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.host.evaluation import HostEvaluator
 from operant.engines.jax.host.program import HostProgram
 from operant.engines.jax.learners import learner_class
+from operant.engines.jax.processes import begin, join
 from operant.engines.jax.program import Program, gpus_of, limit_threads, prepare_jax
 from operant.engines.jax.programs import build_evaluator, build_program
 from operant.engines.jax.trainer import Lane, Trainer, in_phase
 from operant.envs.functional.find import steps_on_host
+from operant.run.processes.leadership import Leadership
+from operant.run.processes.world import world
 from operant.run.run import Run
 from operant.run.session import Session
 from operant.run.stop import StopRequest
@@ -46,14 +49,14 @@ Row = list[Assignment]  # sessions of different lanes, which train side by side
 
 
 def train_groups(runs: Sequence[Run], until: int | None) -> None:
-    """Train the sessions, row after row, those that agree by one program.
+    """Train the sessions, row after row, those that agree by one program; together with the other processes, if any.
 
     An error in one row is recorded in its sessions, and raised when the others are trained.
     """
     errors: list[Exception] = []
-    with StopRequest() as stop:
+    with StopRequest() as stop, Leadership(world(), "jax") as leadership:
         for rows in groups(runs):
-            program = SharedProgram(rows[0][0])
+            program = SharedProgram(rows[0][0], leadership)
             for row in rows:
                 try:
                     program.train(row, until, stop)
@@ -61,18 +64,18 @@ def train_groups(runs: Sequence[Run], until: int | None) -> None:
                     errors.append(error)
                 if stop.requested:
                     return
-    if errors:
-        raise errors[0]
+        if errors:
+            raise errors[0]
 
 
 class SharedProgram:
     """The program of sessions like `first`, compiled by the first row that trains and used by all."""
 
-    def __init__(self, first: Assignment) -> None:
+    def __init__(self, first: Assignment, leadership: Leadership) -> None:
         self._spec, self._lanes = stored(first.run.spec), first.lanes
+        self._leadership = leadership
         if steps_on_host(self._spec.env):
             limit_threads(first.run.threads)
-        self._device = prepare_jax(self._spec)
 
     @cached_property
     def _compiled(self) -> tuple[Program | HostProgram, Evaluator | HostEvaluator]:
@@ -83,15 +86,19 @@ class SharedProgram:
         """Train the sessions of one row."""
         with ExitStack() as stack:
             sessions = [stack.enter_context(assignment.run.session(until, stop)) for assignment in row]
-            for assignment, session in zip(row, sessions, strict=True):
-                session.use_gpus(gpus_of(self._spec))
-                _record_lane(session, assignment, self._device)
-            with in_phase(sessions, "building"):
-                program, evaluator = self._compiled
-            actions = program.learner.env.actions
-            members = zip(sessions, row, strict=True)
-            lanes = [Lane(session, each.lane, stored(each.run.spec), actions) for session, each in members]
-            Trainer(program, evaluator, lanes).run()
+            with self._leadership.of(sessions):
+                join(self._leadership, self._spec)
+                device = prepare_jax(self._spec)
+                for assignment, session in zip(row, sessions, strict=True):
+                    session.use_gpus(gpus_of(self._spec))
+                    _record_lane(session, assignment, device)
+                with in_phase(sessions, "building"):
+                    program, evaluator = self._compiled
+                actions = program.learner.env.actions
+                members = zip(sessions, row, strict=True)
+                lanes = [Lane(session, each.lane, stored(each.run.spec), actions) for session, each in members]
+                begin(self._leadership, self._spec, self._lanes, lanes)
+                Trainer(program, evaluator, lanes, self._leadership.tell).run()
 
 
 def _record_lane(session: Session, assignment: Assignment, device: str) -> None:

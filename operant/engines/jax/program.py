@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,14 +18,18 @@ import numpy as np
 from jax import Array, lax
 from jax.sharding import PartitionSpec
 
-from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, place, split_over
+from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, gathered, place, split_over
 from operant.engines.jax.episodes import FinishedEpisode, finished_episodes
 from operant.engines.jax.learner import Learner, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.errors import UsageError
+from operant.run.processes.world import world
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.store.cache import cache_folder
+
+if TYPE_CHECKING:
+    from operant.engines.jax.host.program import HostProgram
 
 # Without it the CPU compiler fuses a matrix product with what follows where no gradient is taken, and only there:
 # then the pass over a rollout and the first gradient step round differently, and PPO's first ratio is not 1.
@@ -94,7 +98,8 @@ class Program:
 
     def fetch(self, metrics: Any, updates: int) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
         """Of each lane, what a chunk of `updates` returned: sums on the host, and the episodes that are recorded."""
-        found = [lane_of(jax.device_get(metrics), lane) for lane in range(self.lanes)]
+        on_host = jax.device_get(gathered(self.devices, metrics))
+        found = [lane_of(on_host, lane) for lane in range(self.lanes)]
         return [(mine, finished_episodes(mine.recorded, updates)) for mine in found]
 
     def env_state(self) -> dict[str, np.ndarray]:
@@ -107,6 +112,10 @@ class Program:
     def placed(self, states: TrainState) -> TrainState:
         """States of all lanes, on the devices where the program wants them."""
         return place(self.devices, states, self._parts)
+
+    def whole(self, states: TrainState) -> TrainState:
+        """States of all lanes, each array of which this process has whole."""
+        return gathered(self.devices, states)
 
 
 def _no_metrics(shapes: UpdateMetrics, longest: int) -> UpdateMetrics:
@@ -139,6 +148,18 @@ def updates_left(learner: Learner, longest: int, frames: int) -> int:
     return min(longest - done % longest, whole - done)
 
 
+def advance(
+    program: Program | HostProgram, states: TrainState, hyper: Any, updates: int, moving: Sequence[int]
+) -> tuple[TrainState, list[tuple[UpdateMetrics, list[FinishedEpisode]]]]:
+    """States after one chunk, whose results only the lanes `moving` keep; and of each lane, what the chunk returned."""
+    resting = [i for i in range(program.lanes) if i not in moving]
+    unchanged = {i: jax.tree.map(lambda x, i=i: x[i].copy(), states) for i in resting}
+    states, metrics = program.chunk(states, hyper, np.int32(updates))
+    for i, state in unchanged.items():
+        states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), states, state)
+    return states, program.fetch(metrics, updates)
+
+
 def stacked(lanes: list[Any]) -> Any:
     """Pytrees of single lanes as one of all lanes."""
     return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *lanes)
@@ -166,13 +187,19 @@ def compiler_options() -> dict[str, Any]:
 
 def prepare_jax(spec: Spec) -> str:
     """Choose the platform and keep compiled programs for the next start; returns the kind of device."""
-    if spec.meta.device == "cpu":
-        jax.config.update("jax_platforms", "cpu")
+    choose_platform(spec)
     if not os.environ.get(CACHE_VARIABLE):
         jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     check_devices(spec)
-    return f"{spec.meta.devices} x {jax.devices()[0].device_kind}"
+    shared = f" in {jax.process_count()} processes" if jax.process_count() > 1 else ""
+    return f"{spec.meta.devices} x {jax.devices()[0].device_kind}{shared}"
+
+
+def choose_platform(spec: Spec) -> None:
+    """Let JAX look for the devices that the spec asks for, where it has not looked yet."""
+    if spec.meta.device == "cpu":
+        jax.config.update("jax_platforms", "cpu")
 
 
 def limit_threads(threads: int) -> None:
@@ -189,13 +216,22 @@ def gpus_of(spec: Spec) -> int:
 
 
 def check_devices(spec: Spec) -> None:
-    """`UsageError` if the devices that the spec asks for are not there."""
-    platform, count = jax.default_backend(), len(jax.devices())
+    """`UsageError` if the devices that the spec asks for are not there; each process has its share of them."""
+    joined = world()
+    processes = 1 if joined is None else joined.num_processes
+    platform, count = jax.default_backend(), len(jax.local_devices())
     if spec.meta.device == "cuda" and platform not in ("gpu", "cuda"):
         raise UsageError("meta.device: cuda is asked for, but JAX sees no CUDA device", remedy="-s meta.device=cpu")
-    if spec.meta.devices > count:
-        forced = f"XLA_FLAGS=--xla_force_host_platform_device_count={spec.meta.devices} pretends more on the CPU"
+    each, uneven = divmod(spec.meta.devices, processes)
+    if uneven:
         raise UsageError(
-            f"meta.devices: {spec.meta.devices} are asked for, but JAX sees {count} of kind {platform}",
-            remedy=f"-s meta.devices={count}; {forced}",
+            f"meta.devices: {spec.meta.devices} devices cannot have equal shares in {processes} processes",
+            remedy=f"-s meta.devices={(each + 1) * processes}, or start another number of processes",
+        )
+    if each > count:
+        asked = f"{each} are asked for" if processes == 1 else f"{each} are asked for in each of {processes} processes"
+        forced = f"XLA_FLAGS=--xla_force_host_platform_device_count={each} pretends more on the CPU"
+        raise UsageError(
+            f"meta.devices: {asked}, but JAX sees {count} of kind {platform}",
+            remedy=f"-s meta.devices={count * processes}; {forced}",
         )

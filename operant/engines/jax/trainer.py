@@ -6,24 +6,27 @@ a lane whose session waits for the others, or is not here, is restored to what i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
 
-import jax
 import numpy as np
 
 from operant.engines.jax import codec
+from operant.engines.jax.devices import of_this_process
 from operant.engines.jax.episodes import FinishedEpisode, mean_parts
 from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.health import Health
 from operant.engines.jax.host.evaluation import HostEvaluator
 from operant.engines.jax.host.program import HostProgram
 from operant.engines.jax.learner import GREEDY, TrainState
-from operant.engines.jax.program import Program, lane_of, stacked, updates_left
+from operant.engines.jax.program import Program, advance, lane_of, stacked, updates_left
 from operant.engines.jax.tracker import Tracker
 from operant.envs.functional.env import Continuous, Discrete
 from operant.run.episode import Episode
 from operant.run.progress import Progress
+from operant.run.seeding import Seeds
 from operant.run.session import Session
 from operant.spec.schema import Spec
 
@@ -60,10 +63,17 @@ def in_phase(sessions: Sequence[Session], name: str) -> Iterator[None]:
 
 
 class Trainer:
-    """The lanes of one program and their states."""
+    """The lanes of one program and their states; other processes that share it are told what it does."""
 
-    def __init__(self, program: Program | HostProgram, evaluator: Evaluator | HostEvaluator, lanes: list[Lane]) -> None:
+    def __init__(
+        self,
+        program: Program | HostProgram,
+        evaluator: Evaluator | HostEvaluator,
+        lanes: list[Lane],
+        tell: Callable[..., object] = lambda order, **arguments: None,
+    ) -> None:
         self.program = program
+        self._tell = tell
         self.evaluator = evaluator
         self.lanes = lanes
         by_index = {lane.index: lane for lane in lanes}
@@ -78,16 +88,13 @@ class Trainer:
         return in_phase([lane.session for lane in self.lanes], name)
 
     def _start(self, by_index: dict[int, Lane]) -> TrainState:
-        fresh = self.program.start([by_index.get(i, self.lanes[0]).session.seeds for i in range(self.program.lanes)])
-        if any(lane.session.latest for lane in self.lanes):
-            states = [lane_of(fresh, i) for i in range(self.program.lanes)]
-            for lane in self.lanes:
-                if lane.session.latest is not None:
-                    states[lane.index], facts, env_state = codec.read(lane.session.latest.path, states[lane.index])
-                    lane.tracker.restore(facts)
-                    self.program.restore_envs(env_state)
-            fresh = stacked(states)
-        return self.program.placed(fresh)
+        seeds = [by_index.get(i, self.lanes[0]).session.seeds for i in range(self.program.lanes)]
+        saved = {lane.index: lane.session.latest.path for lane in self.lanes if lane.session.latest is not None}
+        states, restored = initial_states(self.program, seeds, saved)
+        for index, (facts, env_state) in restored.items():
+            by_index[index].tracker.restore(facts)
+            self.program.restore_envs(env_state)
+        return states
 
     def run(self) -> None:
         """Train every lane to the end of its session."""
@@ -104,15 +111,11 @@ class Trainer:
 
     def advance(self, lanes: list[Lane], updates: int) -> None:
         """One chunk, whose results only `lanes` keep."""
-        moving = {lane.index for lane in lanes}
-        resting = [i for i in range(self.program.lanes) if i not in moving]
-        unchanged = {i: jax.tree.map(lambda x, i=i: x[i].copy(), self.states) for i in resting}
+        moving = [lane.index for lane in lanes]
+        self._tell("advance", updates=updates, moving=moving)
         with nullcontext() if self._is_compiled else self._phase("compiling"):
-            self.states, metrics = self.program.chunk(self.states, self.hyper, np.int32(updates))
+            self.states, found = advance(self.program, self.states, self.hyper, updates, moving)
         self._is_compiled = True
-        for i, state in unchanged.items():
-            self.states = jax.tree.map(lambda x, old, i=i: x.at[i].set(old), self.states, state)
-        found = self.program.fetch(metrics, updates)
         for lane in lanes:
             mine, ended = found[lane.index]
             lane.tracker.add(mine, updates * self.program.learner.frames, updates)
@@ -124,7 +127,7 @@ class Trainer:
         episodes = self.evaluate(due["eval"], "eval")
         # Copied whole and once: slicing a lane out of every array on the device would compile a program for each shape.
         saving = [lane for lane in lanes if lane.session.due("save", lane.at)]
-        states = codec.to_host(self.states) if saving else None
+        states = self._on_host() if saving else None
         for lane in lanes:
             at = lane.at
             row: dict[str, float | None] = {}
@@ -143,6 +146,10 @@ class Trainer:
             if lane in saving:
                 save(lane, lane_of(states, lane.index), self.program.env_state(), at, score)
 
+    def _on_host(self) -> TrainState:
+        self._tell("gather")
+        return codec.to_host(self.program.whole(self.states))
+
     def evaluate(self, lanes: list[Lane], split: str) -> dict[int, list[FinishedEpisode]]:
         """Evaluate greedily on the fixed seeds and record the episodes; by lane."""
         if not lanes:
@@ -150,7 +157,7 @@ class Trainer:
         meta = lanes[0].spec.meta
         count = meta.final_episodes if split == "final" else meta.eval_episodes
         with self._phase("evaluating"):
-            episodes = self.evaluator(self.states.policy, self.hyper, meta.eval_seed, count, GREEDY)
+            episodes = self.evaluator(of_this_process(self.states.policy), self.hyper, meta.eval_seed, count, GREEDY)
         for lane in lanes:
             lane.record(episodes[lane.index], split, lane.at)
         return dict(enumerate(episodes))
@@ -169,9 +176,27 @@ class Trainer:
         new = [lane for lane in self.lanes if "random" not in lane.session.anchors]
         if new:
             with self._phase("random play"):
-                mean = self.evaluator.random_return(self.states.policy, self.hyper)
+                mean = self.evaluator.random_return(of_this_process(self.states.policy), self.hyper)
             for lane in new:
                 lane.session.anchor("random", mean)
+
+
+def initial_states(
+    program: Program | HostProgram, seeds: Sequence[Seeds], checkpoints: Mapping[int, Path]
+) -> tuple[TrainState, dict[int, tuple[dict[str, Any], dict[str, np.ndarray]]]]:
+    """States of all lanes, of checkpoints where they have one; with what the host counts and its environments, if any.
+
+    Without a checkpoint a lane is fresh, by its seeds.
+    """
+    fresh = program.start(seeds)
+    if not checkpoints:
+        return program.placed(fresh), {}
+    whole, restored = program.whole(fresh), {}
+    states = [lane_of(whole, i) for i in range(program.lanes)]
+    for index, path in checkpoints.items():
+        states[index], facts, env_state = codec.read(path, states[index])
+        restored[index] = (facts, env_state)
+    return program.placed(stacked(states)), restored
 
 
 def save(lane: Lane, state: TrainState, env_state: dict[str, np.ndarray], at: Progress, score: float | None) -> None:

@@ -6,16 +6,18 @@ the others need torch, each from inside its function.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from operant.engines.torch.trained_policy import TrainedPolicy
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate
+    from operant.run.processes.world import World
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
@@ -53,18 +55,27 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
     from operant.envs.vector.backend import choose_backend
+    from operant.run.processes.leadership import Leadership
+    from operant.run.processes.world import world
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
     device = prepare_torch(spec, run.threads)
-    with run.session(until) as session:
+    with Leadership(world(), "torch") as leadership, run.session(until) as session:
         session.use_gpus(spec.meta.processes if device.type == "cuda" else 0)
         session.run.record(vectorization=str(choose_backend(spec.env, spec.env.num_envs)))
         start = session.latest.path if session.latest else None
-        with led(session.run, spec, start):
+        with leadership.of([session]), led(session.run, spec, start, leadership):
             with session.phase("building"):
                 learner = build_learner(spec, session.seeds, device)
             run_session(session, learner)
+
+
+def follower(world: World, local_id: int) -> Callable[[dict[str, Any]], object]:
+    """What obeys the orders of process 0, as another process of its session."""
+    from operant.engines.torch.follower import obey
+
+    return partial(obey, world, local_id)
 
 
 def preload() -> None:

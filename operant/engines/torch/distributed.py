@@ -27,8 +27,10 @@ from operant.envs.cores import CORES_VARIABLE, cores_here
 from operant.envs.vector.autoreset import make_vector_env
 from operant.envs.vector.base import Outcome, VectorEnv
 from operant.envs.vector.subproc import Layout, Shared
-from operant.errors import RunError
+from operant.errors import RunError, UsageError
 from operant.run.followers import Death, Followers
+from operant.run.processes.leadership import Leadership, checkpoint_files
+from operant.run.processes.world import World
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from operant.spec.settings.sections import EnvSpec
@@ -133,14 +135,25 @@ class RankVectorEnv(VectorEnv):
 
 
 @contextmanager
-def led(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
+def led(run: Run, spec: Spec, checkpoint: Path | None, leadership: Leadership) -> Iterator[None]:
     """Within this context the session has as many processes as its spec asks for; this one leads.
 
-    One that dies ends the session with an error that names it.
+    It starts the others, unless they were started from outside. One that dies ends the session with an error that
+    names it.
     """
-    if spec.meta.processes == 1:
+    if spec.meta.processes == 1 and leadership.world is None:
         yield
-        return
+    elif leadership.world is None:
+        with _led_here(run, spec, checkpoint):
+            yield
+    else:
+        with _led_elsewhere(run, spec, checkpoint, leadership):
+            yield
+
+
+@contextmanager
+def _led_here(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
+    """The other processes are started on this machine, and end with the context."""
     store = TCPStore(HOST, 0, spec.meta.processes, is_master=True, wait_for_workers=False, timeout=PATIENCE)
     # Each process steps its environments on its own share of the cores.
     os.environ[CORES_VARIABLE] = str(max(1, cores_here() // spec.meta.processes))
@@ -150,7 +163,7 @@ def led(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
     ]
     with Followers(code, given) as followers:
         try:
-            join(spec, store, 0)
+            join(spec, store, 0, rank_here=0, is_local=True)
             yield
             Ranks().dismiss()
         except RuntimeError as broken:
@@ -163,13 +176,46 @@ def led(run: Run, spec: Spec, checkpoint: Path | None) -> Iterator[None]:
                 dist.destroy_process_group()
 
 
-def join(spec: Spec, store: Store, rank: int) -> None:
-    """Become one of the session's processes; environments speak by gloo, gradients on GPUs by NCCL."""
+@contextmanager
+def _led_elsewhere(run: Run, spec: Spec, checkpoint: Path | None, leadership: Leadership) -> Iterator[None]:
+    """The other processes were started from outside; they have come, and are told what to train."""
+    world = leadership.world
+    assert world is not None, "there are other processes"
+    check_size(spec, world)
+    bound = HOST if world.is_local else "0.0.0.0"
+    store = TCPStore(bound, 0, world.num_processes, is_master=True, wait_for_workers=False, timeout=PATIENCE)
+    leadership.tell("train", checkpoint_files(checkpoint), spec=run.spec, seed=run.seed, port=store.port)
+    try:
+        join(spec, store, 0, rank_here=0, is_local=world.is_local)
+        yield
+        Ranks().dismiss()
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def check_size(spec: Spec, world: World) -> None:
+    """`UsageError` where another number of processes was started than shares the session."""
+    if spec.meta.processes != world.num_processes:
+        raise UsageError(
+            f"meta.processes: {spec.meta.processes} are asked for, and {world.num_processes} were started",
+            remedy=f"start {spec.meta.processes} processes, or -s meta.processes={world.num_processes}",
+        )
+
+
+def join(spec: Spec, store: Store, rank: int, *, rank_here: int, is_local: bool) -> None:
+    """Become one of the session's processes; environments speak by gloo, gradients on GPUs by NCCL.
+
+    `rank_here` counts the processes of this machine, which share its GPUs; `is_local` says that there is no other.
+    """
     size = spec.meta.processes
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
-    on_gpus = spec.meta.device != "cpu" and torch.cuda.device_count() >= size
+    if is_local:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
+    gpus = torch.cuda.device_count() if spec.meta.device != "cpu" else 0
+    # On one machine, fewer GPUs than processes are not shared; elsewhere a process may be given one of its own to see.
+    on_gpus = gpus >= size if is_local else gpus > 0
     if on_gpus:
-        torch.cuda.set_device(rank)
+        torch.cuda.set_device(rank_here % gpus)
     backend = "cpu:gloo,cuda:nccl" if on_gpus else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
 

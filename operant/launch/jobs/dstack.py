@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.install import is_clone
-from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError, require_sync
+from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError, refuse_nodes, require_sync
 from operant.launch.jobs.source import SOURCE_FILE, source_tarball
 from operant.launch.jobs.tools import run_tool
 
@@ -39,6 +39,7 @@ class DstackPlace:
 
     def plan(self, request: JobRequest) -> JobPlan:
         """One task file, and the source beside it."""
+        refuse_nodes(request)
         store = require_sync(request, "a rented machine keeps nothing", ("s3", "hf"))
         if not is_clone():
             raise LaunchError(

@@ -38,8 +38,10 @@ class JobRequest:
     """A job to plan: `tasks` are the argument lists that it runs, side by side and independent of each other.
 
     Each task can be started again at any time: it continues its run where its newest checkpoint left off.
-    `settings` are those of the place that it is sent to (`meta.launch.slurm` and so on); `spec` and `sync` are the
-    spec's name and the store of its runs; `parts` are the modules that it names and that are not Operant's own.
+    With several `nodes` a task is started as `processes_per_node` processes on each, which find each other by the
+    variables of `operant.run.processes.world`. `settings` are those of the place that it is sent to
+    (`meta.launch.slurm` and so on); `spec` and `sync` are the spec's name and the store of its runs; `parts` are the
+    modules that it names and that are not Operant's own.
     """
 
     name: str
@@ -52,6 +54,18 @@ class JobRequest:
     spec: str = ""
     sync: str | None = None
     parts: Sequence[Origin] = ()
+    nodes: int = 1
+    processes_per_node: int = 1
+
+    @property
+    def num_processes(self) -> int:
+        """Processes of one task."""
+        return self.nodes * self.processes_per_node
+
+    @property
+    def size(self) -> str:
+        """How many processes and nodes a task has, before what each process asks for; nothing where it is one."""
+        return f"{self.num_processes} processes on {self.nodes} nodes, of " if self.nodes > 1 else ""
 
     @property
     def folder(self) -> Path:
@@ -99,6 +113,16 @@ class Job:
     def folder(self) -> Path:
         """Where its files and logs are, on the machine that submitted it."""
         return Path(self.experiment) / LAUNCH_FOLDER
+
+
+def refuse_nodes(request: JobRequest) -> None:
+    """`LaunchError` for a session on several nodes, at a place that cannot start one."""
+    if request.nodes > 1:
+        raise LaunchError(
+            f"a session on {request.nodes} nodes can be sent to slurm and to ray only",
+            place="meta.launch.nodes",
+            remedy="--on slurm; or start its processes yourself: operant train --help    (--coordinator-address)",
+        )
 
 
 def require_sync(request: JobRequest, why: str, schemes: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState
+from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, refuse_nodes
 
 LOG_FILE = "local.log"
 
@@ -20,6 +20,7 @@ class LocalPlace:
 
     def plan(self, request: JobRequest) -> JobPlan:
         """Nothing is written but the log."""
+        refuse_nodes(request)
         command = [sys.executable, "-m", "operant", "resume", str(request.experiment.resolve()), "--plain"]
         return JobPlan("local", request, {}, command, [f"log       {request.folder / LOG_FILE}"])
 

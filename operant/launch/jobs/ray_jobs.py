@@ -7,19 +7,18 @@ where it continues from its newest checkpoint, so the nodes must share the folde
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from operant.envs.cores import CORES_VARIABLE
 from operant.errors import EXIT_STOPPED
 from operant.install import missing_package
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
+from operant.launch.jobs.ray_nodes import run_on_nodes
+from operant.launch.jobs.ray_tasks import run_task
 from operant.run import requests
 from operant.run.layout import SEARCH_FILE
 from operant.run.run import Run, find_sessions
@@ -48,10 +47,13 @@ class RayPlace:
             "gpus": each.gpus,
             "memory_gb": each.memory_gb,
             "seconds": each.hours * 3600,
+            "nodes": request.nodes,
+            "processes_per_node": request.processes_per_node,
         }
         command = [sys.executable, "-m", "operant.launch.jobs.ray_jobs", str(path)]
         lines = [
-            f"tasks     {len(request.tasks)}, each {each.cpus} CPUs" + (f", {each.gpus:g} GPUs" if each.gpus else ""),
+            f"tasks     {len(request.tasks)}, each {request.size}{each.cpus} CPUs"
+            + (f", {each.gpus:g} GPUs" if each.gpus else ""),
             f"cluster   {request.settings.get('address') or 'RAY_ADDRESS, or the one on this machine'}",
             f"log       {path.parent}/ray_*.log",
         ]
@@ -116,25 +118,14 @@ def _client(address: str | None) -> Iterator[Any]:
         ) from None
 
 
-def run_task(argv: Sequence[str], folder: str, log: str, cores: int) -> int:
-    """Run one task on the node that Ray chose, its output appended to `log`; returns its exit code."""
-    with Path(log).open("ab") as out:
-        environment = {**os.environ, CORES_VARIABLE: str(cores)}
-        process = subprocess.Popen(argv, cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=environment)
-        try:
-            return process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
-
-
 def drive(path: Path) -> int:
     """Run the tasks of a file as Ray tasks, each retried when its node is lost; returns the worst exit code."""
     import ray  # pyright: ignore[reportMissingImports]
 
     plan = json.loads(path.read_text(encoding="utf-8"))
     ray.init(address="auto", log_to_driver=False)
+    if plan["nodes"] > 1:
+        return run_on_nodes(plan)
     memory = None if plan["memory_gb"] is None else int(plan["memory_gb"] * 2**30)
     remote = ray.remote(run_task).options(
         num_cpus=plan["cpus"], num_gpus=plan["gpus"], memory=memory, max_retries=-1, scheduling_strategy="SPREAD"

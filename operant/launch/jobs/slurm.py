@@ -1,7 +1,8 @@
 """Jobs of a Slurm cluster: one array task for each process that trains, requeued when it is preempted or out of time.
 
 A task that gets SIGTERM saves its checkpoint and ends; started again, it continues exactly there. Nothing else is
-needed for preemption: Slurm requeues the task, which runs the same command on the same run directory.
+needed for preemption: Slurm requeues the task, which runs the same command on the same run directory. A session on
+several nodes is one task too, whose processes srun starts.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from operant.envs.cores import CORES_VARIABLE
 from operant.errors import EXIT_STOPPED
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
 from operant.launch.jobs.tools import run_tool
+from operant.run.processes.world import ADDRESS_VARIABLE, ID_VARIABLE, NUMBER_VARIABLE
 
 SCRIPT = "job.sbatch"
 SAVE_SECONDS = 120  # before its time is over a task is told, to save and to be requeued
+FIRST_PORT, PORTS = 20_000, 10_000  # where the first process of a job on several nodes listens
+# The steps of srun Slurm signals itself: a second signal would end them before they have saved.
+ON_TERM = {False: "'kill -TERM \"$pid\"'", True: "true"}
 _STATES: dict[str, JobState] = {"PENDING": "queued", "CONFIGURING": "queued", "REQUEUED": "queued"}
 
 
@@ -31,7 +36,7 @@ class SlurmPlace:
         options = _options(request, log)
         each = request.resources
         lines = [
-            f"array     {len(request.tasks)} tasks, each {each.cpus} CPUs"
+            f"array     {len(request.tasks)} tasks, each {request.size}{each.cpus} CPUs"
             + (f", {each.gpus:g} GPUs" if each.gpus else "")
             + (f", {each.memory_gb:g} GB" if each.memory_gb else "")
             + f", at most {each.hours:g} h at a time (requeued until it is done)",
@@ -63,13 +68,16 @@ class SlurmPlace:
 def _options(request: JobRequest, log: Path) -> list[str]:
     each, settings = request.resources, request.settings
     minutes = max(1, math.ceil(each.hours * 60))
-    gpus = math.ceil(each.gpus)
+    gpus = math.ceil(each.gpus * request.processes_per_node)
+    memory = None if each.memory_gb is None else math.ceil(each.memory_gb * 1024 * request.processes_per_node)
     named = {
         "partition": settings.get("partition"),
         "account": settings.get("account"),
         "qos": settings.get("qos"),
+        "nodes": request.nodes if request.nodes > 1 else None,
+        "ntasks-per-node": request.processes_per_node if request.nodes > 1 else None,
         "cpus-per-task": each.cpus,
-        "mem": None if each.memory_gb is None else f"{math.ceil(each.memory_gb * 1024)}M",
+        "mem": None if memory is None else f"{memory}M",
         "gres": f"gpu:{each.gpu}:{gpus}" if gpus and each.gpu else f"gpu:{gpus}" if gpus else None,
         "time": minutes,
         "signal": f"B:USR1@{min(SAVE_SECONDS, minutes * 30)}",
@@ -94,13 +102,14 @@ def _script(request: JobRequest, options: Sequence[str]) -> str:
         "",
         "# Preempted, Slurm sends SIGTERM and requeues this task. Near the end of its time it sends SIGUSR1, and the",
         "# task requeues itself. Either way the process saves, and continues there when it is started again.",
-        "trap 'kill -TERM \"$pid\"' TERM",
+        f"trap {ON_TERM[request.nodes > 1]} TERM",
         "trap 'out_of_time=1; kill -TERM \"$pid\"' USR1",
         f"cd {shlex.quote(str(Path.cwd()))} || exit 1",
         *request.setup,
         'case "$SLURM_ARRAY_TASK_ID" in',
         *tasks,
         "esac",
+        *(_on_nodes(request) if request.nodes > 1 else []),
         f'{CORES_VARIABLE}="$SLURM_CPUS_PER_TASK" "$@" &',
         "pid=$!",
         'while wait "$pid"; code=$?; kill -0 "$pid" 2>/dev/null; do :; done',
@@ -110,6 +119,17 @@ def _script(request: JobRequest, options: Sequence[str]) -> str:
         'exit "$code"',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _on_nodes(request: JobRequest) -> list[str]:
+    """Lines that make the task's command one of srun, which starts it on all nodes; this script runs on the first."""
+    return [
+        f'export {ADDRESS_VARIABLE}="$(hostname):$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"',
+        f"export {NUMBER_VARIABLE}={request.num_processes}",
+        # One that fails ends the others itself, once the first has recorded why.
+        'set -- srun --kill-on-bad-exit=0 --cpus-per-task="$SLURM_CPUS_PER_TASK" \\',
+        f'  bash -c \'{ID_VARIABLE}="$SLURM_PROCID" exec "$@"\' operant "$@"',
+    ]
 
 
 def _slurm(command: Sequence[str], unknown_job: str | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from operant.install import is_clone, missing_package
-from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError, require_sync
+from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError, refuse_nodes, require_sync
 from operant.launch.jobs.source import SOURCE_FILE, source_tarball
 from operant.launch.sagemaker.container import forwarding
 from operant.launch.sagemaker.documents import ENTRYPOINT, ENTRYPOINT_FILE, IMAGE_FILE, dockerfile, image_script
@@ -40,6 +40,7 @@ class SageMakerPlace:
 
     def plan(self, request: JobRequest) -> JobPlan:
         """The request, held against AWS's own description of it, the source, and what builds the image."""
+        refuse_nodes(request)
         _require_boto3()
         store = require_sync(request, "an instance keeps nothing", ("s3",))
         arguments = create_training_job(request, job_name(), store)

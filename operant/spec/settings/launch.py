@@ -69,6 +69,12 @@ class LaunchSpec(Closed):
     """Where `operant launch` runs a spec, and with what; flags of the command override it."""
 
     on: Literal["local", "slurm", "ray", "dstack", "sagemaker"] = free(default="local", description="Where it runs.")
+    nodes: int = free(
+        default=1,
+        ge=1,
+        le=1024,
+        description="Nodes of each session, in equal shares; its processes are started there and joined (Slurm, Ray).",
+    )
     cpus: int = free(default=1, ge=1, le=4096, description="CPUs of each process that trains.")
     gpus: float = free(default=0, ge=0, le=64, description="GPUs of each process that trains.")
     gpu: str | None = free(

@@ -17,6 +17,7 @@ NOT_HERE = {
     r"lm_eval --model": "lm-evaluation-harness fetches its tasks from the hub",
     r"HACKMATRIX_BINARY|HackMatrixBridge": "a build of the game",
     r'on="slurm"': "a Slurm cluster; tests/e2e/test_slurm.py has one",
+    r"--coordinator-address|torchrun": "several machines; tests/contract/test_processes.py has two processes",
     r"OPERANT_STORAGE|/shared/search": "a PostgreSQL server; tests/contract/test_search_postgres.py has one",
 }
 """Lines and blocks in which this is found are not run; why."""

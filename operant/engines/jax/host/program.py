@@ -88,6 +88,10 @@ class HostProgram:
         """The state on its device."""
         return jax.device_put(states, jax.devices()[0])
 
+    def whole(self, states: TrainState) -> TrainState:
+        """The state: this process has all of it."""
+        return states
+
     @cached_property
     def _init(self) -> Any:
         def init(key: Array, weights: Params) -> TrainState:

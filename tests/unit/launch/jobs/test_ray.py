@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from operant.cli.app import run
-from operant.launch.jobs.ray_jobs import run_task
+from operant.launch.jobs.ray_tasks import run_task
 from operant.run.records import Records, difference
 from operant.run.run import find_sessions
 from tests.processes import wait_until

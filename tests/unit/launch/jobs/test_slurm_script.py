@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from operant.launch.jobs.job import Job, JobRequest, JobResources, LaunchError
+from operant.launch.jobs.dstack import DstackPlace
+from operant.launch.jobs.job import Job, JobRequest, JobResources, LaunchError, Place
+from operant.launch.jobs.local import LocalPlace
 from operant.launch.jobs.slurm import SlurmPlace
 from tests.processes import wait_until
 
@@ -65,6 +68,32 @@ def test_a_signal_lets_the_task_save_and_only_the_end_of_its_time_requeues_it(
     assert (tmp_path / "requeued").exists() == requeued
     if requeued:
         assert (tmp_path / "requeued").read_text() == "requeue 7_1\n"
+
+
+SRUN = """#!/bin/sh
+while [ "${1#--}" != "$1" ]; do shift; done
+SLURM_PROCID=0 "$@" && SLURM_PROCID=1 "$@"
+"""
+
+
+def test_a_task_on_two_nodes_is_started_once_for_each_process(tmp_path: Path, shell: dict[str, str]) -> None:
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    names = ("COORDINATOR_ADDRESS", "NUM_PROCESSES", "PROCESS_ID")
+    prints = f"import os; print(*(os.environ['OPERANT_' + name] for name in {names}), 'a b', sep=',')"
+    request = JobRequest("job", tmp_path, [[sys.executable, "-c", prints]], SMALL, nodes=2)
+    (text,) = SlurmPlace().plan(request).files.values()
+    slurm = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_JOB_ID": "70003"}
+    ran = subprocess.run(["bash", "-c", str(text)], env=shell | slurm, capture_output=True, text=True, check=True)
+    address = f"{socket.gethostname()}:20003"
+    assert ran.stdout == f"{address},2,0,a b\n{address},2,1,a b\n"
+    assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n" in str(text)
+
+
+@pytest.mark.parametrize("place", [LocalPlace(), DstackPlace()])
+def test_places_that_cannot_start_a_session_on_several_nodes_say_so(tmp_path: Path, place: Place) -> None:
+    with pytest.raises(LaunchError, match="a session on 2 nodes can be sent to slurm and to ray only"):
+        place.plan(JobRequest("job", tmp_path, [["true"]], SMALL, nodes=2))
 
 
 def test_resources_become_options(tmp_path: Path) -> None:
