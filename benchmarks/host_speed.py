@@ -77,7 +77,7 @@ def measure_jax(spec: Spec, seconds: float) -> dict[str, Any]:
         frames[0] += program.learner.frames
         return frames[0]
 
-    program._play = timed_play
+    vars(program)["_play"] = timed_play
     rate = steady(advance, warm_frames(spec), seconds)
     program.close()
     return {**rate, "of_which_playing": round(played[0], 2), "groups": len(program.envs.groups)}

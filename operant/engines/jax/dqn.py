@@ -101,7 +101,7 @@ class Dqn(OffPolicy):
         frame = number.astype(jnp.float32) * self.frames
         lr_scale = lr_fraction(hyper.optimizer, frame, hyper.budget)
 
-        def gradient_step(carry: Any, batch: Transition, further: None) -> tuple[Any, Array, Array]:
+        def gradient_step(carry: Any, batch: Transition, further: Array | None) -> tuple[Any, Array, Array]:
             params, opt_state = carry
             loss = partial(self.loss, target=learner.target, obs_stats=policy.obs_stats, batch=batch, gamma=hyper.gamma)
             grads, (metrics, error) = jax.grad(loss, has_aux=True)(params)

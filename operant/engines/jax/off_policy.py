@@ -129,7 +129,12 @@ class OffPolicy(Learner):
         if rollout.priorities is None:
             # All batches at once: a loop that reads the buffer would be given a copy of it.
             batches = self.replay.take(buffer, self.replay.draw(buffer, bits))
-            end, metrics = lax.scan(lambda carry, given: step(carry, *given)[::2], start, (batches, further))
+
+            def uniformly(carry: Any, given: tuple[Transition, Array | None]) -> tuple[Any, Any]:
+                after, _, metrics = step(carry, *given)
+                return after, metrics
+
+            end, metrics = lax.scan(uniformly, start, (batches, further))
             return end, None, metrics
         assert isinstance(memory, PrioritisedReplaySpec)
         beta = build_schedule(memory.beta).at(number.astype(jnp.float32) * self.frames)

@@ -116,8 +116,8 @@ class OnPolicy(ActorCritic):
     def samples_of(self, steps: Step, estimates: Any, hidden: Array | None) -> Samples:
         """A rollout as rows, with estimates if those are known; `hidden` are the hidden states before it."""
         begun = steps.begun if self.is_recurrent else None
-        columns = (steps.observation, steps.mask, steps.action, estimates, begun)
-        return Samples(*jax.tree.map(self.rows, columns), hidden)
+        samples = Samples(steps.observation, steps.mask, steps.action, estimates, begun, None)
+        return jax.tree.map(self.rows, samples)._replace(hidden=hidden)
 
     def evaluate_actions(
         self, policy: Policy, steps: Step, hidden: Array | None = None
@@ -153,8 +153,9 @@ class OnPolicy(ActorCritic):
         else:
             slots = len(truncations.observation)
             before = jnp.concatenate([states[-1:], vector_env.at_truncations(states, steps.truncated, slots)])
-            shown: Any = (flat(observations)[:, None], None, None, None, jnp.zeros((before[..., 0].size, 1), bool))
-            values = self.forward(policy.params, policy.obs_stats, Samples(*shown, flat(before)))[1]
+            begun, unused = jnp.zeros((before[..., 0].size, 1), bool), jnp.zeros(())
+            shown = Samples(flat(observations)[:, None], None, unused, unused, begun, flat(before))
+            values = self.forward(policy.params, policy.obs_stats, shown)[1]
         values = values.reshape(len(observations), -1)
         return vector_env.next_values(value, values[0], values[1:], steps.truncated)
 

@@ -160,6 +160,7 @@ class SoftActorCritic(OffPolicy):
         step = partial(self.gradient_step, obs_stats=policy.obs_stats, hyper=hyper, lr_scale=lr_scale, axis=axis)
         bits = jax.random.bits(key, (self.iterations, self.size, 2 * self.count + 1))
         start = Networks(policy.params["actor"], *learner[:5])
+        end: Networks
         end, ranks, metrics = self.over_batches(step, start, rollout, bits[..., 0], bits[..., 1:], number)
         of_critics, of_policy, due = metrics
         # Those of the policy are means over its own steps.

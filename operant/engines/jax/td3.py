@@ -149,6 +149,7 @@ class Td3(OffPolicy):
             return networks, error, (of_critics, loss, due)
 
         start = Networks(policy.params["actor"], *learner[:5])
+        end: Networks
         end, ranks, found = self.over_batches(gradient_step, start, rollout, bits[..., 0], bits[..., 1:], number)
         of_critics, of_policy, due = found
         metrics = jnp.append(of_critics.mean(0), of_policy.sum() / jnp.maximum(due.sum(), 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +41,8 @@ def played(stack: int, seed: int) -> Iterator[Step]:
         if stack == 1:
             seen, after = seen[:, 0], after[:, 0]
         action, reward = rng.integers(4, size=NUM), rng.normal(size=NUM).astype(np.float32)
-        yield Transition(seen, action, reward, after, over | lost), begun
+        arrays: Any = (seen, action, reward, after, over | lost)
+        yield Transition(*arrays), begun
         stacks, begun = [fresh() if over[i] else each for i, each in enumerate(stacks)], over
 
 
