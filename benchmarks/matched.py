@@ -32,25 +32,30 @@ class Cell:
     bar: float | None
     peers: tuple[str, ...]
     warm: int
+    engines: tuple[str, ...] = ("operant", "operant-jax")
 
 
-CARTPOLE_PPO_PEERS = ("sb3", "sbx", "cleanrl", "tianshou", "rlox", "rejax", "purejaxrl")
+EVERY_ENGINE = ("operant", "operant-jax", "operant-fused")
+CARTPOLE_PPO_PEERS = ("sb3", "sbx", "cleanrl", "tianshou", "rlox")
 CARTPOLE_DQN_PEERS = ("sb3", "sbx", "cleanrl", "cleanrl-jax", "tianshou")
 TD3_PEERS = ("sb3", "sbx", "cleanrl", "cleanrl-jax")
 
 CELLS = {
     "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, CARTPOLE_PPO_PEERS, 5120),
+    # Learner and environment in one program: so fast that a run must be long to be timed.
+    "ppo-cartpole-compiled": Cell(
+        "ppo", "CartPole-v1", 4, 2_048_000, 100_352, 50, None, ("rejax", "purejaxrl"), 102_400, ("operant-fused",)
+    ),
     "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, CARTPOLE_DQN_PEERS, 11_000),
     "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, None, ("sb3",), 2048),
-    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "sbx", "cleanrl", "tianshou"), 1200),
+    "sac-pendulum": Cell(
+        "sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "sbx", "cleanrl", "tianshou"), 1200, EVERY_ENGINE
+    ),
     "td3-pendulum": Cell("td3", "Pendulum-v1", 1, 4000, 8000, 50, None, TD3_PEERS, 1200),
     "crossq-pendulum": Cell("crossq", "Pendulum-v1", 1, 4000, 8000, 50, None, ("sbx",), 1200),
     "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 102_400, 10, 2.0, ("sb3",), 4096),
     "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 8_192, 1, 1.5, ("sb3",), 2048),
 }
-COMPILED = ("ppo-cartpole", "sac-pendulum")
-"""The cells that Operant's jax engine is also given with the environment compiled."""
-
 EXPLORATION_NOISE = 0.1  # of TD3
 
 # The share of a run over which DQN explores less and less.
@@ -172,6 +177,9 @@ OPERANT: dict[str, dict[str, Any]] = {
         },
     },
 }
+
+
+OPERANT["ppo-cartpole-compiled"] = OPERANT["ppo-cartpole"]
 
 
 def operant_settings(name: str, steps: int) -> dict[str, Any]:

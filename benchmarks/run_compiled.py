@@ -58,7 +58,7 @@ def run_rejax(name: str, seed: int, steps: int, episodes: int) -> dict[str, Any]
     """rejax's PPO."""
     limit_xla()
     import jax
-    import rejax
+    import rejax  # pyright: ignore[reportMissingImports]
 
     algorithm = rejax.PPO.create(
         env=CELLS[name].env,

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.matched import CELLS, COMPILED
+from benchmarks.matched import CELLS
 from operant.report.stats import Estimate, mean_interval
 
 RESULTS = Path(__file__).parent / "results" / "versus_peers.json"
@@ -77,7 +77,7 @@ def lacking(library: Library) -> str:
 
 def wanted(cell: str) -> list[str]:
     """Operant's engines and the peers of a cell, installed or not."""
-    return ["operant", "operant-jax", *(["operant-fused"] if cell in COMPILED else []), *CELLS[cell].peers]
+    return [*CELLS[cell].engines, *CELLS[cell].peers]
 
 
 def measure(
@@ -128,16 +128,16 @@ def summarise_all(rows: list[dict[str, Any]], shorts: list[dict[str, Any]]) -> d
 def table(summary: dict[str, dict[str, Any]]) -> str:
     """The result in words; the ratios are those of Operant's engines to each, in steady steps per CPU-second."""
     lines = [
-        f"{'cell':17}{'library':15}{'steps/CPU-s':>12}{'steady':>9}{'torch is':>10}{'jax is':>8}"
-        f"{'greedy return':>30}{'sampled return':>30}"
+        f"{'cell':23}{'library':15}{'steps/CPU-s':>12}{'steady':>9}{'torch is':>10}{'jax is':>8}"
+        f"{'greedy return':>33}{'sampled return':>33}"
     ]
     for cell, by_library in summary.items():
         for library, found in by_library.items():
             ratios = [ratio(by_library, ours, library) for ours in ("operant", "operant-jax")]
             lines.append(
-                f"{cell:17}{library:15}{found['steps_per_cpu_second']:12,.0f}{found[STEADY]:9,.0f}"
+                f"{cell:23}{library:15}{found['steps_per_cpu_second']:12,.0f}{found[STEADY]:9,.0f}"
                 f"{ratios[0]:>10}{ratios[1]:>8}"
-                f"{_interval(found['greedy']):>30}{_interval(found['sampled']):>30}"
+                f"{_interval(found['greedy']):>33}{_interval(found['sampled']):>33}"
             )
     return "\n".join(lines)
 
