@@ -4,7 +4,8 @@ They are CleanRL's, the common ground of published comparisons, but for value cl
 CleanRL mean different losses by it, so no library clips here. All use Huber's loss for DQN, the only
 one that SB3 has; it learns little with these settings in either library, so those that SB3's own zoo
 of tuned agents publishes are a cell of their own. Tianshou cannot be matched in all: its learning
-rate stays constant and its DQN explores at a fixed rate.
+rate stays constant and its DQN explores at a fixed rate. CleanRL's DQN has the squared loss only; PureJaxRL
+and rejax clip the value's loss.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any
 class Cell:
     """One algorithm on one problem; `bar` is the ratio to the fastest peer that is aimed at, if any is.
 
-    A rate is steady after `steps` already; returns are told apart after `learning_steps`.
+    A rate is steady after `steps` already; returns are told apart after `learning_steps`. After `warm` steps
+    everything has been compiled and has learned for a while: the steady rate is that of the steps beyond them.
     """
 
     algorithm: str
@@ -29,19 +31,46 @@ class Cell:
     episodes: int
     bar: float | None
     peers: tuple[str, ...]
+    warm: int
+    engines: tuple[str, ...] = ("operant", "operant-jax")
 
+
+EVERY_ENGINE = ("operant", "operant-jax", "operant-fused")
+CARTPOLE_PPO_PEERS = ("sb3", "sbx", "cleanrl", "tianshou", "rlox")
+CARTPOLE_DQN_PEERS = ("sb3", "sbx", "cleanrl", "cleanrl-jax", "tianshou")
+TD3_PEERS = ("sb3", "sbx", "cleanrl", "cleanrl-jax")
 
 CELLS = {
-    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, ("sb3", "sbx", "tianshou")),
-    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, ("sb3", "sbx", "tianshou")),
-    "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, None, ("sb3",)),
-    "sac-pendulum": Cell("sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "sbx", "tianshou")),
-    "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 102_400, 10, 2.0, ("sb3",)),
-    "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 8_192, 1, 1.5, ("sb3",)),
+    "ppo-cartpole": Cell("ppo", "CartPole-v1", 4, 100_352, 100_352, 50, 2.0, CARTPOLE_PPO_PEERS, 5120),
+    # Learner and environment in one program: so fast that a run must be long to be timed.
+    "ppo-cartpole-compiled": Cell(
+        "ppo", "CartPole-v1", 4, 2_048_000, 100_352, 50, None, ("rejax", "purejaxrl"), 102_400, ("operant-fused",)
+    ),
+    "dqn-cartpole": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, 1.5, CARTPOLE_DQN_PEERS, 11_000),
+    "dqn-cartpole-tuned": Cell("dqn", "CartPole-v1", 1, 50_000, 50_000, 50, None, ("sb3",), 2048),
+    "sac-pendulum": Cell(
+        "sac", "Pendulum-v1", 1, 4000, 8000, 50, 1.3, ("sb3", "sbx", "cleanrl", "tianshou"), 1200, EVERY_ENGINE
+    ),
+    "td3-pendulum": Cell("td3", "Pendulum-v1", 1, 4000, 8000, 50, None, TD3_PEERS, 1200),
+    "crossq-pendulum": Cell("crossq", "Pendulum-v1", 1, 4000, 8000, 50, None, ("sbx",), 1200),
+    "ppo-halfcheetah": Cell("ppo", "HalfCheetah-v5", 1, 20_480, 102_400, 10, 2.0, ("sb3",), 4096),
+    "ppo-pong": Cell("ppo", "ALE/Pong-v5", 8, 8_192, 8_192, 1, 1.5, ("sb3",), 2048),
 }
+EXPLORATION_NOISE = 0.1  # of TD3
 
 # The share of a run over which DQN explores less and less.
 EXPLORATION = {"dqn-cartpole": 0.5, "dqn-cartpole-tuned": 0.16}
+
+EVERY_STEP = {"training_start": 1000, "training_frequency": 1, "training_iter": 1}
+OFF_POLICY_256: dict[str, Any] = {
+    "memory": {"name": "replay", "batch_size": 256, "max_size": 1_000_000},
+    "net": {
+        "hidden": [256, 256],
+        "activation": "relu",
+        "init": "torch",
+        "optimizer": {"lr": 1e-3, "eps": 1e-8, "clip_grad_norm": None},
+    },
+}
 
 OPERANT: dict[str, dict[str, Any]] = {
     "ppo-cartpole": {
@@ -101,14 +130,20 @@ OPERANT: dict[str, dict[str, Any]] = {
     },
     "sac-pendulum": {
         "agent": {
-            "algorithm": {"name": "sac", "training_start": 1000, "training_frequency": 1, "training_iter": 1},
-            "memory": {"name": "replay", "batch_size": 256, "max_size": 1_000_000},
-            "net": {
-                "hidden": [256, 256],
-                "activation": "relu",
-                "init": "torch",
-                "optimizer": {"lr": 1e-3, "eps": 1e-8, "clip_grad_norm": None},
-            },
+            "algorithm": {"name": "sac", **EVERY_STEP},
+            **OFF_POLICY_256,
+        },
+    },
+    "td3-pendulum": {
+        "agent": {
+            "algorithm": {"name": "td3", "exploration_noise": EXPLORATION_NOISE, **EVERY_STEP},
+            **OFF_POLICY_256,
+        },
+    },
+    "crossq-pendulum": {
+        "agent": {
+            "algorithm": {"name": "crossq", "policy_delay": 3, "renorm_warm_up": 100_000, **EVERY_STEP},
+            **OFF_POLICY_256,
         },
     },
     "ppo-halfcheetah": {
@@ -144,6 +179,9 @@ OPERANT: dict[str, dict[str, Any]] = {
 }
 
 
+OPERANT["ppo-cartpole-compiled"] = OPERANT["ppo-cartpole"]
+
+
 def operant_settings(name: str, steps: int) -> dict[str, Any]:
     """A cell's settings for a run of this length."""
     settings = copy.deepcopy(OPERANT[name])
@@ -165,6 +203,16 @@ def linear_to_zero(start: float) -> Any:
     return lambda left: left * start
 
 
+SB3_OFF_POLICY_256: dict[str, Any] = {
+    "learning_starts": 1000,
+    "learning_rate": 1e-3,
+    "batch_size": 256,
+    "train_freq": 1,
+    "gradient_steps": 1,
+    "policy_kwargs": {"net_arch": [256, 256]},
+}
+
+# SBX, which is SB3 in JAX, is given the same.
 SB3: dict[str, dict[str, Any]] = {
     "ppo-cartpole": {
         "n_steps": 128,
@@ -198,7 +246,9 @@ SB3: dict[str, dict[str, Any]] = {
         "exploration_final_eps": 0.04,
         "policy_kwargs": {"net_arch": [256, 256]},
     },
-    "sac-pendulum": {"learning_starts": 1000, "learning_rate": 1e-3, "batch_size": 256},
+    "sac-pendulum": SB3_OFF_POLICY_256,
+    "td3-pendulum": SB3_OFF_POLICY_256,
+    "crossq-pendulum": {**SB3_OFF_POLICY_256, "policy_delay": 3},
     "ppo-halfcheetah": {
         "n_steps": 2048,
         "batch_size": 64,
@@ -215,6 +265,43 @@ SB3: dict[str, dict[str, Any]] = {
         "clip_range": 0.1,
         "ent_coef": 0.01,
         "vf_coef": 0.5,
+    },
+}
+
+# Flags of CleanRL's files; the widths of its nets are those of the cells.
+CLEANRL: dict[str, dict[str, Any]] = {
+    "ppo-cartpole": {
+        "num-envs": 4,
+        "num-steps": 128,
+        "num-minibatches": 4,
+        "update-epochs": 4,
+        "learning-rate": 2.5e-4,
+        "clip-vloss": False,
+        "ent-coef": 0.01,
+        "vf-coef": 0.5,
+    },
+    "dqn-cartpole": {
+        "learning-rate": 2.5e-4,
+        "buffer-size": 10_000,
+        "learning-starts": 10_000,
+        "batch-size": 128,
+        "train-frequency": 10,
+        "target-network-frequency": 500,
+        "exploration-fraction": EXPLORATION["dqn-cartpole"],
+        "end-e": 0.05,
+    },
+    "sac-pendulum": {
+        "learning-starts": 1000,
+        "batch-size": 256,
+        "policy-lr": 1e-3,
+        "q-lr": 1e-3,
+        "policy-frequency": 1,
+    },
+    "td3-pendulum": {
+        "learning-starts": 1000,
+        "batch-size": 256,
+        "learning-rate": 1e-3,
+        "exploration-noise": EXPLORATION_NOISE,
     },
 }
 

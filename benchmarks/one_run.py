@@ -1,4 +1,6 @@
-"""Trains one library once and prints one JSON line; `versus_sb3.py` starts it as a fresh process each time.
+"""Trains one library once and prints one JSON line; `versus_peers.py` starts it as a fresh process each time.
+
+It imports nothing but the library that it trains, numpy and Gymnasium, so that a peer may have a Python of its own.
 
 The clock covers training only: not imports, not construction, not the evaluation afterwards. For
 Operant it does cover metric rows, episode records and checkpoints on disk; the peers write none of
@@ -14,44 +16,30 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchmarks.clock import THREADS, Stopwatch, limit_xla, timed
+from benchmarks.run_cleanrl import run_cleanrl, run_cleanrl_jax
+from benchmarks.run_compiled import run_purejaxrl, run_rejax
+from benchmarks.run_rlox import run_rlox
 from benchmarks.same_episodes import FIRST_SEED, KINDS, peer_return
 
-THREADS = os.environ.get("BENCHMARK_THREADS", "1")
-for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[variable] = THREADS
 
-
-def cpu_seconds() -> float:
-    """CPU time of this process, all threads."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def timed(train: Callable[[], Any]) -> dict[str, float]:
-    """Wall and CPU seconds of `train`."""
-    wall, cpu = time.perf_counter(), cpu_seconds()
-    train()
-    return {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
-
-
-def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
+def run_operant(name: str, seed: int, steps: int, episodes: int) -> dict[str, Any]:
     """Train and evaluate with Operant, in a real run directory and the environment that its sessions have."""
     from operant.launch.budget import library_environment
 
     os.environ.update(library_environment(int(THREADS)))
-    from benchmarks.matched import CELLS, operant_spec
+    from benchmarks.matched import operant_spec
     from operant.engines import engine_of
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
@@ -60,7 +48,7 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-    cell, threads = CELLS[name], int(THREADS)
+    threads = int(THREADS)
     spec = Spec.model_validate(operant_spec(name, steps))
     with tempfile.TemporaryDirectory() as folder:
         resolved = spec.model_dump(mode="json")
@@ -74,26 +62,29 @@ def run_operant(name: str, seed: int, steps: int) -> dict[str, Any]:
             clock = {key: seconds - random_play[key] - 2 * greedy_play[key] for key, seconds in whole.items()}
         newest = list_checkpoints(run.checkpoints)[-1]
         returns = {
-            kind: fmean(
-                [e.score or 0.0 for e in engine_of(spec).evaluate(run, newest, cell.episodes, FIRST_SEED, greedy)]
-            )
+            kind: fmean([e.score or 0.0 for e in engine_of(spec).evaluate(run, newest, episodes, FIRST_SEED, greedy)])
             for kind, greedy in KINDS.items()
         }
     return {"steps": learner.tracker.frames, **clock, **returns}
 
 
-def run_operant_jax(name: str, seed: int, steps: int) -> dict[str, Any]:
+def run_operant_fused(name: str, seed: int, steps: int, episodes: int) -> dict[str, Any]:
+    """The jax engine with the environment compiled too, into one program with the learner."""
+    return run_operant_jax(name, seed, steps, episodes, "auto")
+
+
+def run_operant_jax(name: str, seed: int, steps: int, episodes: int, vectorization: str = "serial") -> dict[str, Any]:
     """The same with the jax engine, on the same Gymnasium environments."""
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp()
-    from benchmarks.matched import CELLS, operant_spec
+    from benchmarks.matched import operant_spec
     from operant.engines import engine_of
     from operant.envs.vector.evaluation import random_return
     from operant.run.checkpoint import list_checkpoints
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
-    cell, document = CELLS[name], operant_spec(name, steps)
-    document["env"]["vectorization"] = "serial"
+    document = operant_spec(name, steps)
+    document["env"]["vectorization"] = vectorization
     spec = Spec.model_validate({**document, "engine": "jax"})
     engine = engine_of(spec)
     with tempfile.TemporaryDirectory() as folder:
@@ -102,37 +93,36 @@ def run_operant_jax(name: str, seed: int, steps: int) -> dict[str, Any]:
         whole, random_play = timed(lambda: engine.train(run)), timed(lambda: random_return(spec.env))
         newest = list_checkpoints(run.checkpoints)[-1]
         returns = {
-            kind: fmean([e.score or 0.0 for e in engine.evaluate(run, newest, cell.episodes, FIRST_SEED, greedy)])
+            kind: fmean([e.score or 0.0 for e in engine.evaluate(run, newest, episodes, FIRST_SEED, greedy)])
             for kind, greedy in KINDS.items()
         }
     clock = {key: seconds - random_play[key] for key, seconds in whole.items()}
     return {"steps": newest.at.frames, **clock, **returns}
 
 
-def run_sbx(name: str, seed: int, steps: int) -> dict[str, Any]:
+def run_sbx(name: str, seed: int, steps: int, episodes: int) -> dict[str, Any]:
     """Train and evaluate with SBX, which is Stable-Baselines3 in JAX."""
-    os.environ |= {
-        "NPROC": THREADS,
-        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if THREADS == '1' else 'true'}",
-    }
+    limit_xla()
     import sbx
 
-    return _run_baselines(sbx, name, seed, steps)
+    return _run_baselines(sbx, name, seed, steps, episodes)
 
 
-def run_sb3(name: str, seed: int, steps: int) -> dict[str, Any]:
+def run_sb3(name: str, seed: int, steps: int, episodes: int) -> dict[str, Any]:
     """Train and evaluate with Stable-Baselines3, through its public interface."""
     import stable_baselines3
 
-    return _run_baselines(stable_baselines3, name, seed, steps, device="cpu")
+    return _run_baselines(stable_baselines3, name, seed, steps, episodes, device="cpu")
 
 
-def _run_baselines(package: Any, name: str, seed: int, steps: int, **further: Any) -> dict[str, Any]:
+def _run_baselines(package: Any, name: str, seed: int, steps: int, episodes: int, **further: Any) -> dict[str, Any]:
+    import numpy as np
     import torch
     from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.noise import NormalActionNoise
     from stable_baselines3.common.vec_env import VecNormalize
 
-    from benchmarks.matched import CELLS, OPERANT, SB3
+    from benchmarks.matched import CELLS, EXPLORATION_NOISE, OPERANT, SB3
 
     torch.set_num_threads(int(THREADS))
     cell = CELLS[name]
@@ -140,7 +130,9 @@ def _run_baselines(package: Any, name: str, seed: int, steps: int, **further: An
     make = _sb3_env(cell.env)
     env = make_vec_env(make, n_envs=cell.envs, seed=seed)
     env = VecNormalize(env) if normalizes else env
-    algorithm = getattr(package, cell.algorithm.upper())
+    algorithm = getattr(package, {"crossq": "CrossQ"}.get(cell.algorithm, cell.algorithm.upper()))
+    if cell.algorithm == "td3":
+        further["action_noise"] = NormalActionNoise(np.zeros(1), np.full(1, EXPLORATION_NOISE))
     policy = "CnnPolicy" if cell.env.startswith("ALE/") else "MlpPolicy"
     model = algorithm(policy, env, seed=seed, **further, **SB3[name])
     clock = timed(lambda: model.learn(steps))
@@ -150,7 +142,7 @@ def _run_baselines(package: Any, name: str, seed: int, steps: int, **further: An
         return model.predict(seen, deterministic=greedy)[0]
 
     world = make()
-    returns = {kind: peer_return(world, partial(act, greedy=greedy), cell.episodes) for kind, greedy in KINDS.items()}
+    returns = {kind: peer_return(world, partial(act, greedy=greedy), episodes) for kind, greedy in KINDS.items()}
     return {"steps": model.num_timesteps, **clock, **returns}
 
 
@@ -167,7 +159,7 @@ def _sb3_env(name: str) -> Callable[[], Any]:
     return lambda: FrameStackObservation(AtariPreprocessing(gym.make(name, frameskip=1)), 4)
 
 
-def run_tianshou(name: str, seed: int, steps: int) -> dict[str, Any]:
+def run_tianshou(name: str, seed: int, steps: int, episodes: int) -> dict[str, Any]:
     """Train and evaluate with Tianshou 2, through its high-level interface."""
     import logging
 
@@ -183,16 +175,16 @@ def run_tianshou(name: str, seed: int, steps: int) -> dict[str, Any]:
 
     def build_then_start(*given: Any, **named: Any) -> Any:
         built.append(build(*given, **named))
-        built.append((time.perf_counter(), cpu_seconds()))
+        built.append(Stopwatch())
         return built[0]
 
     experiment.create_experiment_world = build_then_start
     with redirect_stdout(sys.stderr):
         experiment.run()
-    world, (wall, cpu) = built
-    clock = {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu}
+    world, watch = built
+    clock = watch.read()
     policy, cell = world.algorithm.policy, CELLS[name]
-    returns = {kind: _tianshou_return(policy, cell.env, cell.episodes, greedy) for kind, greedy in KINDS.items()}
+    returns = {kind: _tianshou_return(policy, cell.env, episodes, greedy) for kind, greedy in KINDS.items()}
     return {"steps": steps, **clock, **returns}
 
 
@@ -242,13 +234,29 @@ def _tianshou_return(policy: Any, env: str, episodes: int, greedy: bool) -> floa
     return peer_return(gym.make(env), policy.compute_action, episodes)
 
 
-RUNNERS = {
+RUNNERS: dict[str, Callable[..., dict[str, Any]]] = {
     "operant": run_operant,
     "operant-jax": run_operant_jax,
+    "operant-fused": run_operant_fused,
     "sb3": run_sb3,
     "sbx": run_sbx,
     "tianshou": run_tianshou,
+    "cleanrl": run_cleanrl,
+    "cleanrl-jax": run_cleanrl_jax,
+    "rlox": run_rlox,
+    "rejax": run_rejax,
+    "purejaxrl": run_purejaxrl,
 }
+PACKAGES = ("torch", "jax", "numpy", "gymnasium", "stable-baselines3", "sbx-rl", "tianshou", "rlox", "rejax", "gymnax")
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that matter to a rate and that this Python has."""
+    found = {}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def main() -> None:
@@ -260,10 +268,17 @@ def main() -> None:
     parser.add_argument("cell", choices=list(CELLS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, help="how long it trains, unless as long as the cell says")
+    parser.add_argument("--episodes", type=int, help="how many it is judged on, unless as many as the cell says")
+    parser.add_argument("--checkout", type=Path, help="of the repository of a peer that is no package")
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
-    measured = RUNNERS[asked.library](asked.cell, asked.seed, asked.steps or CELLS[asked.cell].steps)
-    print(json.dumps({"library": asked.library, "cell": asked.cell, "seed": asked.seed, **measured}))
+    cell = CELLS[asked.cell]
+    further = {} if asked.checkout is None else {"checkout": asked.checkout}
+    measured = RUNNERS[asked.library](
+        asked.cell, asked.seed, asked.steps or cell.steps, asked.episodes or cell.episodes, **further
+    )
+    row = {"library": asked.library, "cell": asked.cell, "seed": asked.seed, **measured, "versions": versions()}
+    print(json.dumps(row))
 
 
 if __name__ == "__main__":

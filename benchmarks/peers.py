@@ -11,10 +11,28 @@ from benchmarks.matched import CELLS
 from benchmarks.returns_sb3 import RESULTS as RETURNS
 from benchmarks.returns_sb3 import compared, read
 from benchmarks.same_episodes import KINDS
+from benchmarks.versus_peers import STEADY, ratio
+from operant.report.stats import Estimate
 
 FOLDER = Path(__file__).parent / "results"
 ONE_THREAD, TWO_THREADS = "versus_sb3_arm.json", "versus_sb3_arm_two_threads.json"
 PEERS = ("sb3", "tianshou")
+RATED = [name for name, cell in CELLS.items() if {*PEERS} & {*cell.peers}]
+ALL_PEERS = "versus_peers_x86.json"
+NAMES = {
+    "operant": "Operant, torch engine",
+    "operant-jax": "Operant, jax engine",
+    "operant-fused": "Operant, jax engine, environment compiled",
+    "sb3": "SB3",
+    "sbx": "SBX",
+    "tianshou": "Tianshou",
+    "cleanrl": "CleanRL, torch",
+    "cleanrl-jax": "CleanRL, JAX",
+    "rlox": "rlox",
+    "rejax": "rejax",
+    "purejaxrl": "PureJaxRL",
+}
+"""Libraries as tables call them."""
 
 
 def returns() -> str:
@@ -35,11 +53,28 @@ def rates(folder: Path = FOLDER) -> str:
     ]
     head = ["cell", "bar", "Operant, steps per CPU-s", "to SB3", "to Tianshou", "by the clock, two threads", "to SB3"]
     lines = [_row(*head, "to Tianshou"), "|---" * 8 + "|"]
-    for cell in CELLS:
+    for cell in RATED:
         columns = [column for go, key in goes for column in _rate(go["summary"].get(cell, {}), key)]
         bar = CELLS[cell].bar
         lines.append(_row(f"`{cell}`", "" if bar is None else f"{bar:g}", *columns))
     return "\n".join(lines) + "\n"
+
+
+def versus(folder: Path = FOLDER) -> str:
+    """Every library of the widest comparison: its steady rate, Operant's as multiples of it, and its returns."""
+    go = json.loads((folder / ALL_PEERS).read_text())
+    head = ["cell", "library", "steady steps per CPU-s", "torch engine is", "jax engine is", "compiled is"]
+    lines = [_row(*head, "greedy return", "sampled return"), "|---" * 8 + "|"]
+    for cell, by_library in go["summary"].items():
+        for library, found in by_library.items():
+            ratios = [
+                "" if library == ours else ratio(by_library, ours, library)
+                for ours in ("operant", "operant-jax", "operant-fused")
+            ]
+            scores = [f"{Estimate(**found[kind]).point:,.1f}" for kind in KINDS]
+            lines.append(_row(f"`{cell}`", NAMES[library], f"{found[STEADY]:,.0f}", *ratios, *scores))
+    left_out = [f"{name} ({reason})" for name, reason in go["left_out"].items()]
+    return "\n".join(lines) + "\n" + (f"\nLeft out: {'; '.join(left_out)}.\n" if left_out else "")
 
 
 def _rate(found: dict[str, Any], key: str) -> list[str]:

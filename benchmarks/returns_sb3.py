@@ -4,7 +4,7 @@
 
 Trains every cell of `matched.py` as long as it needs to learn something, and says of the returns, greedy
 and sampled, on the same episodes, whether one library is better. Runs side by side, so it measures no
-speed: that is `versus_sb3.py`. Each run is appended to --out when it ends; stopped and started again,
+speed: that is `versus_peers.py`. Each run is appended to --out when it ends; stopped and started again,
 it goes on with those that are missing.
 """
 
@@ -19,12 +19,13 @@ from typing import Any
 
 from benchmarks.matched import CELLS
 from benchmarks.same_episodes import KINDS
-from benchmarks.versus_sb3 import measure
+from benchmarks.versus_peers import measure
 from operant.report.improvement import probability_of_improvement
 from operant.report.stats import mean_interval
 
 RESULTS = Path(__file__).parent / "results" / "returns_sb3.jsonl"
 LIBRARIES = ("operant", "sb3")
+SHARED = [name for name, cell in CELLS.items() if "sb3" in cell.peers]
 VERDICTS = {"A better": "Operant better", "B better": "SB3 better"}
 Key = tuple[str, str, int]
 
@@ -74,7 +75,7 @@ def _line(cell: str, kind: str, columns: list[str]) -> str:
 def main() -> None:
     """Run what is missing, then report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", nargs="+", default=list(CELLS), choices=list(CELLS))
+    parser.add_argument("--cells", nargs="+", default=SHARED, choices=SHARED)
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--jobs", type=int, default=2, help="how many runs at a time, one thread each")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the runs are written")

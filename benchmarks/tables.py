@@ -54,6 +54,7 @@ def main() -> None:
         "suites": suites(),
         "returns": peers.returns(),
         "rates": peers.rates(),
+        "versus": peers.versus(),
         "mixture": mixture.mixture(),
         "staleness": mixture.staleness(),
     }
