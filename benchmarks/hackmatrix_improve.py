@@ -28,6 +28,7 @@ from operant.engines.jax.devices import Axis
 from operant.engines.jax.learner import GREEDY, SAMPLED, LinearSchedule, OwnSchedule, Policy, TrainState, build_schedule
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.normalize import RunningMeanStd
+from operant.engines.jax.on_policy import RolloutState
 from operant.engines.jax.optimizer import OptimizerHyper, optimizer_hyper
 from operant.engines.jax.ppo import Ppo, Samples
 from operant.engines.jax.program import Program, lane_of, prepare_jax, stacked
@@ -126,7 +127,7 @@ class Improver(Ppo):
 
     def make_samples(
         self, state: TrainState, steps: Step, *rest: Any
-    ) -> tuple[Samples, Array, RunningMeanStd, RunningMeanStd | None]:
+    ) -> tuple[Samples, RolloutState, RunningMeanStd, RunningMeanStd | None]:
         """As PPO's, but a game that the limit of steps ends is lost: with a value beyond it, to linger would pay."""
         return super().make_samples(state, steps._replace(terminated=steps.terminated | steps.truncated), *rest)
 
