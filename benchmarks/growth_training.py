@@ -66,7 +66,8 @@ def environments() -> Iterator[dict[str, Any]]:
     """PPO on CartPole, four minibatches whatever the number of environments."""
     for engine, name in (("torch", "ppo_cartpole"), ("jax", "ppo_cartpole_jax")):
         for envs in ENVS[engine]:
-            spec = load(name, None, [f"env.num_envs={envs}", "agent.algorithm.time_horizon=64", f"{SIZE}={16 * envs}"])
+            sizes = [f"env.num_envs={envs}", "agent.algorithm.time_horizon=64", f"{SIZE}={16 * envs}"]
+            spec = load(name, None, [*sizes, "env.max_frame=1e9"])
             rate = measure_torch(spec.spec, SECONDS)["frames_per_second"] if engine == "torch" else rate_jax(spec.spec)
             yield {"spec": name, "environments": envs, "frames_per_second": round(rate)}
 
