@@ -9,9 +9,9 @@ from typing import Any
 from operant.engines import load
 from operant.errors import EXIT_DONE, UsageError
 from operant.launch.budget import library_environment
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.follower import Follower, follow
 from operant.run.processes.leader import Leader
-from operant.run.processes.world import World
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from operant.spec.stored import stored
@@ -42,7 +42,7 @@ def check_spread(spec: Spec, sessions: int, processes: int) -> None:
         )
 
 
-def check_runs(runs: Sequence[Run], world: World) -> None:
+def check_runs(runs: Sequence[Run], world: DistributedConfig) -> None:
     """`UsageError` where these sessions cannot be trained by the processes that were started."""
     check_spread(stored(runs[0].spec), len(runs), world.num_processes)
 
@@ -64,12 +64,12 @@ def processes_per_node(spec: Spec, nodes: int) -> int:
     return asked // nodes if path == "meta.processes" else 1
 
 
-def dismiss(world: World, run: Run) -> None:
+def dismiss(world: DistributedConfig, run: Run) -> None:
     """Send the other processes home, as there is nothing to train."""
     Leader(world, run, stored(run.spec).engine_name, lambda cause: None).dismiss(EXIT_DONE)
 
 
-def follow_leader(world: World, spec: dict[str, Any] | None, report: Callable[[str], object]) -> int:
+def follow_leader(world: DistributedConfig, spec: dict[str, Any] | None, report: Callable[[str], object]) -> int:
     """Be one of the processes that process 0 leads, until it has finished; returns the exit code that it gives.
 
     `spec` is what this process was given, which must be that of process 0; None if it was given none.

@@ -69,10 +69,10 @@ def train(
     from operant.api.training import create_runs
     from operant.cli.plan import asked_by_flags, plan, translation_lines
     from operant.cli.run_trial import run_trial
-    from operant.run.processes.world import asked_world
+    from operant.run.processes.distributed_config import requested_config
     from operant.spec.load import load
 
-    world = asked_world(coordinator_address, num_processes, process_id, initialization_timeout)
+    world = requested_config(coordinator_address, num_processes, process_id, initialization_timeout)
     given = [*(overrides or []), *shortcuts(sessions, seed)]
     asked = asked_by_flags(flags, target, name, given)
     if asked.root is not None and root == Path(DEFAULT_ROOT):
@@ -128,9 +128,9 @@ def resume(
     """
     show = aside if as_json else say
     show(f"operant resume {run}")
-    from operant.run.processes.world import asked_world
+    from operant.run.processes.distributed_config import requested_config
 
-    world = asked_world(coordinator_address, num_processes, process_id, initialization_timeout)
+    world = requested_config(coordinator_address, num_processes, process_id, initialization_timeout)
     if world is not None and not world.leads:
         from operant.api.processes import follow_leader
 
@@ -190,11 +190,11 @@ def session(
     stop_with_parent()
     # Standard error is the attempt's log here, and that is where a traceback belongs.
     os.environ.setdefault(DEBUG_VARIABLE, "1")
-    from operant.run.processes.world import world
+    from operant.run.processes.distributed_config import distributed_config
     from operant.run.run import Run
 
     runs = [Run.open(run_dir) for run_dir in run_dirs]
-    joined = world()
+    joined = distributed_config()
     if joined is not None and not joined.leads:
         from operant.api.processes import follow_leader
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from operant.run.processes.world import World
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
@@ -51,7 +51,7 @@ def free_port() -> int:
 def start(run: Run, number: int, port: int, **more: str) -> Started:
     """Process `number` of two; those of the torch engine have its imports already."""
     environment = {**os.environ, "PYTHONPATH": ROOT, **more}
-    World("127.0.0.1", port, 2, number, 60).export(environment)
+    DistributedConfig("127.0.0.1", port, 2, number, 60).export(environment)
     argv = [sys.executable, "-m", "operant", "session", str(run.path)]
     errors = run.path / f"errors_{number}.txt"
     if run.spec["engine"] == "auto":

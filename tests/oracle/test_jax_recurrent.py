@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from operant.engines.jax import recurrent
-from operant.engines.jax.learner import HostRollout, Seen
+from operant.engines.jax.learner import HostRollout, PolicyInput
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.ppo import Ppo
 from operant.engines.torch.learners import build_learner as build_deep
@@ -147,7 +147,7 @@ def test_an_episode_that_begins_forgets_the_one_before():
     policy = fused.init(jax.random.key(0), fused.init_params(np.random.default_rng(0)), None).policy
     seen = np.random.default_rng(1).normal(size=(2, *fused.env.observation_shape)).astype(np.float32)
     kept = jnp.ones_like(fused.init_hidden(2))
-    first, _ = fused.outputs_and_hidden(policy, Seen(seen, None, np.array([True, False]), kept))
-    fresh, _ = fused.outputs_and_hidden(policy, Seen(seen, None, np.array([False, False]), fused.init_hidden(2)))
+    first, _ = fused.outputs_and_hidden(policy, PolicyInput(seen, None, np.array([True, False]), kept))
+    fresh, _ = fused.outputs_and_hidden(policy, PolicyInput(seen, None, np.array([False, False]), fused.init_hidden(2)))
     np.testing.assert_allclose(first[0], fresh[0], atol=1e-6)
     assert not np.allclose(first[1], fresh[1], atol=1e-6)

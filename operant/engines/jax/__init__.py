@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate
-    from operant.run.processes.world import World
+    from operant.run.processes.distributed_config import DistributedConfig
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
@@ -47,7 +47,7 @@ def train_together(runs: Sequence[Run], until: int | None = None) -> None:
     train_groups(runs, until)
 
 
-def follower(world: World, local_id: int) -> Callable[[dict[str, Any]], object]:
+def follower(world: DistributedConfig, local_id: int) -> Callable[[dict[str, Any]], object]:
     """What obeys the orders of process 0, as another process of its sessions."""
     del local_id
     from operant.engines.jax.processes import FollowingProcess

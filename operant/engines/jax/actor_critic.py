@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array, lax
 
 from operant.engines.jax import distributions, nets, normalize, recurrent
-from operant.engines.jax.learner import GREEDY, RANDOM, Learner, Policy, Seen
+from operant.engines.jax.learner import GREEDY, RANDOM, Learner, Policy, PolicyInput
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.envs.functional.env import Discrete, FunctionalEnv
 from operant.spec.schema import Spec
@@ -99,7 +99,7 @@ class ActorCritic(Learner):
         inputs = self.normalize_obs(policy.obs_stats, observation)
         return nets.policy_output(self.net, policy.params, inputs, self.dtype)
 
-    def outputs_and_hidden(self, policy: Policy, seen: Seen) -> tuple[Array, Array | None]:
+    def outputs_and_hidden(self, policy: Policy, seen: PolicyInput) -> tuple[Array, Array | None]:
         if seen.begun is None or seen.hidden is None:
             return self.outputs(policy, seen.observation), None
         inputs = self.normalize_obs(policy.obs_stats, seen.observation.astype(self.storage))
@@ -120,7 +120,7 @@ class ActorCritic(Learner):
         return distributions.log_prob_and_entropy(self.env.actions, legal, action, log_std)
 
     def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, seen: Seen, key: Array
+        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, key: Array
     ) -> tuple[Array, Array | None]:
         del updates, hyper  # the policy itself explores, as much at any time
         bits = jax.random.bits(key, (len(seen.observation), distributions.num_outputs(self.env.actions)))
@@ -131,10 +131,10 @@ class ActorCritic(Learner):
         return self.policy_output(policy, observation.astype(self.storage))
 
     def act(self, policy: Policy, hyper: Any, observation: Array, mask: Array | None, key: Array, mode: Array) -> Array:
-        return self.act_and_hidden(policy, hyper, Seen(observation, mask), key, mode)[0]
+        return self.act_and_hidden(policy, hyper, PolicyInput(observation, mask), key, mode)[0]
 
     def act_and_hidden(
-        self, policy: Policy, hyper: Any, seen: Seen, key: Array, mode: Array
+        self, policy: Policy, hyper: Any, seen: PolicyInput, key: Array, mode: Array
     ) -> tuple[Array, Array | None]:
         output, hidden = self.outputs_and_hidden(policy, seen)
         noise = distributions.noise(self.env.actions, jax.random.bits(key, output.shape))

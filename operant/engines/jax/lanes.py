@@ -23,8 +23,8 @@ from operant.engines.jax.program import Program, gpus_of, limit_threads, prepare
 from operant.engines.jax.programs import build_evaluator, build_program
 from operant.engines.jax.trainer import Lane, Trainer, in_phase
 from operant.envs.functional.find import steps_on_host
+from operant.run.processes.distributed_config import distributed_config
 from operant.run.processes.leadership import Leadership
-from operant.run.processes.world import world
 from operant.run.run import Run
 from operant.run.session import Session
 from operant.run.stop import StopRequest
@@ -54,7 +54,7 @@ def train_groups(runs: Sequence[Run], until: int | None) -> None:
     An error in one row is recorded in its sessions, and raised when the others are trained.
     """
     errors: list[Exception] = []
-    with StopRequest() as stop, Leadership(world(), "jax") as leadership:
+    with StopRequest() as stop, Leadership(distributed_config(), "jax") as leadership:
         for rows in groups(runs):
             program = SharedProgram(rows[0][0], leadership)
             for row in rows:

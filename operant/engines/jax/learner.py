@@ -71,7 +71,7 @@ class UpdateMetrics(NamedTuple):
     recorded: RecordedSteps
 
 
-class Seen(NamedTuple):
+class PolicyInput(NamedTuple):
     """What a policy is shown: observations [E, ...] and what is legal there.
 
     A recurrent one is also told which observations are the first of an episode, and has hidden states [E, H].
@@ -181,7 +181,9 @@ class Learner(ABC):
     def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
         """Collect `frames` frames and learn from them."""
 
-    def explore_on_host(self, policy: Policy, updates: Array, hyper: Any, seen: Seen, key: Array) -> tuple[Array, Any]:
+    def explore_on_host(
+        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, key: Array
+    ) -> tuple[Array, Any]:
         """Actions of training after so many updates, in the policy's scale, for environments on the host.
 
         And the hidden states after them, None where the policy has none.
@@ -211,11 +213,13 @@ class Learner(ABC):
         del rollout
         return None
 
-    def outputs_and_hidden(self, policy: Policy, seen: Seen) -> tuple[Array, Any]:
+    def outputs_and_hidden(self, policy: Policy, seen: PolicyInput) -> tuple[Array, Any]:
         """`outputs`, and the hidden states after them."""
         return self.outputs(policy, seen.observation), None
 
-    def act_and_hidden(self, policy: Policy, hyper: Any, seen: Seen, key: Array, mode: Array) -> tuple[Array, Any]:
+    def act_and_hidden(
+        self, policy: Policy, hyper: Any, seen: PolicyInput, key: Array, mode: Array
+    ) -> tuple[Array, Any]:
         """`act`, and the hidden states after it."""
         return self.act(policy, hyper, seen.observation, seen.mask, key, mode), None
 

@@ -24,8 +24,8 @@ from operant.engines.jax.learner import (
     Learner,
     LearnMetrics,
     Policy,
+    PolicyInput,
     RecordedSteps,
-    Seen,
     TrainState,
     UpdateMetrics,
     build_schedule,
@@ -184,7 +184,9 @@ class OffPolicy(Learner):
         found = normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
         return found if self.net.READS_IMAGES else found.reshape(len(found), -1)
 
-    def explore_on_host(self, policy: Policy, updates: Array, hyper: Any, seen: Seen, key: Array) -> tuple[Array, None]:
+    def explore_on_host(
+        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, key: Array
+    ) -> tuple[Array, None]:
         bits = jax.random.bits(key, (len(seen.observation), distributions.num_outputs(self.env.actions) + 1))
         return self.actor(policy, updates, hyper)(seen.observation, bits[:, 0], bits[:, 1:]), None
 

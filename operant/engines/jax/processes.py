@@ -18,9 +18,9 @@ from operant.engines.jax.program import Program, advance, choose_platform, prepa
 from operant.engines.jax.programs import build_program
 from operant.engines.jax.trainer import Lane, initial_states
 from operant.run.processes.connection import Message
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.leader import free_port
 from operant.run.processes.leadership import Leadership, checkpoint_files
-from operant.run.processes.world import World
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.stored import stored
@@ -58,8 +58,8 @@ def begin(leadership: Leadership, spec: Spec, count: int, lanes: Sequence[Lane])
 class FollowingProcess:
     """Another process: it makes the same calls, and drops what they return."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: DistributedConfig) -> None:
+        self._config = world
         self._program: Program | None = None
         self._of: dict[str, Any] | None = None
         self._states: Any = None
@@ -69,7 +69,7 @@ class FollowingProcess:
         """Carry out one order of process 0."""
         match order["order"]:
             case "join":
-                _initialize(self._world, order["port"], stored(order["spec"]))
+                _initialize(self._config, order["port"], stored(order["spec"]))
             case "begin":
                 self._begin(order)
             case "advance":
@@ -101,7 +101,7 @@ class FollowingProcess:
         self._states, _ = initial_states(self.program, [Seeds(seed) for seed in order["seeds"]], saved)
 
 
-def _initialize(world: World, port: int, spec: Spec) -> None:
+def _initialize(world: DistributedConfig, port: int, spec: Spec) -> None:
     """Join JAX's own processes, and let it find their devices, which all of them do together."""
     choose_platform(spec)
     with suppress(AttributeError):  # a version without it aborts where another process has died

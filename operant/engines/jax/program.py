@@ -23,7 +23,7 @@ from operant.engines.jax.episodes import FinishedEpisode, finished_episodes
 from operant.engines.jax.learner import Learner, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.errors import UsageError
-from operant.run.processes.world import world
+from operant.run.processes.distributed_config import distributed_config
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.store.cache import cache_folder
@@ -217,7 +217,7 @@ def gpus_of(spec: Spec) -> int:
 
 def check_devices(spec: Spec) -> None:
     """`UsageError` if the devices that the spec asks for are not there; each process has its share of them."""
-    joined = world()
+    joined = distributed_config()
     processes = 1 if joined is None else joined.num_processes
     platform, count = jax.default_backend(), len(jax.local_devices())
     if spec.meta.device == "cuda" and platform not in ("gpu", "cuda"):

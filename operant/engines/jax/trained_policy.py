@@ -16,7 +16,7 @@ from operant.engines.jax import distributions
 from operant.engines.jax.dqn import Dqn
 from operant.engines.jax.evaluation import load_policy
 from operant.engines.jax.host.env import HostSpaces
-from operant.engines.jax.learner import GREEDY, SAMPLED, Seen
+from operant.engines.jax.learner import GREEDY, SAMPLED, PolicyInput
 from operant.engines.jax.normalize import EPSILON
 from operant.engines.jax.soft_actor_critic import SoftActorCritic
 from operant.engines.jax.td3 import Td3
@@ -51,15 +51,15 @@ class TrainedPolicy(ArrayPolicy):
         self._key, self._calls = jax.random.key(seed), 0
 
     def outputs(self, obs: np.ndarray, begun: np.ndarray) -> np.ndarray:
-        output, self._hidden = self._learner.outputs_and_hidden(self._policy, self._seen(obs, None, begun))
+        output, self._hidden = self._learner.outputs_and_hidden(self._policy, self._policy_input(obs, None, begun))
         return np.asarray(output)
 
-    def _seen(self, obs: np.ndarray, mask: np.ndarray | None, begun: np.ndarray) -> Seen:
+    def _policy_input(self, obs: np.ndarray, mask: np.ndarray | None, begun: np.ndarray) -> PolicyInput:
         """What the policy is shown; where all episodes begin, there may be another number of them than before."""
         if not self.recurrent:
-            return Seen(jnp.asarray(obs), mask)
+            return PolicyInput(jnp.asarray(obs), mask)
         hidden = self._learner.init_hidden(len(obs)) if begun.all() else self._hidden
-        return Seen(jnp.asarray(obs), mask, begun, hidden)
+        return PolicyInput(jnp.asarray(obs), mask, begun, hidden)
 
     def record(self, steps: int, num: int, seed: int) -> Recording:
         if self._host is not None:
@@ -74,7 +74,7 @@ class TrainedPolicy(ArrayPolicy):
             obs.append(np.asarray(now, np.float32))
             mask.append(None if legal is None else np.asarray(legal))
             key, at = jax.random.key(seed + 1), jnp.int32(SAMPLED)
-            actions, _ = self._play(self._policy, Seen(now, legal), jax.random.fold_in(key, step), at)
+            actions, _ = self._play(self._policy, PolicyInput(now, legal), jax.random.fold_in(key, step), at)
             states, now, _ = advance(states, actions, jax.vmap(jax.random.fold_in, (0, None))(keys, step + 1))
         begun = np.zeros((steps, num), bool)
         return Recording(np.stack(obs), begun, None if mask[0] is None else np.stack(mask))
@@ -104,7 +104,7 @@ class TrainedPolicy(ArrayPolicy):
         for step in range(steps):
             rows.append((vector.obs, vector.begun, vector.mask))
             key = jax.random.fold_in(jax.random.key(seed + 1), step)
-            seen = self._seen(vector.obs, vector.mask, vector.begun)
+            seen = self._policy_input(vector.obs, vector.mask, vector.begun)
             actions, self._hidden = self._play(self._policy, seen, key, jnp.int32(SAMPLED))
             vector.step(np.asarray(actions))
         vector.close()
@@ -116,13 +116,13 @@ class TrainedPolicy(ArrayPolicy):
         key = jax.random.fold_in(self._key, self._calls)
         self._calls += not deterministic
         mode = jnp.int32(GREEDY if deterministic else SAMPLED)
-        found, self._hidden = self._play(self._policy, self._seen(obs, mask, begun), key, mode)
+        found, self._hidden = self._play(self._policy, self._policy_input(obs, mask, begun), key, mode)
         actions = np.asarray(found)
         if self._host is not None:
             return self._host.actions.to_env(actions)
         return actions.tolist() if isinstance(self._env.actions, Discrete) else actions
 
-    def _env_actions(self, policy: Any, seen: Seen, key: Array, mode: Array) -> tuple[Array, Any]:
+    def _env_actions(self, policy: Any, seen: PolicyInput, key: Array, mode: Array) -> tuple[Array, Any]:
         action, hidden = self._learner.act_and_hidden(policy, self._hyper, seen, key, mode)
         return (action if self._env.on_host else distributions.to_env_action(self._env.actions, action)), hidden
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.jax.evaluation import load_policy
-from operant.engines.jax.learner import GREEDY, Seen
+from operant.engines.jax.learner import GREEDY, PolicyInput
 from operant.envs.watch import Decide, Decision, watch_policy
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
@@ -32,14 +32,14 @@ def greedy(spec: Spec, checkpoint: Path) -> Decide:
     hyper, hidden = learner.hyper(spec), learner.init_hidden(1)
 
     @jax.jit
-    def predict(seen: Seen) -> tuple[jax.Array, Any, Any]:
+    def predict(seen: PolicyInput) -> tuple[jax.Array, Any, Any]:
         action, after = learner.act_and_hidden(policy, hyper, seen, jax.random.key(0), jnp.int32(GREEDY))
         return action, after, learner.probs_and_value(policy, seen.observation, seen.mask)
 
     def decide(observation: np.ndarray, mask: np.ndarray | None, begins: np.ndarray) -> Decision:
         nonlocal hidden
         shown = observation.reshape(1, *learner.env.observation_shape)
-        action, hidden, predicted = predict(Seen(shown, mask, None if hidden is None else begins, hidden))
+        action, hidden, predicted = predict(PolicyInput(shown, mask, None if hidden is None else begins, hidden))
         probabilities, value = (None, None) if predicted is None else (np.asarray(part)[0] for part in predicted)
         return Decision(np.asarray(action), probabilities, value)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate
-    from operant.run.processes.world import World
+    from operant.run.processes.distributed_config import DistributedConfig
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
@@ -55,13 +55,13 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.torch.learners import build_learner, prepare_torch
     from operant.engines.torch.loop import run_session
     from operant.envs.vector.backend import choose_backend
+    from operant.run.processes.distributed_config import distributed_config
     from operant.run.processes.leadership import Leadership
-    from operant.run.processes.world import world
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
     device = prepare_torch(spec, run.threads)
-    with Leadership(world(), "torch") as leadership, run.session(until) as session:
+    with Leadership(distributed_config(), "torch") as leadership, run.session(until) as session:
         session.use_gpus(spec.meta.processes if device.type == "cuda" else 0)
         session.run.record(vectorization=str(choose_backend(spec.env, spec.env.num_envs)))
         start = session.latest.path if session.latest else None
@@ -71,7 +71,7 @@ def train(run: Run, until: int | None = None) -> None:
             run_session(session, learner)
 
 
-def follower(world: World, local_id: int) -> Callable[[dict[str, Any]], object]:
+def follower(world: DistributedConfig, local_id: int) -> Callable[[dict[str, Any]], object]:
     """What obeys the orders of process 0, as another process of its session."""
     from operant.engines.torch.follower import obey
 

@@ -29,8 +29,8 @@ from operant.envs.vector.base import Outcome, VectorEnv
 from operant.envs.vector.subproc import Layout, Shared
 from operant.errors import RunError, UsageError
 from operant.run.followers import Death, Followers
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.leadership import Leadership, checkpoint_files
-from operant.run.processes.world import World
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from operant.spec.settings.sections import EnvSpec
@@ -194,7 +194,7 @@ def _led_elsewhere(run: Run, spec: Spec, checkpoint: Path | None, leadership: Le
             dist.destroy_process_group()
 
 
-def check_size(spec: Spec, world: World) -> None:
+def check_size(spec: Spec, world: DistributedConfig) -> None:
     """`UsageError` where another number of processes was started than shares the session."""
     if spec.meta.processes != world.num_processes:
         raise UsageError(

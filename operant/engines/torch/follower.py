@@ -16,7 +16,7 @@ from operant.engines.torch.distributed import HOST, PATIENCE, Dismissed, join
 from operant.engines.torch.learners import build_learner, prepare_torch
 from operant.run.followers import follow
 from operant.run.processes.connection import Message
-from operant.run.processes.world import World
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.run import Run
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
@@ -37,7 +37,7 @@ def _follow(run: Run, port: int, rank: int, checkpoint: str) -> None:
     _learn(spec, run.seed, device, Path(checkpoint) if checkpoint else None)
 
 
-def obey(world: World, local_id: int, order: Message) -> None:
+def obey(world: DistributedConfig, local_id: int, order: Message) -> None:
     """Carry out an order of a leader elsewhere: share a session to its end."""
     if order["order"] != "train":
         return

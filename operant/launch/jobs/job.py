@@ -39,7 +39,7 @@ class JobRequest:
 
     Each task can be started again at any time: it continues its run where its newest checkpoint left off.
     With several `nodes` a task is started as `processes_per_node` processes on each, which find each other by the
-    variables of `operant.run.processes.world`. `settings` are those of the place that it is sent to
+    variables of `operant.run.processes.distributed_config`. `settings` are those of the place that it is sent to
     (`meta.launch.slurm` and so on); `spec` and `sync` are the spec's name and the store of its runs; `parts` are the
     modules that it names and that are not Operant's own.
     """

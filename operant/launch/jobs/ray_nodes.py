@@ -9,8 +9,8 @@ from typing import Any
 
 from operant.errors import EXIT_STOPPED
 from operant.launch.jobs.ray_tasks import run_task
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.leader import free_port
-from operant.run.processes.world import World
 
 NOTICE_SECONDS = 120.0
 
@@ -75,7 +75,7 @@ def _start(plan: Mapping[str, Any], number: int, group: Any) -> list[Any]:
     wanted, started = _resources(plan), []
     for process in range(count):
         variables: dict[str, str] = {}
-        World(host, port, count, process).export(variables)
+        DistributedConfig(host, port, count, process).export(variables)
         options = {
             "num_cpus": wanted["CPU"],
             "num_gpus": wanted.get("GPU", 0),

@@ -16,7 +16,7 @@ from operant.envs.cores import CORES_VARIABLE
 from operant.errors import EXIT_STOPPED
 from operant.launch.jobs.job import Job, JobPlan, JobRequest, JobState, LaunchError
 from operant.launch.jobs.tools import run_tool
-from operant.run.processes.world import ADDRESS_VARIABLE, ID_VARIABLE, NUMBER_VARIABLE
+from operant.run.processes.distributed_config import ADDRESS_VARIABLE, ID_VARIABLE, NUMBER_VARIABLE
 
 SCRIPT = "job.sbatch"
 SAVE_SECONDS = 120  # before its time is over a task is told, to save and to be requeued

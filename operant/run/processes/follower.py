@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 from operant.errors import EXIT_FAILED, EXIT_USAGE, OperantError, RunError
 from operant.run.processes.connection import Connection, Message
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.leader import GOES_ON, SAME, cause_of
 from operant.run.processes.member import introduction
-from operant.run.processes.world import World
 
 RETRY_SECONDS = 0.2
 WORD_SECONDS = 3.0
@@ -28,8 +28,8 @@ class Follower:
     Of the processes on its machine it is number `local_id`; it computes by `engine` with `threads` threads.
     """
 
-    def __init__(self, world: World, spec: Mapping[str, Any] | None) -> None:
-        self._world = world
+    def __init__(self, world: DistributedConfig, spec: Mapping[str, Any] | None) -> None:
+        self._config = world
         self._folders: list[str] = []
         hello = introduction(world, spec)  # before the leader listens for it
         self._connection = _connected(world)
@@ -65,8 +65,8 @@ class Follower:
         return False
 
     def _lost(self, cause: str) -> None:
-        others = self._world.num_processes - 1
-        self._end(f"process 0 of 0 to {others} at {self._world.address} died: {cause}", EXIT_FAILED, GOES_ON)
+        others = self._config.num_processes - 1
+        self._end(f"process 0 of 0 to {others} at {self._config.address} died: {cause}", EXIT_FAILED, GOES_ON)
 
     def _end(self, cause: str, code: int, remedy: str) -> NoReturn:
         print(f"{cause}\n  try: {remedy}", file=sys.stderr, flush=True)
@@ -75,7 +75,7 @@ class Follower:
 
 
 def follow(
-    world: World, spec: Mapping[str, Any] | None, member: Callable[[Follower], Callable[[Message], object]]
+    world: DistributedConfig, spec: Mapping[str, Any] | None, member: Callable[[Follower], Callable[[Message], object]]
 ) -> int:
     """The life of a follower: what `member` returns obeys every order until there is none; returns the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -98,7 +98,7 @@ def follow(
     return int(order["code"])
 
 
-def _connected(world: World) -> Connection:
+def _connected(world: DistributedConfig) -> Connection:
     deadline = time.monotonic() + world.initialization_timeout
     while True:
         try:

@@ -15,8 +15,8 @@ from typing import Any
 
 from operant.errors import EXIT_FAILED, OperantError, RunError, UsageError
 from operant.run.processes.connection import Connection, Message
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.member import disagreement, introduction
-from operant.run.processes.world import World
 from operant.run.run import Run
 
 HELLO_SECONDS = 10.0
@@ -34,8 +34,8 @@ class Leader:
     instead is ended after some seconds, with the whole process, once `on_stuck` has recorded why.
     """
 
-    def __init__(self, world: World, run: Run, engine: str, on_stuck: Callable[[str], object]) -> None:
-        self._world = world
+    def __init__(self, world: DistributedConfig, run: Run, engine: str, on_stuck: Callable[[str], object]) -> None:
+        self._config = world
         self._threads, self._engine = run.threads, engine
         self._on_stuck = on_stuck
         self._died: RunError | None = None
@@ -84,7 +84,7 @@ class Leader:
             connection.close()
 
     def _admit(self) -> None:
-        world, arrived = self._world, self._connections
+        world, arrived = self._config, self._connections
         deadline = time.monotonic() + world.initialization_timeout
         with _listening(world) as server:
             server.settimeout(ACCEPT_SECONDS)
@@ -116,7 +116,7 @@ class Leader:
         connection.watch(partial(self._lost, number), partial(self._hear, number))
 
     def _absent(self) -> RunError:
-        world = self._world
+        world = self._config
         absent = [number for number in range(1, world.num_processes) if number not in self._connections]
         named = f"process{'es' if len(absent) > 1 else ''} {', '.join(map(str, absent))}"
         return RunError(
@@ -144,7 +144,7 @@ class Leader:
                 return
             host = self._connections[number].peer
             self._died = RunError(
-                f"process {number} of 0 to {self._world.num_processes - 1} on {host} died: {cause}", remedy=GOES_ON
+                f"process {number} of 0 to {self._config.num_processes - 1} on {host} died: {cause}", remedy=GOES_ON
             )
         self.tell("fail", cause=self._died.cause)
         if not self._ended.wait(STUCK_SECONDS):
@@ -153,7 +153,7 @@ class Leader:
             os._exit(EXIT_FAILED)
 
 
-def _listening(world: World) -> socket.socket:
+def _listening(world: DistributedConfig) -> socket.socket:
     """A server at the coordinator's port, on all of this machine's addresses unless the address is its own."""
     try:
         family = socket.AF_INET6 if ":" in world.host else socket.AF_INET

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import EXIT_DONE, EXIT_FAILED, EXIT_STOPPED, OperantError
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.leader import Leader, cause_of
-from operant.run.processes.world import World
 from operant.run.session import Session
 
 
@@ -20,7 +20,7 @@ class Leadership:
     of the context, when the sessions have written their last.
     """
 
-    def __init__(self, world: World | None, engine: str) -> None:
+    def __init__(self, world: DistributedConfig | None, engine: str) -> None:
         self.world = world
         self._engine = engine
         self._leader: Leader | None = None
@@ -70,7 +70,7 @@ class Leadership:
         if self._leader is not None:
             self._leader.tell(order, files, **arguments)
 
-    def _admit(self, world: World) -> Leader:
+    def _admit(self, world: DistributedConfig) -> Leader:
         with ExitStack() as phases:
             for session in self._sessions:
                 phases.enter_context(session.phase("waiting for the other processes"))

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from operant.run.processes.connection import Message
-from operant.run.processes.world import World
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.provenance import installed_packages
 from operant.run.source import source_files
 
 COMPARED_PACKAGES = ("jax", "jaxlib", "torch", "numpy")
 
 
-def introduction(world: World, spec: Mapping[str, Any] | None) -> Message:
+def introduction(world: DistributedConfig, spec: Mapping[str, Any] | None) -> Message:
     """What a process says of itself; `spec` is None where it was given none, as `operant resume` is."""
     packages = installed_packages()
     return {

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from operant.engines.jax.episodes import FinishedEpisode
-from operant.engines.jax.learner import Learner, Policy, Seen
+from operant.engines.jax.learner import Learner, Policy, PolicyInput
 from operant.envs.vector.evaluation import MOST_TOGETHER, play, random_return
 
 
@@ -39,7 +39,7 @@ class HostEvaluator:
         def act(observation: np.ndarray, mask: np.ndarray | None, begun: np.ndarray | None) -> np.ndarray:
             nonlocal hidden
             now = jax.random.fold_in(key, next(steps))
-            seen = Seen(observation, mask, None if hidden is None else begun, hidden)
+            seen = PolicyInput(observation, mask, None if hidden is None else begun, hidden)
             action, hidden = self._act(policy, hyper, seen, now, mode_array)
             return np.asarray(action)
 

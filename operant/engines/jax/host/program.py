@@ -20,7 +20,15 @@ from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.host.groups import VectorEnvGroups
 from operant.engines.jax.host.rollout import Recorder, joined
-from operant.engines.jax.learner import HostRollout, Learner, LearnMetrics, Policy, Seen, TrainState, UpdateMetrics
+from operant.engines.jax.learner import (
+    HostRollout,
+    Learner,
+    LearnMetrics,
+    Policy,
+    PolicyInput,
+    TrainState,
+    UpdateMetrics,
+)
 from operant.engines.jax.nets import Params
 from operant.engines.jax.program import chunk_updates, compiler_options
 from operant.envs.vector.autoreset import Ended
@@ -107,7 +115,13 @@ class HostProgram:
         """
 
         def act(
-            policy: Policy, key: Array, updates: Array, hyper: Any, seen: Seen, number: Array, images: Array | None
+            policy: Policy,
+            key: Array,
+            updates: Array,
+            hyper: Any,
+            seen: PolicyInput,
+            number: Array,
+            images: Array | None,
         ) -> tuple[Array, Any, Array | None]:
             policy, key, updates, hyper = _first((policy, key, updates, hyper))
             of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
@@ -175,7 +189,11 @@ class HostProgram:
         def act(number: int) -> np.ndarray:
             which = number % len(recorders)
             group, state = self.envs.groups[which], hidden[which]
-            seen = Seen(group.obs, group.mask) if state is None else Seen(group.obs, group.mask, group.begun, state)
+            seen = (
+                PolicyInput(group.obs, group.mask)
+                if state is None
+                else PolicyInput(group.obs, group.mask, group.begun, state)
+            )
             given = (policy, key, updates, hyper, seen, np.int32(number))
             action, hidden[which], self._images = self._act(*given, self._images)
             return np.asarray(action)

@@ -18,15 +18,15 @@ import pytest
 
 from operant.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE, RunError, UsageError
 from operant.run.processes import leader as module
+from operant.run.processes.distributed_config import DistributedConfig
 from operant.run.processes.leader import Leader
-from operant.run.processes.world import World
 from operant.run.run import Run
 
 FOLLOWER = """
 import json, sys
 from pathlib import Path
 from operant.run.processes.follower import follow
-from operant.run.processes.world import World
+from operant.run.processes.distributed_config import DistributedConfig
 
 port, number, count, spec, patch, seconds = json.loads(sys.argv[1])
 exec(patch)
@@ -42,7 +42,7 @@ def member(follower):
     return obey
 
 try:
-    sys.exit(follow(World("127.0.0.1", port, count, number, seconds), spec, member))
+    sys.exit(follow(DistributedConfig("127.0.0.1", port, count, number, seconds), spec, member))
 except Exception as error:
     print(error, file=sys.stderr)
     sys.exit(getattr(error, "exit_code", 1))
@@ -84,7 +84,7 @@ def start(port: int) -> Iterator[Start]:
 
 
 def lead(port: int, run: Run, count: int = 2, seconds: float = 30.0, stuck: Callable[[str], object] = print) -> Leader:
-    return Leader(World("127.0.0.1", port, count, 0, seconds), run, "torch", stuck)
+    return Leader(DistributedConfig("127.0.0.1", port, count, 0, seconds), run, "torch", stuck)
 
 
 def test_orders_files_and_the_exit_code_reach_the_others(port: int, run: Run, start: Start, tmp_path: Path) -> None:
@@ -205,8 +205,8 @@ def test_a_leader_that_hangs_on_the_dead_is_ended_when_it_has_recorded_why(
 def test_the_others_do_not_outlive_a_leader(port: int, start: Start, tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from operant.run.processes.leader import Leader;"
-        "from operant.run.processes.world import World; from operant.run.run import Run;"
-        f"Leader(World('127.0.0.1', {port}, 2, 0, 20.0), Run.open(Path(sys.argv[1])), 'jax', print);"
+        "from operant.run.processes.distributed_config import DistributedConfig; from operant.run.run import Run;"
+        f"Leader(DistributedConfig('127.0.0.1', {port}, 2, 0, 20.0), Run.open(Path(sys.argv[1])), 'jax', print);"
         "print('here', flush=True); time.sleep(60)"
     )
     Run.create(tmp_path / "run", name="a", spec=SPEC, seed=0, session=0, threads=2)

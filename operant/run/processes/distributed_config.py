@@ -22,7 +22,7 @@ FLAGS = {"coordinator_address": ADDRESS_VARIABLE, "num_processes": NUMBER_VARIAB
 
 
 @dataclass(frozen=True)
-class World:
+class DistributedConfig:
     """The processes of one session, of which this is number `process_id`.
 
     Process 0 leads: it listens at `host` and `port`, holds the run directory and writes; the others compute.
@@ -57,19 +57,19 @@ class World:
         environment[TIMEOUT_VARIABLE] = str(self.initialization_timeout)
 
 
-def world(environment: Mapping[str, str] = os.environ) -> World | None:
+def distributed_config(environment: Mapping[str, str] = os.environ) -> DistributedConfig | None:
     """What Operant's own variables say; None where this process is alone."""
     said = {flag: environment.get(variable) for flag, variable in FLAGS.items()}
-    return _world(said, FLAGS, environment.get(TIMEOUT_VARIABLE))
+    return _config(said, FLAGS, environment.get(TIMEOUT_VARIABLE))
 
 
-def asked_world(
+def requested_config(
     coordinator_address: str | None,
     num_processes: int | None,
     process_id: int | None,
     initialization_timeout: float | None,
     environment: MutableMapping[str, str] = os.environ,
-) -> World | None:
+) -> DistributedConfig | None:
     """What the command line says, else Operant's variables, else torchrun's; None where this process is alone.
 
     It is exported: the session that this process starts reads Operant's variables only.
@@ -78,29 +78,29 @@ def asked_world(
     given = {flag: None if value is None else str(value) for flag, value in flags.items()}
     seconds = environment.get(TIMEOUT_VARIABLE) if initialization_timeout is None else str(initialization_timeout)
     if any(value is not None for value in given.values()):
-        found = _world(given, {flag: f"--{flag.replace('_', '-')}" for flag in FLAGS}, seconds)
+        found = _config(given, {flag: f"--{flag.replace('_', '-')}" for flag in FLAGS}, seconds)
     elif any(environment.get(variable) for variable in FLAGS.values()):
-        found = world(environment)
+        found = distributed_config(environment)
     else:
-        found = _torchrun_world(environment, seconds)
+        found = _torchrun_config(environment, seconds)
     if found is not None:
         found.export(environment)
     return found
 
 
-def _torchrun_world(environment: Mapping[str, str], seconds: str | None) -> World | None:
+def _torchrun_config(environment: Mapping[str, str], seconds: str | None) -> DistributedConfig | None:
     """The leader listens at the port after torchrun's, where torchrun itself listens."""
     if not all(environment.get(name) for name in TORCHRUN_VARIABLES):
         return None
     host, port, size, rank = (environment[name] for name in TORCHRUN_VARIABLES)
     names = {"coordinator_address": "MASTER_PORT", "num_processes": "WORLD_SIZE", "process_id": "RANK"}
     following = str(int(port) + 1) if port.isdigit() else port
-    return _world(
+    return _config(
         {"coordinator_address": f"{host}:{following}", "num_processes": size, "process_id": rank}, names, seconds
     )
 
 
-def _world(said: Mapping[str, str | None], names: Mapping[str, str], seconds: str | None) -> World | None:
+def _config(said: Mapping[str, str | None], names: Mapping[str, str], seconds: str | None) -> DistributedConfig | None:
     if not any(said.values()):
         return None
     missing = [names[flag] for flag, value in said.items() if not value]
@@ -121,7 +121,7 @@ def _world(said: Mapping[str, str | None], names: Mapping[str, str], seconds: st
     where = _whole(port, f"the port of {names['coordinator_address']}", 1, 65_535)
     if count == 1:
         return None
-    return World(host.strip("[]"), where, count, number, _seconds(seconds))
+    return DistributedConfig(host.strip("[]"), where, count, number, _seconds(seconds))
 
 
 def _whole(text: str | None, name: str, least: int, most: int) -> int:

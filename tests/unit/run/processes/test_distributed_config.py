@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 from operant.errors import UsageError
-from operant.run.processes.world import World, asked_world, world
+from operant.run.processes.distributed_config import DistributedConfig, distributed_config, requested_config
 
 TORCHRUN = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500", "WORLD_SIZE": "4", "RANK": "3"}
 
 
 def test_the_command_line_says_it_to_the_processes_that_it_starts() -> None:
     environment: dict[str, str] = {}
-    found = asked_world("host-a:1234", 2, 1, 20, environment)
-    assert found == World("host-a", 1234, 2, 1, 20)
-    assert world(environment) == found
+    found = requested_config("host-a:1234", 2, 1, 20, environment)
+    assert found == DistributedConfig("host-a", 1234, 2, 1, 20)
+    assert distributed_config(environment) == found
 
 
 def test_torchruns_variables_say_it_and_its_own_port_is_left_to_it() -> None:
     environment = dict(TORCHRUN)
-    found = asked_world(None, None, None, None, environment)
-    assert found == World("10.0.0.1", 29501, 4, 3)
-    assert world(environment) == found
-    assert world(TORCHRUN) is None, "a session listens to Operant's variables only"
+    found = requested_config(None, None, None, None, environment)
+    assert found == DistributedConfig("10.0.0.1", 29501, 4, 3)
+    assert distributed_config(environment) == found
+    assert distributed_config(TORCHRUN) is None, "a session listens to Operant's variables only"
 
 
 @pytest.mark.parametrize("environment", [{}, {**TORCHRUN, "WORLD_SIZE": "1", "RANK": "0"}, {"RANK": "1"}])
 def test_a_process_alone(environment: dict[str, str]) -> None:
     before = dict(environment)
-    assert asked_world(None, None, None, None, environment) is None
+    assert requested_config(None, None, None, None, environment) is None
     assert environment == before
 
 
@@ -45,10 +45,10 @@ def test_a_process_alone(environment: dict[str, str]) -> None:
 )
 def test_what_is_wrong_is_named(given: tuple[str | None, int | None, int | None], told: str) -> None:
     with pytest.raises(UsageError) as refused:
-        asked_world(*given, None, {})
+        requested_config(*given, None, {})
     assert refused.value.cause.startswith(told)
 
 
 def test_torchruns_nonsense_is_named_too() -> None:
     with pytest.raises(UsageError, match=r"RANK: '7' is no number from 0 to 3"):
-        asked_world(None, None, None, None, {**TORCHRUN, "RANK": "7"})
+        requested_config(None, None, None, None, {**TORCHRUN, "RANK": "7"})
