@@ -16,11 +16,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from operant.run.processes.distributed_config import DistributedConfig
-from operant.run.progress import is_timing
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, differing
-from tests.contract.test_parallel import newest, rows, spec_for, wait_for_rows
+from tests.contract.test_parallel import assert_same_training, newest, spec_for, wait_for_rows
 from tests.warm import WarmProcess
 
 ROOT = str(Path(__file__).parents[2])
@@ -84,14 +83,7 @@ def test_two_processes_compute_what_one_does(engine: str, tmp_path: Path):
     one, two = create(tmp_path / "one", shared(engine, 1)), create(tmp_path / "two", shared(engine, 2))
     finish_alone(one)
     finish(two)
-    alone, together = (load_file(newest(run) / "policy.safetensors") for run in (one, two))
-    assert alone.keys() == together.keys()
-    for name, expected in alone.items():
-        np.testing.assert_allclose(together[name], expected, rtol=1e-5, atol=1e-5, err_msg=name)
-    for expected, found in zip(rows(one), rows(two), strict=True):
-        assert found.keys() == expected.keys()
-        for name, value in expected.items():
-            assert is_timing(name) or found[name] == pytest.approx(value, rel=1e-3, abs=1e-4), name
+    assert_same_training(one, two)
 
 
 @pytest.mark.slow
