@@ -25,7 +25,7 @@ ENVS = (256, 2048, 16_384, 65_536)
 STEPS, MINIBATCHES = 128, 4
 
 
-def spec_of(envs: int, device: str) -> Spec:
+def spec_of(envs: int, device: str, precision: str = "float32") -> Spec:
     """The setting at a number of environments."""
     algorithm = {
         "name": "ppo",
@@ -40,7 +40,7 @@ def spec_of(envs: int, device: str) -> Spec:
             "engine": "jax",
             "env": {"name": "CartPole-v1", "num_envs": envs, "max_frame": 10**10},
             "agent": {"algorithm": algorithm, "net": net},
-            "meta": {"device": device},
+            "meta": {"device": device, "precision": precision},
         }
     )
 
@@ -78,10 +78,11 @@ def main() -> None:
     parser.add_argument("--updates", type=int)
     parser.add_argument("--lanes", type=int, default=1, help="seeds in one program")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     arguments = parser.parse_args()
     for envs in arguments.envs:
         updates = updates_for(envs, arguments.updates)
-        found = measure(spec_of(envs, arguments.device), updates, arguments.lanes)
+        found = measure(spec_of(envs, arguments.device, arguments.precision), updates, arguments.lanes)
         print(
             f"{envs:>7,} environments: {found['steps_per_second']:>13,.0f} steps/s"
             f"    ({updates} updates; first call {found['first_call']:.1f} s, second {found['second_call']:.2f} s)"

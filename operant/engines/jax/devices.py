@@ -22,6 +22,11 @@ SPLIT = PartitionSpec(None, AXIS)  # the first axis is the lanes', the second th
 WHOLE = PartitionSpec()
 
 
+def on_gpu() -> bool:
+    """Whether programs compute on a GPU."""
+    return jax.default_backend() in ("gpu", "cuda")
+
+
 def scan_unroll(steps: int) -> int:
     """Steps of a light scan to compile as one: on an accelerator each costs a launch, on a CPU only compile time."""
     return 1 if jax.default_backend() == "cpu" else min(16, steps)

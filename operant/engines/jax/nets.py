@@ -142,8 +142,10 @@ def apply_hidden(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float
 
 
 def apply_linear(layer: Layer, x: Array, dtype: Any = jnp.float32) -> Array:
-    """x W + b."""
-    return x.astype(dtype) @ layer["weight"].astype(dtype) + layer["bias"].astype(dtype)
+    """x W + b; columns of x beyond the rows of W count for nothing."""
+    weight, beyond = layer["weight"].astype(dtype), x.shape[-1] - len(layer["weight"])
+    weight = jnp.pad(weight, ((0, beyond), (0, 0))) if beyond else weight
+    return x.astype(dtype) @ weight + layer["bias"].astype(dtype)
 
 
 def apply_mlp(net: Net, layers: list[Layer], x: Array, dtype: Any = jnp.float32) -> Array:

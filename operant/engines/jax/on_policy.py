@@ -66,20 +66,19 @@ class OnPolicy(ActorCritic):
         start: VecEnvState = state.rollout.envs
         action = jax.eval_shape(partial(self.select_action, state.policy), start, noise[0])[1]
         env_metrics = vector_env.init_metrics(self.env, start, action)
-        first = start.observation.astype(self.storage)
+        first = self.stored(start.observation)
         truncations = None if self.slots is None else vector_env.empty_truncations(self.slots, first)
 
         def step(carry: Any, given: tuple[Array, Array]) -> tuple[Any, Step]:
             now, env_metrics, truncations = carry
             action, env_action, mask = self.select_action(state.policy, now, given[0])
             after, env_metrics, outcome = vector_env.step(self.env, now, env_metrics, env_action, given[1])
-            next_observation = jnp.zeros((len(action), 0))
-            if truncations is None:
-                next_observation = outcome.observation.astype(self.storage)
-            else:
-                truncations = vector_env.store_truncation(truncations, outcome)
+            next_observation = self.stored(outcome.observation)
+            if truncations is not None:
+                truncations = vector_env.store_truncation(truncations, outcome.truncated, next_observation)
+                next_observation = jnp.zeros((len(action), 0))
             ends = (outcome.reward, outcome.terminated, outcome.truncated)
-            observation = now.observation.astype(self.storage)
+            observation = self.stored(now.observation)
             facts = vector_env.recorded_facts(outcome)
             return (after, env_metrics, truncations), Step(observation, mask, action, *ends, next_observation, facts)
 
@@ -101,7 +100,7 @@ class OnPolicy(ActorCritic):
         """
         policy, value_stats, hidden = state.policy, state.learner.value_stats, state.rollout.hidden
         logp, output, states = self.evaluate_actions(policy, steps, hidden)
-        next_output = self.next_values(policy, steps, truncations, last.astype(self.storage), output, states)
+        next_output = self.next_values(policy, steps, truncations, self.stored(last), output, states)
         value, next_value = (normalize.unstandardize(value_stats, part) for part in (output, next_output))
         reward, discounted_return, return_stats = self.rewards(state, steps, hyper, axis)
         advantage = losses.gae(reward, value, next_value, steps.terminated, steps.truncated, hyper.gamma, hyper.lam)

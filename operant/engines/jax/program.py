@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array, lax
 from jax.sharding import PartitionSpec
 
-from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, gathered, place, split_over
+from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, gathered, on_gpu, place, split_over
 from operant.engines.jax.episodes import FinishedEpisode, finished_episodes
 from operant.engines.jax.learner import Learner, RecordedSteps, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
@@ -212,15 +212,15 @@ def limit_threads(threads: int) -> None:
 
 def gpus_of(spec: Spec) -> int:
     """How many GPUs a program of this spec computes on here."""
-    return spec.meta.devices if jax.default_backend() in ("gpu", "cuda") else 0
+    return spec.meta.devices if on_gpu() else 0
 
 
 def check_devices(spec: Spec) -> None:
     """`UsageError` if the devices that the spec asks for are not there; each process has its share of them."""
     joined = distributed_config()
     processes = 1 if joined is None else joined.num_processes
-    platform, count = jax.default_backend(), len(jax.local_devices())
-    if spec.meta.device == "cuda" and platform not in ("gpu", "cuda"):
+    count = len(jax.local_devices())
+    if spec.meta.device == "cuda" and not on_gpu():
         raise UsageError("meta.device: cuda is asked for, but JAX sees no CUDA device", remedy="-s meta.device=cpu")
     each, uneven = divmod(spec.meta.devices, processes)
     if uneven:
@@ -232,6 +232,6 @@ def check_devices(spec: Spec) -> None:
         asked = f"{each} are asked for" if processes == 1 else f"{each} are asked for in each of {processes} processes"
         forced = f"XLA_FLAGS=--xla_force_host_platform_device_count={each} pretends more on the CPU"
         raise UsageError(
-            f"meta.devices: {asked}, but JAX sees {count} of kind {platform}",
+            f"meta.devices: {asked}, but JAX sees {count} of kind {jax.default_backend()}",
             remedy=f"-s meta.devices={count * processes}; {forced}",
         )

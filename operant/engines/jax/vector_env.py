@@ -147,14 +147,11 @@ def empty_truncations(count: int, observation: Array) -> Truncations:
     )
 
 
-def store_truncation(truncations: Truncations, outcome: Outcome) -> Truncations:
+def store_truncation(truncations: Truncations, truncated: Array, final: Array) -> Truncations:
     """Keep the final observation of each environment that was truncated at this step."""
-    here = outcome.truncated & (jnp.arange(len(truncations.observation))[:, None] == truncations.count)
-    shape = here.shape + (1,) * (outcome.observation.ndim - 1)
-    kept = jnp.where(
-        here.reshape(shape), outcome.observation.astype(truncations.observation.dtype), truncations.observation
-    )
-    return Truncations(kept, truncations.count + outcome.truncated)
+    here = truncated & (jnp.arange(len(truncations.observation))[:, None] == truncations.count)
+    kept = jnp.where(here.reshape(here.shape + (1,) * (final.ndim - 1)), final, truncations.observation)
+    return Truncations(kept, truncations.count + truncated)
 
 
 def next_values(value: Array, last: Array, final: Array, truncated: Array) -> Array:

@@ -11,12 +11,6 @@ from operant.engines.jax.learner import UpdateMetrics
 from operant.engines.jax.tracker import Tracker
 from operant.engines.jax.vector_env import RECORDED, VecEnvState
 from operant.envs.functional.classic import CartPole
-from operant.envs.functional.env import Outcome
-
-
-def outcome(truncated: list[bool], observation: list[float]) -> Outcome:
-    seen = jnp.array(observation)[:, None]
-    return Outcome(seen, jnp.zeros(2), jnp.zeros(2, bool), jnp.array(truncated), {})
 
 
 def test_successors_of_truncated_steps_are_their_final_observations():
@@ -24,7 +18,8 @@ def test_successors_of_truncated_steps_are_their_final_observations():
     truncations = vector_env.empty_truncations(2, jnp.zeros((2, 1)))
     truncated = [[True, False], [False, False], [True, False], [False, True]]
     for t, row in enumerate(truncated):
-        truncations = vector_env.store_truncation(truncations, outcome(row, [10.0 + t, 20.0 + t]))
+        final = jnp.array([[10.0 + t], [20.0 + t]])
+        truncations = vector_env.store_truncation(truncations, jnp.array(row), final)
     value = jnp.arange(8.0).reshape(4, 2)
     last = jnp.array([100.0, 200.0])
     ahead = vector_env.next_values(value, last, truncations.observation[..., 0], jnp.array(truncated))
