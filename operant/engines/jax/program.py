@@ -81,13 +81,27 @@ class Program:
         """A function of one lane vmapped over all lanes; a single lane is compiled without a batch axis."""
         if self.lanes > 1:
             return jax.vmap(function)
-        return lambda *given: jax.tree.map(lambda x: x[None], function(*jax.tree.map(lambda x: x[0], given)))
+        return lambda *given: _with_lane(function(*_without_lane(given)))
 
     def _chunk(self, states: TrainState, hyper: Any, updates: Array) -> tuple[TrainState, UpdateMetrics]:
-        # Jitted only so that it is traced once, for its shapes and for the loop.
-        update = jax.jit(self._vmap_lanes(lambda state, numbers: self.learner.update(state, numbers, self._axis)))
-        shapes = jax.eval_shape(update, states, hyper)[1]
-        start = _no_metrics(shapes, self.longest)
+        def update(state: TrainState, numbers: Any) -> tuple[TrainState, UpdateMetrics]:
+            return self.learner.update(state, numbers, self._axis)
+
+        if self.lanes > 1:
+            return self._updates(jax.vmap(update), states, hyper, updates)
+        # Outside the loop: a replay buffer that loses and gains an axis within it is copied each time.
+        state, numbers = _without_lane((states, hyper))
+
+        def keep_lane(state: TrainState, numbers: Any) -> tuple[TrainState, UpdateMetrics]:
+            state, found = update(state, numbers)
+            return state, _with_lane(found)
+
+        state, metrics = self._updates(keep_lane, state, numbers, updates)
+        return _with_lane(state), metrics
+
+    def _updates(self, update: Any, states: TrainState, hyper: Any, updates: Array) -> tuple[TrainState, UpdateMetrics]:
+        update = jax.jit(update)  # only so that it is traced once, for its shapes and for the loop
+        start = _no_metrics(jax.eval_shape(update, states, hyper)[1], self.longest)
 
         def one(number: Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
             states, metrics = carry
@@ -116,6 +130,14 @@ class Program:
     def whole(self, states: TrainState) -> TrainState:
         """States of all lanes, each array of which this process has whole."""
         return gathered(self.devices, states)
+
+
+def _with_lane(tree: Any) -> Any:
+    return jax.tree.map(lambda x: x[None], tree)
+
+
+def _without_lane(tree: Any) -> Any:
+    return jax.tree.map(lambda x: x[0], tree)
 
 
 def _no_metrics(shapes: UpdateMetrics, longest: int) -> UpdateMetrics:
