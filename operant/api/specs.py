@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import UsageError
+from operant.run.expense import MemoryForecast
 from operant.spec.errors import dotted
 from operant.spec.load import Loaded, load, load_mapping
 from operant.spec.paths import known_paths
@@ -49,15 +50,36 @@ def paths_named(key: str, data: Mapping[str, Any]) -> list[str]:
     return [dotted(path) for path in same if isinstance(lookup(data, path[:-1]), dict)]
 
 
-def validate(spec: Spec, place: str) -> None:
-    """Let the engine refuse what it cannot run here, naming `place`."""
+def validate(spec: Spec, place: str, device_memory: str | None = None, forecast: bool = False) -> MemoryForecast | None:
+    """Let the engine refuse what it cannot run here, naming `place`, and what does not fit the device's memory.
+
+    With `device_memory` that is a GPU which need not be here. Returns the memory by part, where the engine can tell
+    and the model is not tiny, or it is asked to `forecast`.
+    """
     from operant.engines import engine_of
 
     try:
-        engine_of(spec).validate(spec)
+        engine = engine_of(spec)
+        foretells = hasattr(engine, "forecast_memory")
+        if device_memory is not None and not foretells:
+            raise UsageError(
+                f"the {spec.engine_name} engine does not foretell memory", remedy="leave --device-memory out"
+            )
+        elsewhere = device_memory is not None and spec.meta.device == "cuda"
+        engine.validate(_on_cpu(spec) if elsewhere else spec)
+        wanted = foretells and (forecast or device_memory is not None or not engine.is_small(spec))
+        memory = engine.forecast_memory(spec, device_memory) if wanted else None
+        if memory is not None and memory.refusal is not None:
+            raise memory.refusal
     except UsageError as refusal:
         refusal.place = refusal.place or place
         raise
+    return memory
+
+
+def _on_cpu(spec: Spec) -> Spec:
+    """The spec as a machine without the GPU it asks for can look at it."""
+    return spec.model_copy(update={"meta": spec.meta.model_copy(update={"device": "cpu"})})
 
 
 def _loaded(spec: str | Path | Mapping[str, Any], name: str | None, texts: list[str]) -> Loaded:

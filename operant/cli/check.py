@@ -20,6 +20,7 @@ from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
     from operant.launch.budget import Budget
+    from operant.run.expense import MemoryForecast
     from operant.spec.schema import Spec
 
 PATIENCE = 10.0
@@ -44,14 +45,25 @@ def check(
             "TARGET may be a part: module:Name of an environment, task, algorithm or network.",
         ),
     ] = False,
+    device_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--device-memory",
+            metavar="GPU",
+            help="Foretell the memory of a language run on a GPU that need not be here: h200, h100, a100-80, l4, "
+            "rtx4090, .. or an amount such as 80GiB.",
+            show_default=False,
+        ),
+    ] = None,
     flags: TrainerFlags = None,
     as_json: AsJson = False,
 ) -> int:
-    """Validate a spec, show what its numbers add up to, and estimate time and disk. Writes nothing.
+    """Validate a spec, show what its numbers add up to, and estimate time, memory and disk. Writes nothing.
 
     \b
       operant check ppo_cartpole
       operant check my_spec.yaml -s env.num_envs=16
+      operant check grpo_smollm2_largest --device-memory l4
       operant check --contract my_envs:MyEnv
     """
     if contract:
@@ -70,8 +82,8 @@ def check(
     loaded = load(target, name, [*asked.overrides, *(overrides or [])])
     spec = loaded.spec
     require_trackers(spec.meta.track)
-    validate(spec, target)
-    drawn = _drawn(spec, target)
+    memory = validate(spec, target, device_memory, forecast=True)
+    drawn = _drawn(spec, target, device_memory)
     if not as_json:
         say(f"ok  {plan(spec)}", *translation_lines(loaded), *asked.remarks)
         if drawn:
@@ -80,7 +92,11 @@ def check(
     # The estimate is of one session beside the others, which have their share of the cores.
     os.environ[CORES_VARIABLE] = str(cores_each(budget.workers))
     missing = missing_for(spec)
-    costs = _costs(_estimate(engine_of(spec), spec), spec, budget) if measure and not missing else {}
+    # What is measured here says nothing of a device that is elsewhere.
+    measured = measure and not missing and device_memory is None
+    costs = _costs(_estimate(engine_of(spec), spec), spec, budget) if measured else {}
+    if memory is not None and not as_json:
+        say(*(f"    {line}" for line in _memory_lines(memory, budget)))
     if costs and not as_json:
         say(*(f"    {line}" for line in _cost_lines(costs, budget)))
     if missing and not as_json:
@@ -90,6 +106,7 @@ def check(
         remarks = [str(each) for each in loaded.remarks] + asked.remarks
         facts = {"ok": True, "spec": spec.model_dump(mode="json"), "remarks": remarks, "estimate": costs or None}
         facts |= {"missing": missing.as_dict()} if missing else {}
+        facts |= {"memory": _memory_facts(memory)} if memory else {}
         document({**facts, **({"tuned": tried} if tune else {}), "exit": EXIT_DONE})
     return EXIT_DONE
 
@@ -107,7 +124,20 @@ def _estimate(engine: Any, spec: Spec) -> Any:
         slow.cancel()
 
 
-def _drawn(spec: Spec, target: str) -> str | None:
+def _memory_facts(memory: MemoryForecast) -> dict[str, Any]:
+    told = ("device", "device_bytes", "phases", "peak", "peak_phase")
+    return {name: getattr(memory, name) for name in told}
+
+
+def _memory_lines(memory: MemoryForecast, budget: Budget) -> list[str]:
+    """Memory by part, and a warning where sessions at a time need more than the device has."""
+    together = budget.workers * memory.peak
+    if memory.device_bytes is None or together <= memory.device_bytes:
+        return memory.lines
+    return [*memory.lines, f"warning: {plural(budget.workers, 'session')} at a time need {size(together)} of memory"]
+
+
+def _drawn(spec: Spec, target: str, device_memory: str | None) -> str | None:
     """One draw of the search space, which the engine has accepted; None without a search block."""
     from random import Random
 
@@ -121,7 +151,7 @@ def _drawn(spec: Spec, target: str) -> str | None:
         settings = sample(space, rng)
         trial = trial_spec(spec, settings)
         if trial is not None:
-            validate(trial, target)
+            validate(trial, target, device_memory)
             return settings_text(by_setting(settings))
     return None
 
@@ -179,6 +209,7 @@ def _costs(estimate: Any, spec: Spec, budget: Budget) -> dict[str, Any]:
         "arithmetic": estimate.lines,
         "updates": estimate.updates,
         "frames_per_second": estimate.frames_per_second,
+        "tokens_per_second": estimate.tokens_per_second,
         "workers": budget.workers,
         "threads": budget.threads,
         "seconds": estimate.seconds_per_session * rounds,
@@ -192,9 +223,10 @@ def _cost_lines(costs: dict[str, Any], budget: Budget) -> list[str]:
     from operant.report.formatting import compact, duration
 
     short = costs["disk_bytes"] > costs["disk_free_bytes"]
+    tokens = f" and {compact(costs['tokens_per_second'])} tokens/s" if costs["tokens_per_second"] else ""
     return [
         *costs["arithmetic"],
-        f"{costs['parameters']:,} parameters; {compact(costs['frames_per_second'])} frames/s per session",
+        f"{costs['parameters']:,} parameters; {compact(costs['frames_per_second'])} frames/s{tokens} per session",
         f"about {duration(costs['seconds'])} on this machine ({plural(usable_cores(), 'core')}: "
         f"{plural(budget.workers, 'session')} at a time, {plural(budget.threads, 'thread')} each), "
         f"{size(costs['disk_bytes'])} of disk",

@@ -101,6 +101,12 @@ TYPED: dict[str, tuple[str, ...]] = {
     ),
     "nodes_without_equal_shares": ("launch", "ppo_cartpole", "--on", "slurm", "-s", "meta.launch.nodes=2"),
     "nodes_elsewhere": ("launch", "ppo_cartpole", "-s", "meta.launch.nodes=2", "-s", "meta.processes=2"),
+    "unknown_gpu": ("check", "grpo_tiny", "--device-memory", "h1000"),
+    "memory_of_another_engine": ("check", "ppo_cartpole", "--device-memory", "h100"),
+    "too_large_for_a_gpu": (
+        *("check", "grpo_tiny", "--device-memory", "16GiB", "-s", "agent.model.tiny.layers=24"),
+        *("-s", "agent.model.tiny.width=1024", "-s", "agent.algorithm.batch_size=4096"),
+    ),
     "unknown_builtin": ("train", "ppo_cartpol"),
     "missing_file": ("train", "specs/cartpole.yaml"),
     "unknown_help_topic": ("help", "algorithm", "pppo"),

@@ -556,6 +556,33 @@ CASES: dict[str, dict[str, Any]] = {
             "model": TINY_MODEL,
         },
     },
+    "grpo-lora": {
+        "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
+        "agent": {
+            "algorithm": {"name": "grpo", "group_size": 4, "batch_size": 32, "kl": "k3", "kl_coef": 0.01},
+            "model": {
+                **TINY_MODEL,
+                "dtype": "bfloat16",
+                "lora": {"rank": 4, "dropout": 0.1},
+                "gradient_checkpointing": True,
+            },
+        },
+    },
+    "gkd-packing": {
+        "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
+        "agent": {
+            "algorithm": {
+                "name": "gkd",
+                "batch_size": 32,
+                "packing": True,
+                "pass_tokens": 128,
+                "teacher": "self",
+                "teacher_prompt": "answer",
+                "teacher_top_k": 8,
+            },
+            "model": {**TINY_MODEL, "gradient_checkpointing": True},
+        },
+    },
     "grpo-moving": {
         "env": {"name": "copy", "max_frame": 8000, "text": {"arguments": {"style": "bare", "letters": 2}}},
         "agent": {

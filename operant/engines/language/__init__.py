@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from operant.engines.language.trained_policy import TrainedPolicy
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
-    from operant.run.expense import Estimate
+    from operant.run.expense import Estimate, MemoryForecast
     from operant.run.run import Run
     from operant.spec.schema import Spec
 
@@ -40,6 +40,23 @@ def validate(spec: Spec) -> None:
     from operant.engines.language.compatibility import check_compatibility
 
     check_compatibility(spec)
+
+
+def is_small(spec: Spec) -> bool:
+    """Whether the model is so small that any machine holds it, which is known without the seconds of a forecast."""
+    from operant.engines.language.config import model_of
+
+    model = model_of(spec)
+    return model.source == "tiny" and model.tiny.layers * model.tiny.width**2 < 10**6
+
+
+def forecast_memory(spec: Spec, device_memory: str | None = None) -> MemoryForecast:
+    """The memory that a session takes, by part, on the device of the spec, or on a GPU that is named."""
+    from operant.engines.language.memory.devices import named_device, this_device
+    from operant.engines.language.memory.forecast import forecast
+
+    device = this_device(spec.meta.device) if device_memory is None else named_device(device_memory)
+    return forecast(spec, device)
 
 
 def train(run: Run, until: int | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from operant.errors import UsageError
 from operant.install import missing_package
@@ -29,7 +29,12 @@ def check_compatibility(spec: Spec) -> None:
     from operant.engines.language.generation.vllm_generator import require_vllm
     from operant.engines.language.learning.distillation import SELF
     from operant.engines.language.policy.build import lora_arguments, tiny_sizes
-    from operant.engines.language.policy.model import check_adapter, check_source, check_vocabulary, load_tokenizer
+    from operant.engines.language.policy.model import (
+        check_source,
+        check_vocabulary,
+        load_tokenizer,
+        model_without_weights,
+    )
     from operant.envs.text.dialogue import DialogueTask
     from operant.run.seeding import Seeds
 
@@ -37,7 +42,9 @@ def check_compatibility(spec: Spec) -> None:
     model, teacher = model_of(spec), settings_of(spec).teacher
     check_source(model.source)
     if model.lora is not None:
-        check_adapter(model.source, lora_arguments(model.lora), tiny_sizes(model))
+        model_without_weights(model.source, tiny_sizes(model), lora_arguments(model.lora))
+    if settings_of(spec).packing:
+        _check_packing(model.source, model_without_weights(model.source, tiny_sizes(model)))
     if teacher not in (None, SELF):
         check_source(teacher)
         check_vocabulary(teacher, load_tokenizer(teacher), load_tokenizer(model.source))
@@ -52,6 +59,18 @@ def check_compatibility(spec: Spec) -> None:
     for task in sampler.tasks:
         if isinstance(task, DialogueTask):
             task.prepare()
+
+
+def _check_packing(source: str, model: Any) -> None:
+    """A model whose attention can keep samples of one row apart, where they are packed."""
+    from operant.engines.language.policy.weights import supports
+
+    if not supports(model):
+        raise UsageError(
+            f"agent.algorithm.packing: models of the kind {model.config.model_type} cannot read packed samples",
+            place=source,
+            remedy="-s agent.algorithm.packing=false",
+        )
 
 
 def _check_gold(spec: Spec, sampler: ProblemSampler) -> None:

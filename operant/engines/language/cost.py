@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from operant.engines.language.build import TrainingContext, build_context
@@ -31,15 +31,16 @@ def measure(spec: Spec) -> Estimate:
     """Build everything in memory, train for about two seconds, and scale up."""
     prepare_torch(spec, spec.meta.threads or 1)
     with build_context(spec, Seeds(spec.meta.seed)) as context:
-        rate = _frames_per_second(context)
+        pace = _measured(context)
         trained = sum(weight.numel() for weight in context.learner.optimizer.weights)
         return Estimate(
             parameters=trained,
-            lines=[*arithmetic(context.settings, spec), *_turns(context)],
+            lines=[*arithmetic(context.settings, spec), *_turns(context), *_shares(pace)],
             updates=updates(context.settings, spec.env.max_frame),
-            frames_per_second=rate,
-            seconds_per_session=spec.env.max_frame / rate,
+            frames_per_second=pace.frames / pace.seconds,
+            seconds_per_session=spec.env.max_frame * pace.seconds / pace.frames,
             disk_bytes=_disk(context),
+            tokens_per_second=pace.tokens / pace.seconds,
         )
 
 
@@ -88,18 +89,42 @@ def _turns(context: TrainingContext) -> list[str]:
     return [f"rollouts of at most {max(most)} turns, {settings.concurrency} at once, {learnt}"]
 
 
-def _frames_per_second(context: TrainingContext) -> float:
-    """The rate of whole rounds in which every group is learnt from, once everything is warm."""
+@dataclass(frozen=True)
+class Pace:
+    """Completions, their tokens and the seconds of some rounds, and the seconds of their parts."""
+
+    frames: int
+    tokens: int
+    seconds: float
+    parts: dict[str, float]
+
+
+def _measured(context: TrainingContext) -> Pace:
+    """The pace of whole rounds in which every group is learnt from, once everything is warm."""
     context.learner.snapshot_reference()  # what a KL term costs belongs to a round
     context = replace(context, learner=_eager(context.learner))
-    start = time.perf_counter()
-    _one_round(context)
-    if (spent := time.perf_counter() - start) > SLOW_SECONDS:
-        return context.tracker.frames / spent
-    first, start = context.tracker.frames, time.perf_counter()
-    while time.perf_counter() - start < PROBE_SECONDS:
+    first = _timed(context, 0.0)
+    return first if first.seconds > SLOW_SECONDS else _timed(context, PROBE_SECONDS)
+
+
+def _timed(context: TrainingContext, least: float) -> Pace:
+    """Rounds until so many seconds are over, one at least."""
+    tracker, timing = context.tracker, context.worker.timing
+    timing.seconds.clear()
+    frames, tokens, start = tracker.frames, tracker.tokens, time.perf_counter()
+    while tracker.frames == frames or time.perf_counter() - start < least:
         _one_round(context)
-    return (context.tracker.frames - first) / (time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Pace(tracker.frames - frames, tracker.tokens - tokens, seconds, dict(timing.seconds))
+
+
+def _shares(pace: Pace) -> list[str]:
+    """Where the time of a round goes; the rest is training."""
+    if not pace.parts:
+        return []
+    parts = {**pace.parts, "train": max(0.0, pace.seconds - sum(pace.parts.values()))}
+    told = ", ".join(f"{part} {seconds / pace.seconds:.0%}" for part, seconds in parts.items())
+    return [f"time of a round: {told}"]
 
 
 def _eager(learner: Learner) -> Learner:
@@ -113,7 +138,9 @@ def _eager(learner: Learner) -> Learner:
 def _one_round(context: TrainingContext) -> None:
     tracker, budget = context.tracker, context.spec.env.max_frame
     if supervised_of(context.spec) is not None:
-        context.learner.imitate(next_examples(context), Progress(tracker.frames, tracker.updates), budget)
+        samples = next_examples(context)
+        context.learner.imitate(samples, Progress(tracker.frames, tracker.updates), budget)
+        tracker.tokens += sum(len(sample.places) for sample in samples)
         tracker.frames, tracker.updates = tracker.frames + context.settings.batch_size, tracker.updates + 1
         return
     groups = with_teacher_prompts(context, context.gather())

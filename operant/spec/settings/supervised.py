@@ -66,6 +66,11 @@ class LanguageAlgorithm(Algorithm):
     pass_tokens: int = free(
         default=16_384, ge=16, le=10**8, description="Most tokens, padding included, in one forward and backward pass."
     )
+    packing: bool = free(
+        default=False,
+        description="Put the samples of a pass one behind the other in a row without padding; attention keeps them "
+        "apart. Those that share a prompt always stand so.",
+    )
     temperature: float = free(default=1.0, gt=0, le=10, description="Temperature of the sampling that is learnt from.")
     top_p: float = free(default=1.0, gt=0, le=1, description="Draw from the likeliest tokens of this probability.")
     top_k: int = free(default=0, ge=0, le=10**6, description="Draw from so many likeliest tokens; 0 for all.")

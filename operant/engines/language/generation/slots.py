@@ -119,6 +119,8 @@ class Stepper:
         self.graphs: dict[tuple, torch.cuda.CUDAGraph] | None = {} if graphs else None
         # Graphs run one after another and keep nothing but the slots, so they may share their passing memory.
         self.pool = torch.cuda.graph_pool_handle() if graphs else None
+        # One stream for all of them: cuBLAS keeps a workspace of 32 MiB for every stream that it has ever worked in.
+        self.side = torch.cuda.Stream() if graphs else None
 
     def run(self, rows: int, columns: int, steps: int, sampling: Sampling) -> None:
         """Up to `steps` tokens for the first rows; on a CPU only until one of them ends, since a look is free there."""
@@ -149,7 +151,8 @@ class Stepper:
         """Capture one step. Kernels must have run before a capture, so two steps are made and taken back."""
         slots = self.slots.first(rows)
         kept = slots.copy()
-        side = torch.cuda.Stream()
+        side = self.side
+        assert side is not None
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):
@@ -158,6 +161,6 @@ class Stepper:
         slots.restore(kept)
         graph = torch.cuda.CUDAGraph()
         # The trainer's thread may allocate meanwhile, which a capture of the whole process would fail by.
-        with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=self.pool, stream=side, capture_error_mode="thread_local"):
             advance(self.decoder, slots, columns, sampling, self.ends)
         return graph

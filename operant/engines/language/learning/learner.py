@@ -20,13 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from operant.engines.language.distributed.fsdp import Scorer, frozen_copy, full_tensor, shard_model
+from operant.engines.language.distributed.fsdp import Scorer, full_tensor, shard_model
 from operant.engines.language.distributed.ranks import Ranks, on_all_ranks
 from operant.engines.language.generation.activation_cache import ActivationCache
 from operant.engines.language.learning import checkpoint as checkpoint_files
 from operant.engines.language.learning.distillation import likeliest
 from operant.engines.language.learning.losses import LossSettings, Normalizer, Tokens, loss_settings, policy_loss
 from operant.engines.language.learning.optimizer import Optimizer
+from operant.engines.language.learning.reference import Reference
 from operant.engines.language.learning.samples import TrainingSample, minibatches, training_samples
 from operant.engines.language.policy.batching import Batch, Sample, micro_batches
 from operant.engines.language.policy.logprobs import TokenScores
@@ -112,11 +113,12 @@ class Learner:
         self.scorer = shard_model(Scorer(policy.model), self.ranks)
         self.optimizer = Optimizer(policy.model, model.optimizer)
         self.device = self.optimizer.weights[0].device
-        self.reference: Scorer | None = None
+        self.reference: Reference | None = None
         self.teacher: Scorer | None = None
         self.teacher_policy: Policy | None = None
         self.activation_cache: ActivationCache | None = None
         self.computes_all = False
+        self.drops_out = model.lora is not None and model.lora.dropout > 0
         self.beat: Callable[[], object] = lambda: None
         self.on_supervised_step: Callable[[int, int], object] = lambda done, total: None
 
@@ -124,7 +126,7 @@ class Learner:
     def snapshot_reference(self) -> None:
         """Keep the policy as it is now to measure the divergence from, where the spec asks for that."""
         if self.settings.kl != "none":
-            self.reference = frozen_copy(self.scorer, self.ranks)
+            self.reference = Reference(self.scorer, self.ranks)
 
     @on_all_ranks
     @torch.no_grad()
@@ -135,14 +137,12 @@ class Learner:
 
     def _reference_weights(self) -> dict[str, Tensor]:
         """What a reference that moves has of its own, by name: the weights that are trained. Nothing for others."""
-        if self.reference is None or self.settings.reference_updates is None:
-            return {}
-        own = dict(self.reference.model.named_parameters())
-        return {name: own[name] for name in self.optimizer.named}
+        return {} if self.reference is None or self.settings.reference_updates is None else self.reference.weights
 
     @on_all_ranks
     def imitate(self, samples: Sequence[Sample], at: Progress, budget: int) -> Report:
         """Take one gradient step towards given completions, from where a run of `budget` frames now is."""
+        self._seed_dropout(at.updates)
         sums = self._supervised_gradients(samples)
         norm = self.optimizer.step(at.updates, at.frames / budget)
         self._publish()
@@ -157,6 +157,7 @@ class Learner:
         optimizer = Optimizer(self.policy.model, LmOptimizerSpec(lr=lr, lr_end_fraction=0.1))
         losses = []
         for update, samples in enumerate(batches):
+            self._seed_dropout(update)
             losses.append(self.ranks.total(self._supervised_gradients(samples))["sft"])
             optimizer.step(update, update / len(batches))
             self.on_supervised_step(update + 1, len(batches))
@@ -194,6 +195,7 @@ class Learner:
         if not answers:
             self._clear_activations()
             return Report()
+        self._seed_dropout(update)
         loss = loss_settings(settings, at.frames)
         steps = self._steps(minibatches(answers, settings.step_size), loss)
         self._prepare([piece for step in steps for piece in step.pieces], len(steps) * settings.training_epoch, update)
@@ -209,6 +211,11 @@ class Learner:
                 self._clear_activations()
         self._publish()
         return Report(len(norms), self._means(self.ranks.total(sums), norms))
+
+    def _seed_dropout(self, update: int) -> None:
+        """What the adapters drop follows from the seed and the update, so that a resume is exact."""
+        if self.drops_out:
+            torch.manual_seed(self.seeds.integer("dropout", update))
 
     @torch.no_grad()
     def _publish(self) -> None:
@@ -295,7 +302,7 @@ class Learner:
             elif steps > 1:
                 piece.old = self._scored(piece, update)[0].logprobs
             if self.reference is not None:
-                piece.reference = self.reference(piece.batch, temperature, mask=piece.mask).logprobs
+                piece.reference = self.reference(piece.batch, temperature, piece.mask).logprobs
             if self.teacher is not None and (top := self.settings.teacher_top_k):
                 pad_id = self.policy.pad_id
                 piece.top = likeliest(self.teacher, piece.batch, piece.samples, top, temperature, pad_id)
@@ -336,7 +343,8 @@ class Learner:
         most = self.ranks.pass_tokens(samples, self.settings.pass_tokens)
         both = self.teacher is None or self.teacher.share_from is not None
         share_from = self.scorer.share_from if both else None
-        made = micro_batches(samples, most, pad_id=self.policy.pad_id, share_from=share_from)
+        packing = self.settings.packing and both
+        made = micro_batches(samples, most, pad_id=self.policy.pad_id, share_from=share_from, packing=packing)
         return [(batch.to(self.device), weight) for batch, weight in self.ranks.deal(made)]
 
     def _means(self, sums: dict[str, float], norms: list[float]) -> dict[str, float]:

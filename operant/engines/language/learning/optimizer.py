@@ -31,6 +31,7 @@ class Optimizer:
         for weight, master in zip(self.weights, self.masters, strict=True):
             if weight is not master:
                 master.grad = None if weight.grad is None else weight.grad.float()
+                weight.grad = None  # one by one, so that there are never two sets of gradients
         norm = full_tensor(nn.utils.clip_grad_norm_(self.masters, self.settings.clip_grad_norm or float("inf")))
         if not torch.isfinite(norm):
             self.clear()

@@ -1,13 +1,15 @@
 """Micro-batches: what goes through a model in one pass, as few tokens as possible.
 
-Completions of one prompt go in one line with it, so that the prompt is read once (see `branches.py`); other samples
-stand side by side in rows of like length. Whatever the layout, the results are one flat list of completion tokens.
+Completions of one prompt go in one line with it, so that the prompt is read once (see `shared_prompts.py`); other
+samples stand side by side in rows of like length, or packed one behind the other in a line without padding. Whatever
+the layout, the results are one flat list of completion tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -77,7 +79,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class _PromptGroup:
+class PromptGroup:
     """A prompt and the samples that share it; `length` is that of its longest sample, `tokens` of all together."""
 
     prompt: tuple[int, ...]
@@ -86,23 +88,59 @@ class _PromptGroup:
     tokens: int
 
 
+@dataclass(frozen=True)
+class Pass:
+    """Samples that go through the model together, by prompt, and how they stand.
+
+    Side by side in padded rows, one behind the other (packed), or behind prompts that they share.
+    """
+
+    layout: Literal["rows", "packed", "shared"]
+    groups: tuple[PromptGroup, ...]
+
+
 def micro_batches(
-    samples: Sequence[Sample], max_tokens: int, *, pad_id: int = 0, share_from: float | None = None
+    samples: Sequence[Sample],
+    max_tokens: int,
+    *,
+    pad_id: int = 0,
+    share_from: float | None = None,
+    packing: bool = False,
 ) -> list[Batch]:
-    """All samples in batches of at most `max_tokens` padded tokens, longest samples first.
+    """All samples in batches of at most `max_tokens` tokens, padding included, longest samples first.
 
     The same samples always give the same batches. What is longer by itself has a batch of its own. Where the model
-    follows branches, completions share their prompt if that saves at least the part `share_from` of their tokens.
+    follows branches, completions share their prompt if that saves at least the part `share_from` of their tokens, and
+    with `packing` the others stand in a line too, so that there is no padding.
     """
+    planned = passes(samples, max_tokens, share_from=share_from, packing=packing)
+    return [_made(each, samples, pad_id) for each in planned]
+
+
+def passes(
+    samples: Sequence[Sample], max_tokens: int, *, share_from: float | None = None, packing: bool = False
+) -> list[Pass]:
+    """Which samples make up each of the micro-batches."""
     found = _prompt_groups(samples, share_from, max_tokens)
     groups = sorted(found, key=lambda group: (-group.length, group.samples))
     together = [group for group in groups if len(group.samples) > 1]
     alone = [group for group in groups if len(group.samples) == 1]
-    lines = [_line(some, samples) for some in _bins(together, max_tokens, padded=False)]
-    return lines + [_rows(some, samples, pad_id) for some in _bins(alone, max_tokens, padded=True)]
+    shared = [Pass("shared", tuple(some)) for some in _bins(together, max_tokens, padded=False)]
+    layout = "packed" if packing else "rows"
+    return shared + [Pass(layout, tuple(some)) for some in _bins(alone, max_tokens, padded=not packing)]
 
 
-def _prompt_groups(samples: Sequence[Sample], share_from: float | None, max_tokens: int) -> list[_PromptGroup]:
+def _made(planned: Pass, samples: Sequence[Sample], pad_id: int) -> Batch:
+    match planned.layout:
+        case "shared":
+            return _line(planned.groups, samples)
+        case "packed":
+            return _packed(planned.groups, samples)
+        case "rows":
+            return _rows(planned.groups, samples, pad_id)
+
+
+def _prompt_groups(samples: Sequence[Sample], share_from: float | None, max_tokens: int) -> list[PromptGroup]:
     """Samples of one prompt belong together where that pays, as far as a pass has room for them."""
     by_prompt: dict[tuple[int, ...], list[int]] = {}
     for number, sample in enumerate(samples):
@@ -130,9 +168,9 @@ def _divided(numbers: Sequence[int], fed: Sequence[int], room: int) -> list[list
     return parts
 
 
-def _prompt_group(prompt: tuple[int, ...], numbers: Sequence[int], samples: Sequence[Sample]) -> _PromptGroup:
+def _prompt_group(prompt: tuple[int, ...], numbers: Sequence[int], samples: Sequence[Sample]) -> PromptGroup:
     fed = [_fed(samples[number]) for number in numbers]
-    return _PromptGroup(prompt, tuple(numbers), len(prompt) + max(fed), len(prompt) + sum(fed))
+    return PromptGroup(prompt, tuple(numbers), len(prompt) + max(fed), len(prompt) + sum(fed))
 
 
 def _saving(prompt: int, fed: Sequence[int]) -> float:
@@ -140,9 +178,9 @@ def _saving(prompt: int, fed: Sequence[int]) -> float:
     return prompt * (len(fed) - 1) / (prompt * len(fed) + sum(fed))
 
 
-def _bins(groups: list[_PromptGroup], max_tokens: int, padded: bool) -> list[list[_PromptGroup]]:
+def _bins(groups: list[PromptGroup], max_tokens: int, padded: bool) -> list[list[PromptGroup]]:
     """Families for one pass each; they are given by falling length, to which rows side by side are padded."""
-    bins: list[list[_PromptGroup]] = []
+    bins: list[list[PromptGroup]] = []
     cost = 0
     for group in groups:
         own = bins[-1][0].length if padded and bins else group.tokens
@@ -160,7 +198,7 @@ def _fed(sample: Sample) -> int:
     return len(sample.completion) - 1
 
 
-def _line(groups: list[_PromptGroup], samples: Sequence[Sample]) -> Batch:
+def _line(groups: Sequence[PromptGroup], samples: Sequence[Sample]) -> Batch:
     """All prompts, then all completions, in one row."""
     numbers = [number for group in groups for number in group.samples]
     parents = [parent for parent, group in enumerate(groups) for _ in group.samples]
@@ -186,7 +224,7 @@ def _line(groups: list[_PromptGroup], samples: Sequence[Sample]) -> Batch:
     return replace(whole, line=_segments(groups, samples))
 
 
-def _segments(groups: list[_PromptGroup], samples: Sequence[Sample]) -> tuple[Segment, ...]:
+def _segments(groups: Sequence[PromptGroup], samples: Sequence[Sample]) -> tuple[Segment, ...]:
     written = [(group.prompt, number) for group in groups for number in group.samples]
     return (
         *(Segment(group.prompt) for group in groups),
@@ -194,7 +232,7 @@ def _segments(groups: list[_PromptGroup], samples: Sequence[Sample]) -> tuple[Se
     )
 
 
-def _rows(groups: list[_PromptGroup], samples: Sequence[Sample], pad_id: int) -> Batch:
+def _rows(groups: Sequence[PromptGroup], samples: Sequence[Sample], pad_id: int) -> Batch:
     """Samples side by side, padded to the longest."""
     numbers = [number for group in groups for number in group.samples]
     length = groups[0].length
@@ -206,6 +244,22 @@ def _rows(groups: list[_PromptGroup], samples: Sequence[Sample], pad_id: int) ->
     tokens = _integers([row + [pad_id] * (length - len(row)) for row in rows])
     positions = torch.arange(length).expand(len(rows), length)
     return _batch(numbers, samples, predictors, tokens, positions, None)
+
+
+def _packed(groups: Sequence[PromptGroup], samples: Sequence[Sample]) -> Batch:
+    """Samples one behind the other in one row, each of which looks at itself alone."""
+    numbers = [number for group in groups for number in group.samples]
+    tokens: list[int] = []
+    positions: list[int] = []
+    predictors = []
+    for number in numbers:
+        sample = samples[number]
+        first = len(tokens) + len(sample.prompt) - 1
+        predictors.append(list(range(first, first + len(sample.completion))))
+        tokens += (*sample.prompt, *sample.completion[:-1])
+        positions += range(len(sample.prompt) + _fed(sample))
+    branches = lay_out([group.length for group in groups], [], [])
+    return _batch(numbers, samples, predictors, _integers([tokens]), _integers([positions]), branches)
 
 
 def _batch(

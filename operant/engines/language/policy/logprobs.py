@@ -78,7 +78,7 @@ def hidden_states(inner: Any, batch: Batch) -> Tensor:
     if branches is None:
         extra = {}
     elif inner.config._attn_implementation == BRANCHING:
-        extra = {"branches": branches, "attention_mask": branches.mask.to(inner.dtype)}
+        extra = {"branches": branches, "attention_mask": branches.mask(inner.dtype)}
     else:
         raise UsageError("this model cannot follow branches, so completions cannot share a prompt")
     found = inner.base_model(input_ids=batch.tokens, position_ids=batch.positions, use_cache=False, **extra)
@@ -140,7 +140,8 @@ class _HeadScores(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor):
         hidden, weight, targets, entropies, kept, mask = ctx.saved_tensors
         d_hidden = torch.empty_like(hidden)
-        d_weight = torch.zeros(weight.shape, dtype=_wide(weight), device=weight.device)
+        learnt = ctx.needs_input_grad[1]  # with LoRA the head is not
+        d_weight = torch.zeros(weight.shape, dtype=_wide(weight), device=weight.device) if learnt else None
         for at in _pieces(len(targets), ctx.rows):
             logs = _log_softmax(hidden[at], weight, ctx.scale, _part(mask, at)) if kept is None else kept
             chances = logs.exp()
@@ -150,8 +151,10 @@ class _HeadScores(torch.autograd.Function):
                 d_logits -= grads[1][at, None] * chances * (_finite(logs, mask) + entropies[at, None])
             d_logits = d_logits.mul_(ctx.scale).to(hidden.dtype)
             d_hidden[at] = d_logits @ weight
-            d_weight += d_logits.t() @ hidden[at]
-        return d_hidden, d_weight.to(weight.dtype), None, None, None, None, None, None
+            if d_weight is not None:
+                d_weight += d_logits.t() @ hidden[at]
+        of_weight = None if d_weight is None else d_weight.to(weight.dtype)
+        return d_hidden, of_weight, None, None, None, None, None, None
 
 
 def _log_softmax(hidden: Tensor, weight: Tensor, scale: float, mask: Tensor | None) -> Tensor:

@@ -72,20 +72,40 @@ def load_policy(
         model, tokenizer = tiny_model(tiny or TinySizes(), seed), byte_tokenizer()
     else:
         model, tokenizer = _pretrained(source, kind)
-    model = model.to(device=device, dtype=kind)
+    return as_policy(
+        model.to(device=device, dtype=kind),
+        tokenizer,
+        source,
+        seed=seed,
+        lora=lora,
+        gradient_checkpointing=gradient_checkpointing,
+    )
+
+
+def as_policy(
+    model: Any,
+    tokenizer: Any,
+    name: str,
+    *,
+    seed: int = 0,
+    lora: dict[str, Any] | None = None,
+    gradient_checkpointing: bool = False,
+) -> Policy:
+    """A model that is on its device, ready to be trained, with its tokenizer."""
     eos_ids, bos_id = _end_ids(model, tokenizer), _begin_id(model, tokenizer)
     _choose_pad(model, tokenizer, eos_ids)
+    _disable_dropout(model)
     if gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     if lora is not None:
         model = _with_adapter(model, lora, seed)
     return Policy(
-        model=model,
+        model=model.train(),  # pretrained models come in the other mode, in which layers ignore checkpointing
         tokenizer=tokenizer,
         eos_ids=eos_ids,
         pad_id=int(tokenizer.pad_token_id),
         has_chat_template=bool(getattr(tokenizer, "chat_template", None)),
-        name=source,
+        name=name,
         bos_id=bos_id,
     )
 
@@ -96,19 +116,18 @@ def check_source(source: str) -> None:
         _locate(source)
 
 
-def check_adapter(source: str, lora: dict[str, Any], tiny: TinySizes) -> None:
-    """Refuse adapters that do not fit a model, without loading its weights."""
+def model_without_weights(source: str, tiny: TinySizes | None = None, lora: dict[str, Any] | None = None) -> Any:
+    """The model called `source` on the meta device, which has shapes only; adapters that do not fit it are refused."""
     import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
 
-    if source == "tiny":
-        model: Any = tiny_model(tiny, 0)
-    else:
-        from transformers import AutoConfig, AutoModelForCausalLM
-
-        folder, arguments = _locate(source)
-        with torch.device("meta"):
+    with torch.device("meta"):
+        if source == "tiny":
+            model: Any = tiny_model(tiny or TinySizes(), 0)
+        else:
+            folder, arguments = _locate(source)
             model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder, **arguments))
-    _with_adapter(model, lora, 0)
+        return model if lora is None else _with_adapter(model, lora, 0)
 
 
 def check_vocabulary(source: str, teacher: PreTrainedTokenizerBase, policy: PreTrainedTokenizerBase) -> None:
@@ -157,6 +176,9 @@ def write_folder(policy: Policy, path: Path) -> Path:
 
     LoRA is added into a copy of the weights, so that the folder needs no peft.
     """
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     path.mkdir(parents=True, exist_ok=True)
     model = _merged(policy.model) if policy.has_adapter else policy.model
     model.generation_config.eos_token_id = list(policy.eos_ids)
@@ -300,6 +322,17 @@ def _choose_pad(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, eos_
     model.config.pad_token_id = tokenizer.pad_token_id
 
 
+def _disable_dropout(model: PreTrainedModel) -> None:
+    """Generator and trainer are to be the same policy, so only the dropout of adapters is ever in force."""
+    import torch
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        if hasattr(module, "attention_dropout"):
+            module.attention_dropout = 0.0  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
+
+
 def _with_adapter(model: PreTrainedModel, lora: dict[str, Any], seed: int) -> PreTrainedModel:
     import torch
 
@@ -311,7 +344,8 @@ def _with_adapter(model: PreTrainedModel, lora: dict[str, Any], seed: int) -> Pr
         config = LoraConfig(task_type="CAUSAL_LM", **lora)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return get_peft_model(model, config)  # pyright: ignore[reportReturnType]
+            # Adapters in the precision of the weights: others would keep every input once more, in float32.
+            return get_peft_model(model, config, autocast_adapter_dtype=False)  # pyright: ignore[reportReturnType]
     except (TypeError, ValueError) as fault:
         raise UsageError(f"these LoRA settings do not fit the model: {fault}") from fault
 

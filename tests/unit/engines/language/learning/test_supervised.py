@@ -60,7 +60,7 @@ def one_round(context: TrainingContext) -> dict[str, float]:
 
 def weights(context: TrainingContext) -> list[torch.Tensor]:
     reference = context.learner.reference
-    kept = list(reference.parameters()) if reference is not None else []
+    kept = list(reference.weights.values()) if reference is not None else []
     return [weight.detach().clone() for weight in (*context.policy.model.parameters(), *kept)]
 
 
