@@ -93,7 +93,7 @@ def test_no_group_is_older_than_the_limit_and_few_are_under_way(async_rollouts: 
         done = {*range(position)} - {*owed}
         assert len(done) == 4 * (update + 1)
         for group in groups:
-            async_rollouts.telemetry.accounting.end(group.place or 0, "learnt")
+            async_rollouts.telemetry.accounting.end(group.place or 0, "trained")
         async_rollouts.publish({}, update + 1)
     assert async_rollouts.telemetry.accounting.counts["stale"] == 0
 
@@ -102,7 +102,7 @@ def test_a_stale_group_is_counted_and_written_anew(async_rollouts: AsyncRollouts
     fake.behind = 3
     async_rollouts.publish({}, 10)
     async_rollouts.start(0)
-    while not async_rollouts.telemetry.accounting.counts["judged"]:
+    while not async_rollouts.telemetry.accounting.counts["graded"]:
         time.sleep(0.01)
     fake.behind = 0
     groups = async_rollouts.collect(10)
