@@ -72,7 +72,12 @@ class Commanded(Dialogue):
     def hear(self, text, cut=False):
         return self.inner.hear("bash sleep 0.05; echo line >> notes; printf CCDCD > policy.txt; grep -c . notes")
 '''
-MARKS = {"verifier": "spawn_main", "sandbox": "bwrap", "generator": "ray::Generator", "ray verifier": "ray::Verifier"}
+MARKS = {
+    "verifier": "spawn_main",
+    "sandbox": "bwrap",
+    "generator": "ray::GeneratorWorker",
+    "ray verifier": "ray::VerifierWorker",
+}
 """What the command line of a process holds that may be killed beside the trainer."""
 PATIENCE = 300.0
 
@@ -101,8 +106,13 @@ class Case:
                 "model": model,
             },
             "meta": {
-                **{"max_session": 1, "log_frequency": 16, "eval_frequency": 10**6, "save_frequency": 64},
-                **{"eval_episodes": 1, "final_episodes": 1, "keep_checkpoints": 2},
+                "max_session": 1,
+                "log_frequency": 16,
+                "eval_frequency": 10**6,
+                "save_frequency": 64,
+                "eval_episodes": 1,
+                "final_episodes": 1,
+                "keep_checkpoints": 2,
                 **self.meta,
             },
         }
@@ -120,7 +130,7 @@ RESEARCH = {
     "max_tokens": 8,
     "dialogue": {"strategy": "interleaved", "reward": "best", "concurrency": 8},
 }
-RAY = {"cluster": "ray", "ray": {"store_mb": 100, "generators": 2, "verifiers": 1}}
+RAY = {"cluster": "ray", "ray": {"store_mb": 100, "generators": 2}}
 CASES = {
     "single turn, staleness 0": Case({"name": "copy", "text": COPY}, 0),
     "single turn, staleness 2": Case({"name": "copy", "text": COPY}, 2),
@@ -129,10 +139,8 @@ CASES = {
     "research, staleness 1": Case(
         {"name": "kill_task:Commands", "text": RESEARCH}, 1, ("sandbox",), 256, {"save_frequency": 32}, 64
     ),
-    "single turn, Ray, staleness 2": Case(
-        {"name": "copy", "text": SLOW}, 2, ("generator", "ray verifier"), 64, RAY, 1024
-    ),
-    "multi-turn, Ray, staleness 2": Case({"name": "guess", "text": GUESS}, 2, ("generator",), 96, RAY, 1024),
+    "single turn, Ray, staleness 2": Case({"name": "copy", "text": SLOW}, 2, ("generator", "ray verifier"), 64, RAY),
+    "multi-turn, Ray, staleness 2": Case({"name": "guess", "text": GUESS}, 2, ("generator",), 96, RAY),
 }
 
 
@@ -200,8 +208,9 @@ def main() -> int:
     os.environ["PYTHONPATH"] = f"{folder}:{os.environ.get('PYTHONPATH', '')}"
     sys.path.insert(0, str(folder))
     names = [name for name in CASES if not arguments.only or arguments.only in name]
-    results, kills, begun = {name: Result() for name in names}, list[Kill](), time.monotonic()
     undisturbed = {name: _undisturbed(folder, name) for name in names}
+    print({name: round(seconds, 1) for name, (_, seconds) in undisturbed.items()}, flush=True)
+    results, kills, begun = {name: Result() for name in names}, list[Kill](), time.monotonic()
     number = 0
     while len(kills) < arguments.kills and time.monotonic() - begun < arguments.seconds:
         name = names[number % len(names)]
@@ -209,11 +218,13 @@ def main() -> int:
         path = folder / f"run_{number}"
         kills += _disturbed(path, name, undisturbed[name], results[name], chance)
         print(f"{len(kills)} kills: {name}: {asdict(results[name])}", flush=True)
-        shutil.rmtree(path, ignore_errors=True)
         _write(arguments.out, results, kills, arguments.seed)
+        if results[name].failures:
+            print(f"failed: {folder} is kept", file=sys.stderr)
+            return 1
+        shutil.rmtree(path, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
-    bad = [each for each in results.values() if each.failures]
-    return 1 if bad or not kills else 0
+    return 0 if kills else 1
 
 
 def _preload() -> None:
