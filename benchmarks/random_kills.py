@@ -202,12 +202,14 @@ def main() -> int:
     chance = random.Random(arguments.seed)
     _preload()
 
-    folder = Path(tempfile.mkdtemp(prefix="random-kills-"))
+    folder = Path(tempfile.mkdtemp(prefix="kills-"))
     (folder / "slow_reward.py").write_text(SLOW_REWARD)
     (folder / "kill_task.py").write_text(COMMANDS)
     os.environ["PYTHONPATH"] = f"{folder}:{os.environ.get('PYTHONPATH', '')}"
     sys.path.insert(0, str(folder))
-    names = [name for name in CASES if not arguments.only or arguments.only in name]
+    # Another Ray of this machine must be neither used nor killed.
+    os.environ["RAY_TMPDIR"] = str(folder)
+    names = [name for name in CASES if arguments.only in name and not (arguments.skip and arguments.skip in name)]
     undisturbed = {name: _undisturbed(folder, name) for name in names}
     print({name: round(seconds, 1) for name, (_, seconds) in undisturbed.items()}, flush=True)
     results, kills, begun = {name: Result() for name in names}, list[Kill](), time.monotonic()
@@ -405,6 +407,7 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no run after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only the kinds of run with this in their name")
+    parser.add_argument("--skip", default="", help="not the kinds of run with this in their name")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/random_kills.json"))
     return parser.parse_args()
 

@@ -81,11 +81,12 @@ def check_prompts(run: Run) -> PromptBalance | None:
     journal = run.path / PROMPTS_FILE
     if not journal.is_file():
         return None
+    # Before the journal, which may be growing: it then holds all that they count.
+    checkpoints = [each for each in list_checkpoints(run.checkpoints) if PROMPTS_FILE in each.offsets]
     audit = _Audit()
     for offset, line, row in _rows(journal):
         audit.read(offset, line, row)
     audit.end()
-    checkpoints = [each for each in list_checkpoints(run.checkpoints) if PROMPTS_FILE in each.offsets]
     for checkpoint in checkpoints:
         audit.compare_frames(checkpoint)
     if checkpoints:
