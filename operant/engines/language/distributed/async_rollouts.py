@@ -215,8 +215,9 @@ class AsyncRollouts:
             first = lacking[0] - lacking[0] % self.share
             asked = [problems[place] for place in lacking]
             rolled_out = worker.rollout(asked, self._sampling(first), lacking, first, after)
-            for group in rolled_out if self.store else ():
-                self.store.write(group, after)
+            if self.store is not None:
+                for group in rolled_out:
+                    self.store.write(group, after)
             groups |= dict(zip(lacking, rolled_out, strict=True))
         return list(groups.values())
 
