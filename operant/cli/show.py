@@ -107,8 +107,9 @@ def _show_search(place: Path, as_json: bool) -> int:
 
 
 def _origin_lines(sessions: list[Run]) -> list[str]:
-    """Checkpoints, provenance and parent of each session."""
+    """Checkpoints, provenance, parent and prompts of each session."""
     from operant.run.layout import shown
+    from operant.run.prompt_balance import check_prompts
 
     lines = []
     for run in sessions:
@@ -120,6 +121,9 @@ def _origin_lines(sessions: list[Run]) -> list[str]:
             lines.append(f"  provenance {facts['provenance']}")
         if run.parent is not None:
             lines.append(f"  fork of {run.parent['run']}, begun at its frame {run.parent['frames']:,}")
+        balance = check_prompts(run)
+        if balance is not None:
+            lines.append(f"  prompts: {balance}")
         lines += [f"  {line}" for line in _tracker_lines(run)]
     return lines
 
@@ -140,10 +144,12 @@ def _tracker_lines(run: Run) -> list[str]:
 def _session_facts(run: Run) -> dict[str, Any]:
     from operant.run.checkpoint import list_checkpoints
     from operant.run.layout import provenance_path, shown
+    from operant.run.prompt_balance import check_prompts
     from operant.trackers.position import read_positions
 
     saved = list_checkpoints(run.checkpoints)
     provenance = provenance_path(run.path, run.attempts)
+    balance = check_prompts(run)
     return {
         "session": shown(run.path),
         "state": run.state,
@@ -152,6 +158,7 @@ def _session_facts(run: Run) -> dict[str, Any]:
         "parent": run.parent,
         "checkpoints": [{"path": shown(each.path), "frames": each.at.frames, "score": each.score} for each in saved],
         "provenance": shown(provenance) if provenance.is_file() else None,
+        "prompts": None if balance is None else balance.as_dict(),
         "track": {
             tracker: {"rows": at.rows, "frames": at.step, "state": at.state, "error": at.error, "place": at.place}
             for tracker, at in read_positions(run.path).items()

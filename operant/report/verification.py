@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from operant.report.differences import CAUSES, Difference, Rank
@@ -15,6 +15,7 @@ from operant.run.checkpoint import list_checkpoints
 from operant.run.episode import counted_scores
 from operant.run.layout import EPISODES_FILE, METRICS_FILE
 from operant.run.metrics import read_rows
+from operant.run.prompt_balance import PromptBalance, check_prompts
 from operant.run.records import Rows, checkpoint_difference, rows_difference, untimed_rows
 from operant.run.run import Run
 
@@ -29,7 +30,8 @@ class SessionCheck:
     """One session and its rerun up to `frames`: how much was compared, and the first difference, if there is one.
 
     `checkpoints` are the frames at which the weights of both were there to be compared. `rounding` says that the first
-    numbers that differ do so by no more than another order of additions would make them.
+    numbers that differ do so by no more than another order of additions would make them. `prompts` is the balance of
+    the prompt journal, where the run has one.
     """
 
     session: int
@@ -40,6 +42,12 @@ class SessionCheck:
     checkpoints: tuple[int, ...]
     difference: str | None
     rounding: bool = False
+    prompts: PromptBalance | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for `--json`."""
+        prompts = None if self.prompts is None else self.prompts.as_dict()
+        return {**asdict(replace(self, prompts=None)), "prompts": prompts}
 
 
 @dataclass(frozen=True)
@@ -80,8 +88,18 @@ class Verification:
         return all(each.difference is None for each in self.sessions)
 
     @property
+    def unbalanced(self) -> tuple[str, ...]:
+        """What does not balance in the prompt journals: prompts lost, repeated or trained on twice."""
+        return tuple(fault for each in self.sessions if each.prompts for fault in each.prompts.faults)
+
+    @property
     def verdict(self) -> Verdict:
-        """One of three words; a run whose own files were changed is different whatever its numbers are."""
+        """One of three words; a run whose own files were changed is different whatever its numbers are.
+
+        So is one whose prompts do not balance.
+        """
+        if self.unbalanced:
+            return "different"
         if self.equal:
             return "bitwise equal"
         explained = bool(self.causes) or self.repeatable is False
@@ -110,7 +128,7 @@ class Verification:
             "run": self.path,
             "fraction": self.fraction,
             "verdict": self.verdict,
-            "sessions": [asdict(each) for each in self.sessions],
+            "sessions": [each.as_dict() for each in self.sessions],
             "score": None if self.score is None else {**asdict(self.score), "inside": self.score.inside},
             "causes": [each.as_dict() for each in self.causes],
             "differences": [each.as_dict() for each in self.differences],
@@ -132,7 +150,8 @@ def check_session(run: Run, rerun: Run) -> SessionCheck:
         weights = found is None and checkpoint_difference(saved[0][at], saved[1][at])
         found = f"checkpoint at frame {at:,}: {weights}" if weights else found
     counts = len(logs[0][0]), len(logs[1][0])
-    return SessionCheck(run.index, run.seed, frames, *counts, tuple(common), found, _only_rounding(*logs[0]))
+    rounding = _only_rounding(*logs[0])
+    return SessionCheck(run.index, run.seed, frames, *counts, tuple(common), found, rounding, check_prompts(run))
 
 
 def reached(run: Run) -> int:
@@ -158,6 +177,7 @@ def render(found: Verification) -> list[str]:
     """The verdict, what was compared, and the likeliest causes of a difference."""
     lines = [f"{found.verdict}: {_share(found.fraction)} of {found.path} was run again"]
     lines += [f"  {_session_line(each)}" for each in found.sessions]
+    lines += [f"  prompts: {each.prompts}" for each in found.sessions if each.prompts is not None]
     if not any(each.checkpoints for each in found.sessions):
         lines.append(
             "  weights were not compared: no checkpoint of the run lies in this part; --fraction 1 reaches one"

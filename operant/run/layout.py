@@ -5,7 +5,7 @@ runs/<spec>/<stamp>/            experiment
   search.json  search.db        of a search; its trials have a resolved.json each
   trial_000/session_0/          one seed
     run.json  lock  anchors.json  cost.json  phase.json
-    metrics.jsonl  episodes.jsonl  events.jsonl  trace.json
+    metrics.jsonl  episodes.jsonl  events.jsonl  trace.json  prompts.jsonl  rollouts/
     checkpoints/000000020480/manifest.json   checkpoints/latest   checkpoints/best
     provenance/attempt_001.json   logs/attempt_001.log   media/   track/tensorboard.json
   report/
@@ -39,6 +39,8 @@ EPISODES_FILE = "episodes.jsonl"
 EVALUATIONS_FILE = "eval.jsonl"
 EVENTS_FILE = "events.jsonl"
 TRACE_FILE = "trace.json"
+PROMPTS_FILE = "prompts.jsonl"
+ROLLOUTS_FOLDER = "rollouts"
 PHASE_FILE = "phase.json"
 RESERVE_FILE = ".reserve"
 CHECKPOINTS_FOLDER = "checkpoints"

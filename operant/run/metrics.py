@@ -56,6 +56,11 @@ class JsonLines:
         """Where the file ends once everything is flushed."""
         return self._written + len(self._pending)
 
+    @property
+    def closed(self) -> bool:
+        """Whether the file was let go of."""
+        return self._file < 0
+
     def append(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         """Add a row; returns the keys whose value was not finite and became null."""
         lost: tuple[str, ...] = ()

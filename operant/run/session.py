@@ -25,7 +25,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from operant.errors import OperantError, RunError, StoppedError
 from operant.registry import Origin, changed, origin
@@ -60,6 +60,25 @@ Kind = Literal["log", "eval", "save"]
 RESERVE_BYTES = 1 << 16
 
 
+class AppendOnlyLog(Protocol):
+    """A log of an engine's own that is never cut back; any thread may add to it."""
+
+    path: Path
+
+    @property
+    def offset(self) -> int:
+        """Where the file ends."""
+        ...
+
+    def sync(self) -> None:
+        """Force the file to the disk."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
 class Session:
     """One attempt at training a run, from the newest good checkpoint to `until` or the full budget.
 
@@ -87,6 +106,7 @@ class Session:
         self._journal: Journal | None = None
         self._account: CostAccount | None = None
         self._logs: list[JsonLines] = []
+        self._uncut: list[AppendOnlyLog] = []
         self._frames = 0
         self._saved_at: int | None = None
         self._phase: Phase | None = None
@@ -114,7 +134,7 @@ class Session:
             cleanup.callback(self._stop.unguard, self._may_end_now)
             if not self._shares_stop:
                 cleanup.callback(self._stop.__exit__, kind, error, trace)
-            for file in (*self._logs, self._journal):
+            for file in (*self._logs, *self._uncut, self._journal):
                 if file is not None:
                     cleanup.callback(file.close)
             if self._account is not None:
@@ -206,9 +226,10 @@ class Session:
         self._advance(at)
         if not self._lock.is_mine():
             raise self._lost_lock()
-        for log in self._logs:
+        logs = [*self._logs, *self._uncut]
+        offsets = {log.path.name: log.offset for log in logs}
+        for log in logs:
             log.sync()
-        offsets = {log.path.name: log.offset for log in self._logs}
         self.latest = publish(self.run.checkpoints, at, write, score, offsets)
         self._saved_at, self._saved_when, self._save_requested = at.frames, time.perf_counter(), False
         if self._account is not None:
@@ -224,6 +245,10 @@ class Session:
         file = self.run.path / ANCHORS_FILE
         with disk_guard(file, self.run.path):
             write_json(file, self.anchors)
+
+    def note_offsets_of(self, log: AppendOnlyLog) -> None:
+        """Let checkpoints say how long this log was, and close it with the session. A resume leaves it as it is."""
+        self._uncut.append(log)
 
     def use_gpus(self, count: int) -> None:
         """Say on how many GPUs the session computes, for the account of its cost."""

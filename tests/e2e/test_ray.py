@@ -133,7 +133,7 @@ def test_killed_actors_lose_no_prompt(tmp_path: Path, staleness: int) -> None:
     assert len(begun) == len(set(begun))
     assert set(begun) == set(fates) == set(range(len(begun)))
     used = [fate for fate in fates.values() if fate != "left"]
-    assert Counter(used).keys() <= {"learnt", "dropped"}
+    assert Counter(used).keys() <= {"trained", "dropped"}
     assert len(used) == 1024 // 4
     last = [row for row in read_rows(session / "metrics.jsonl") if "final/score" in row]
     assert last

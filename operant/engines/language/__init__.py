@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from operant.run.checkpoint import Checkpoint
     from operant.run.episode import Episode
     from operant.run.expense import Estimate, MemoryForecast
+    from operant.run.prompt_journal import PromptJournal
     from operant.run.run import Run
+    from operant.run.session import Session
     from operant.spec.schema import Spec
 
 
@@ -67,13 +69,16 @@ def train(run: Run, until: int | None = None) -> None:
     from operant.engines.language.telemetry.telemetry import Telemetry
     from operant.engines.language.telemetry.trace import Trace
     from operant.engines.language.trainer import run_session
+    from operant.run.layout import ROLLOUTS_FOLDER
     from operant.spec.stored import aged, stored
 
     spec = stored(run.spec)
     prepare_torch(spec, run.threads)
     with (
         run.session(until) as session,
-        Telemetry(session.event, Trace(run.path, run.attempts), spec.meta.stall_seconds) as telemetry,
+        Telemetry(
+            session.event, Trace(run.path, run.attempts), spec.meta.stall_seconds, _prompt_journal(session, spec)
+        ) as telemetry,
         process_group(session.run, spec, FOLLOWER),
         ExitStack() as opened,
     ):
@@ -81,8 +86,21 @@ def train(run: Run, until: int | None = None) -> None:
         for note in aged(run.spec):
             session.event("aged", note)
         with session.phase("loading model"):
-            context = opened.enter_context(build_context(spec, session.seeds, telemetry=telemetry))
+            rollouts = session.run.path / ROLLOUTS_FOLDER
+            context = opened.enter_context(build_context(spec, session.seeds, telemetry=telemetry, rollouts=rollouts))
         run_session(session, context)
+
+
+def _prompt_journal(session: Session, spec: Spec) -> PromptJournal | None:
+    """The journal of a session's prompts; supervised learning has none."""
+    from operant.engines.language.config import supervised_of
+    from operant.run.prompt_journal import PromptJournal
+
+    if supervised_of(spec) is not None:
+        return None
+    journal = PromptJournal(session.run.path, session.run.attempts)
+    session.note_offsets_of(journal)
+    return journal
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:

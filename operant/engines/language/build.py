@@ -29,6 +29,7 @@ from operant.engines.language.policy.build import build_policy
 from operant.engines.language.policy.model import Policy, check_vocabulary, load_policy
 from operant.engines.language.rollouts.moving_rewards import MovingReward
 from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.store import RolloutStore
 from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.engines.language.telemetry.telemetry import Telemetry
@@ -99,10 +100,10 @@ class TrainingContext:
         sampling = training_sampling(settings, seed, text_of(self.spec).deadline)
         places = range(tracker.position, tracker.position + prompts)
         for place, problem in zip(places, problems, strict=True):
-            self.telemetry.accounting.take(place, problem.id)
+            self.telemetry.accounting.draw(place, problem.id)
         waiting = self.telemetry.watchdog.heartbeat(TRAINER).busy("waiting for a round", self.worker.lane)
         with waiting, recording(self.learner.activation_cache):
-            groups = self.worker.rollout(problems, sampling, places)
+            groups = self.worker.rollout(problems, sampling, places, after=tracker.position)
         tracker.position += prompts
         groups = self._with_moving_rewards(groups)
         tracker.add_groups(groups, self.settings.credit in OF_THE_BATCH)
@@ -147,26 +148,47 @@ class TrainingContext:
             return metrics
 
     def account_for(self, groups: Sequence[Group]) -> None:
-        """Account for the prompts of a round that was learnt from."""
-        learnt = {id(group) for group in chosen_groups(groups, self.settings)}
+        """Account for the prompts of a round that was trained on."""
+        trained = {id(group) for group in chosen_groups(groups, self.settings)}
         for group in groups:
             if group.place is not None:
-                fate = "learnt" if id(group) in learnt else "dropped" if group.answers else "failed"
-                self.telemetry.accounting.end(group.place, fate)
+                facts = {"completions": len(group.answers) + len(group.errors), "update": self.tracker.updates}
+                if id(group) in trained:
+                    self.telemetry.accounting.end(group.place, "trained", **facts)
+                else:
+                    self.telemetry.accounting.end(group.place, "dropped", reason=_why_dropped(group), **facts)
 
     def save_positions(self) -> None:
         """Note the position of the sampler, and which prompts a resumed run would owe."""
         if self.async_rollouts is not None:
             self.tracker.position, self.tracker.owed = self.async_rollouts.state()
 
+    def discard_rollouts(self, all_of_them: bool = False) -> None:
+        """Forget the rollouts of prompts that the newest checkpoint covers, or all, where none will be needed."""
+        position, owed = self.tracker.position, set(self.tracker.owed)
+        if self.worker.store is not None:
+            self.worker.store.retain(lambda place: not all_of_them and (place >= position or place in owed))
+
+
+def _why_dropped(group: Group) -> str:
+    """Why a group was not trained on."""
+    if not group.answers:
+        return f"no answer could be graded: {group.errors[0] if group.errors else 'there is none'}"
+    return "more groups than the batch takes" if group.has_signal else "all rewards are equal"
+
 
 @contextmanager
 def build_context(
-    spec: Spec, seeds: Seeds, checkpoint: Path | None = None, telemetry: Telemetry | None = None
+    spec: Spec,
+    seeds: Seeds,
+    checkpoint: Path | None = None,
+    telemetry: Telemetry | None = None,
+    rollouts: Path | None = None,
 ) -> Iterator[TrainingContext]:
     """The parts that a spec asks for, with a checkpoint's weights where one is given; closed at the end.
 
-    Only with telemetry are there asynchronous rollouts, and a cluster, where the spec asks for them.
+    Only with telemetry are there asynchronous rollouts, and a cluster, where the spec asks for them. Rollouts are kept
+    in the folder `rollouts` until a checkpoint covers them.
     """
     policy = build_policy(model_of(spec), seeds, spec.meta.device)
     learner = build_learner(spec, seeds, policy)
@@ -180,6 +202,10 @@ def build_context(
         if checkpoint is not None:
             workers.worker.generator.load({}, 0)
         share_activations(workers.worker.generator, learner)
+        # Activations are not stored: without them a resumed run that trains in turn would differ in the last bits.
+        in_turn = workers.async_rollouts is None and learner.activation_cache is not None
+        if rollouts is not None and not in_turn:
+            workers.use(RolloutStore(rollouts))
         yield TrainingContext(
             spec,
             seeds,

@@ -17,6 +17,7 @@ from operant.engines.language.learning.sft import imitated, next_examples, warm_
 from operant.engines.language.rollouts.types import SEARCH, as_episodes, tree_episodes
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.run.episode import Episode, counted_scores
+from operant.run.layout import PROMPTS_FILE
 from operant.run.progress import Progress
 from operant.run.session import Session
 
@@ -35,6 +36,7 @@ def run_session(session: Session, context: TrainingContext) -> None:
         trainer.record()
     if context.tracker.frames >= context.spec.env.max_frame:
         trainer.final_evaluation()
+        context.discard_rollouts(all_of_them=True)
 
 
 class Trainer:
@@ -69,6 +71,7 @@ class Trainer:
             if latest is not None:
                 context.tracker.restore(context.learner.read(latest.path))
             context.publish()
+        self._start_journal()
         if context.async_rollouts is not None:
             context.async_rollouts.start(context.tracker.position, context.tracker.owed)
         if latest is not None:
@@ -77,6 +80,14 @@ class Trainer:
         self.session.anchor("start", found["eval/score"])
         self.session.log(self.at, {**warmed, **found})
         self.save(found["eval/score"])
+
+    def _start_journal(self) -> None:
+        """Begin this attempt in the prompt journal, and forget rollouts that the checkpoint covers."""
+        journal, tracker, latest = self.context.telemetry.journal, self.context.tracker, self.session.latest
+        if journal is not None:
+            offset = 0 if latest is None else latest.offsets.get(PROMPTS_FILE, 0)
+            journal.start(offset, tracker.position, tracker.owed, tracker.frames)
+        self.context.discard_rollouts()
 
     def _record_secret(self) -> None:
         """Record which secret hidden seeds are drawn from, and say so if an earlier attempt had another."""
@@ -162,6 +173,7 @@ class Trainer:
         self.context.save_positions()
         learner, facts = self.context.learner, self.context.tracker.state()
         self.session.save(self.at, lambda folder: learner.write(folder, facts), score)
+        self.context.discard_rollouts()
 
     def evaluate(self, count: int) -> dict[str, float]:
         """The mean greedy score on held-out problems, whose episodes are kept, and how many have no score."""

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from operant.envs.research import tools, wording
+from operant.envs.research.checkpoint import decode_checkpoint, decode_files, encode_checkpoint, encode_files
 from operant.envs.research.commands import Misspoken, parse
 from operant.envs.research.grading import GraderBroken, GraderFailed, Unfit
 from operant.envs.research.rewards import improvement, penalty, schemes
@@ -94,6 +95,7 @@ class Rollout(Dialogue):
         self._final: dict[str, bytes] | None = None
         self._ended = False
         self._broken = ""
+        self._interrupted = False
         self._tool_errors = 0
         self._tools: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
             "bash": self._bash,
@@ -154,6 +156,45 @@ class Rollout(Dialogue):
         facts |= {"artefacts": _digest(self._collected()), "on_paper": in_memory}
         return json.dumps(facts).encode() + b"\n" + archive
 
+    def checkpoint(self) -> bytes | None:
+        """The workspace after the last turn, with the tally and all scores."""
+        files, base = {}, None
+        if not self._ended:
+            try:
+                files, base = self._workspace.state()
+            except Interrupted:
+                self._interrupted = True  # the policy has not heard of it yet
+                raise
+        facts = {
+            "start": {"tally": asdict(self._start.tally), "artefacts": self._start.artefacts},
+            "tally": asdict(self._tally),
+            "files": encode_files(files),
+            "validated": [{**vars(each), "artefacts": encode_files(each.artefacts)} for each in self._validated],
+            "final": encode_files(self._final),
+            "refused": self._refused,
+            "counts": [self._ended, self._broken, self._tool_errors, self._workspace.reopened, self._interrupted],
+        }
+        return encode_checkpoint(facts, base)
+
+    @classmethod
+    def restored(cls, settings: Settings, problem: int, seed: int, checkpoint: bytes) -> Rollout:
+        """The rollout itself as it was at its checkpoint."""
+        facts, base = decode_checkpoint(checkpoint)
+        start = facts["start"]
+        files = decode_files(facts["files"]) or {}
+        rollout = cls(settings, problem, seed, Start(Usage(**start["tally"]), files, base, start["artefacts"]))
+        rollout._tally = Usage(**facts["tally"])
+        rollout._validated = [
+            Validated(each["shown"], each["normalized"], decode_files(each["artefacts"]) or {})
+            for each in facts["validated"]
+        ]
+        rollout._final, rollout._refused = decode_files(facts["final"]), facts["refused"]
+        counts = facts["counts"]
+        rollout._ended, rollout._broken, rollout._tool_errors, rollout._workspace.reopened, rollout._interrupted = (
+            counts
+        )
+        return rollout
+
     def close(self) -> None:
         """End the sandbox."""
         self._ended = True
@@ -179,6 +220,9 @@ class Rollout(Dialogue):
         try:
             action = parse(text, cut)
             tool = action.tool
+            if self._interrupted:
+                self._interrupted = False
+                raise Interrupted("the sandbox died after the last turn, and was made anew")
             answer = self._tools[tool](action.arguments)
             more = action.more and self._settings.style == "words"
             return tool, replace(answer, text=f"{answer.text}\n{wording.MORE}") if more else answer

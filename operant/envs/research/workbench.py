@@ -136,6 +136,10 @@ class ResearchTask(DialogueTask):
         number = problem.answer["seed"]
         return Rollout(self.settings, number, seed, start_from(self.settings, number, snapshot))
 
+    def restore(self, problem: Problem, seed: int, checkpoint: bytes) -> Dialogue:
+        """The rollout itself as it was at its checkpoint."""
+        return Rollout.restored(self.settings, problem.answer["seed"], seed, checkpoint)
+
     @property
     def agent_kinds(self) -> tuple[AgentKind, ...]:
         """The kinds of scripted agents that the folder should have."""

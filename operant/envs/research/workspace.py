@@ -111,6 +111,14 @@ class Workspace:
         if self.unsaved:
             self._base, self._written, self.unsaved = self.snapshot(), {}, False
 
+    def state(self) -> tuple[dict[str, bytes], bytes | None]:
+        """The files that were written, and the archive that they were written over, if any: all that is needed here.
+
+        Commands are safe with it: a death costs nothing that was there before.
+        """
+        self.save()
+        return dict(self._written), self._base
+
     def snapshot(self) -> bytes:
         """The workspace as an archive."""
         if self.in_memory:

@@ -22,6 +22,7 @@ NOBODY = 65534
 PACKAGE = str(Path(__file__).resolve().parents[2])
 GRADERS = "envs/research/tasks"
 WORK = "/work"
+TRIES = 3  # of whether it works at all
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 NAME_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
 # `python` and `python3` mean the interpreter that packages of this Python fit, whatever the system's is.
@@ -166,12 +167,18 @@ def closed_to_nobody(place: str, alone: bool = False) -> Path | None:
 
 @functools.cache
 def trouble() -> str | None:
-    """Why bubblewrap cannot be used on this machine; None if it can. It is tried once."""
+    """Why bubblewrap cannot be used on this machine; None if it can. It is found out once.
+
+    A sandbox that dies is tried again: somebody may have killed it, and the answer holds for the whole run.
+    """
     if not shutil.which("bwrap"):
         return "bubblewrap (the program bwrap) is not installed"
-    try:
-        with Bubblewrap(Limits()) as sandbox:
-            ran = sandbox.run(["true"], seconds=5)
-    except SandboxDied as died:
-        return died.cause
-    return None if ran.code == 0 else f"a program in it failed: {ran.err.decode(errors='replace').strip()}"
+    cause = ""
+    for _ in range(TRIES):
+        try:
+            with Bubblewrap(Limits()) as sandbox:
+                ran = sandbox.run(["true"], seconds=5)
+            return None if ran.code == 0 else f"a program in it failed: {ran.err.decode(errors='replace').strip()}"
+        except SandboxDied as died:
+            cause = died.cause
+    return cause

@@ -87,6 +87,13 @@ class Dialogue(ABC):
         """All that a later `DialogueTask.resume` needs to go on from here."""
         raise UsageError(f"{type(self).__name__} keeps no snapshots", remedy="choose another task to search in")
 
+    def checkpoint(self) -> bytes | None:
+        """All that `DialogueTask.restore` needs to be this very rollout after its last turn, scores included.
+
+        None where that is cheaper by hearing the same words again, to which the same answers must come.
+        """
+        return None
+
     def close(self) -> None:
         """Leave nothing behind; may be called at any moment, and twice."""
         return
@@ -128,6 +135,11 @@ class DialogueTask(Task):
         """A fresh rollout that goes on where `Dialogue.snapshot` was taken."""
         del seed, snapshot
         raise UsageError(f"{problem.task} keeps no snapshots", remedy="choose another task to search in")
+
+    def restore(self, problem: Problem, seed: int, checkpoint: bytes) -> Dialogue:
+        """The rollout itself as it was at `Dialogue.checkpoint`."""
+        del seed, checkpoint
+        raise UsageError(f"{problem.task} keeps no checkpoints", remedy="delete the run's folder rollouts")
 
     def agents(self) -> Mapping[str, Scripted]:
         """Policies without a model, by name."""

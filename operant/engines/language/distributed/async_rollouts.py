@@ -3,6 +3,12 @@
 Each worker is a thread with a generator of its own on a copy of the weights. No more prompts are under way, queued
 groups included, than the trainer can use before their weights are too old; that bounds the memory, and makes stale
 groups rare. Each group is looked at again when the trainer takes it, and one that is too old is written anew.
+
+The trainer takes groups in the order in which their prompts were drawn, whoever is done first. So which prompts a round
+learns from does not depend on time, short answers do not come before long ones, and a run that was killed and resumed
+learns from the prompts that it would have learnt from. Prompts are handed out in shares that begin at multiples of
+their size, each with a seed of its own, so that a prompt is drawn with the same seed in every attempt. With a store,
+groups are on disk until a checkpoint covers them, and a resumed run learns from them again instead of writing others.
 """
 
 from __future__ import annotations
@@ -10,12 +16,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from operant.engines.language.generation.build import training_sampling
 from operant.engines.language.generation.generator import Generator, Sampling
 from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.store import RolloutStore
 from operant.engines.language.rollouts.types import Group
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.engines.language.telemetry.telemetry import Telemetry
@@ -39,12 +47,14 @@ class _Closed(Exception):
 class PublishedWeights:
     """Weights as the trainer has published them; `number` tells two publications of one version apart.
 
-    Who loads them is checked by what was `sent`, where that is known.
+    They were made by all prompts before the place `after`. Who loads them is checked by what was `sent`, where that is
+    known.
     """
 
     number: int
     version: int
     weights: Mapping[str, Tensor]
+    after: int = 0
     sent: SentWeights | None = None
 
 
@@ -72,10 +82,11 @@ class AsyncRollouts:
         self.room = self.wanted * max(1, settings.staleness // settings.updates_per_round)
         self.share = -(-self.wanted // len(workers))
         self._turn = threading.Condition()
+        self.store: RolloutStore | None = None
         self._position = 0
         self._owed: deque[int] = deque()
-        self._held: set[int] = set()
-        self._ready: deque[Group] = deque()
+        self._held: deque[int] = deque()
+        self._ready: dict[int, Group] = {}
         self._published: PublishedWeights | None = None
         self._failure: BaseException | None = None
         self._closing = False
@@ -84,16 +95,27 @@ class AsyncRollouts:
             threading.Thread(target=self._work, args=(worker,), name=worker.lane, daemon=True) for worker in workers
         ]
 
+    def use(self, store: RolloutStore) -> None:
+        """Keep rollouts in a store."""
+        self.store = store
+        for worker in self._workers:
+            worker.store = store
+
     def publish(self, weights: Mapping[str, Tensor], version: int, sent: SentWeights | None = None) -> None:
         """Let what is begun from now on be written by these weights, which nobody may change any more."""
         with self._turn:
             number = 0 if self._published is None else self._published.number + 1
-            self._published = PublishedWeights(number, version, weights, sent)
+            self._published = PublishedWeights(number, version, weights, self._first_untrained(), sent)
 
     def start(self, position: int, owed: Sequence[int] = ()) -> None:
         """Begin to write: first the prompts at the places owed, then those from `position` on."""
-        self._position = position
-        self._owed.extend(owed)
+        with self._turn:
+            self._position = position
+            self._owed.extend(owed)
+            if self._published is not None:
+                self._published = replace(self._published, after=self._first_untrained())
+        if self.store is not None:
+            self.store.check_lineage(owed, position)
         for thread in self._threads:
             thread.start()
 
@@ -112,7 +134,7 @@ class AsyncRollouts:
     def state(self) -> tuple[int, list[int]]:
         """The place of the next prompt to take, and the places of those taken that no trainer has had yet."""
         with self._turn:
-            return self._position, sorted([*self._held, *self._owed])
+            return self._position, sorted({*self._held, *self._owed})
 
     def close(self) -> None:
         """End the workers, and wait for them."""
@@ -130,30 +152,35 @@ class AsyncRollouts:
         return sum(group.has_signal for group in groups) >= self.wanted or len(groups) >= most
 
     def _next(self) -> Group:
-        """The group that has been ready for longest."""
+        """The group of the prompt that was drawn first."""
         heartbeat = self.telemetry.watchdog.heartbeat(TRAINER)
         with self._turn:
-            while not self._ready:
+            while not (self._held and self._held[0] in self._ready):
                 if self._failure is not None:
                     raise self._failure
                 self.telemetry.watchdog.check()
                 heartbeat.waits_for = self._slowest()
                 self._turn.wait(POLL_SECONDS)
-            group = self._ready.popleft()
-            assert group.place is not None
-            self._held.discard(group.place)
+            group = self._ready.pop(self._held.popleft())
             self._turn.notify_all()
             return group
+
+    def _first_untrained(self) -> int:
+        """The place of the first prompt that no trainer has had."""
+        return next(iter([*self._held, *self._owed]), self._position)
 
     def _slowest(self) -> str:
         """The worker that has been at one thing for longest."""
         return min(self._workers, key=lambda worker: worker.heartbeat.since).lane
 
     def _again(self, group: Group, version: int) -> None:
-        """Have a stale group's prompt written anew, before others."""
+        """Have a stale group's prompt written anew, before others; the trainer waits for it."""
         assert group.place is not None
         self.telemetry.accounting.note(group.place, "stale", age=version - group.version)
+        if self.store is not None:
+            self.store.discard(group.place)
         with self._turn:
+            self._held.appendleft(group.place)
             self._owed.appendleft(group.place)
             self._turn.notify_all()
 
@@ -168,14 +195,31 @@ class AsyncRollouts:
                     with self.telemetry.trace.span("sync", worker.lane, version=published.version):
                         self._load(generator, published)
                     loaded = published.number
-                problems = [self.sampler.take(place, 1)[0] for place in places]
-                self._hand_in(worker.rollout(problems, self._sampling(places[0]), places))
+                self._hand_in(self._rollout(worker, places, published.after))
         except _Closed:
             return
         except BaseException as failure:
             with self._turn:
                 self._failure = failure
                 self._turn.notify_all()
+
+    def _rollout(self, worker: RolloutWorker, places: Sequence[int], after: int) -> list[Group]:
+        """The groups of prompts: from the store where they are there, else rolled out and stored."""
+        problems = {place: self.sampler.take(place, 1)[0] for place in places}
+        found = {place: self.store.read(place, problem) for place, problem in problems.items()} if self.store else {}
+        groups = {place: group for place, group in found.items() if group is not None}
+        for place, group in groups.items():
+            self.telemetry.accounting.note(place, "restored", version=group.version)
+        lacking = [place for place in places if place not in groups]
+        if lacking:
+            first = lacking[0] - lacking[0] % self.share
+            asked = [problems[place] for place in lacking]
+            rolled_out = worker.rollout(asked, self._sampling(first), lacking, first, after)
+            if self.store is not None:
+                for group in rolled_out:
+                    self.store.write(group, after)
+            groups |= dict(zip(lacking, rolled_out, strict=True))
+        return list(groups.values())
 
     def _load(self, generator: Generator, published: PublishedWeights) -> None:
         """Let a worker's generator have the weights, and check that they arrived."""
@@ -185,35 +229,42 @@ class AsyncRollouts:
             self.sync_metrics.append(self.check.sync(generator, published.weights, published.sent))
 
     def _take(self, worker: RolloutWorker) -> tuple[list[int], PublishedWeights]:
-        """The next prompts to write and the weights to write them with; waits until there is room for some."""
+        """The next share of prompts and the weights to write them with; waits until there is room for all of it."""
         with self._turn, worker.heartbeat.busy("waiting for room", TRAINER):
-            while self._published is None or len(self._held) >= self.room:
+            while self._published is None or len({*self._held, *self._next_share()}) > self.room:
                 self._beat(worker)
                 self._turn.wait(POLL_SECONDS)
             self._beat(worker)
-            places = [self._choose() for _ in range(min(self.share, self.room - len(self._held)))]
-            self._held.update(places)
-            return places, self._published
+            share = self._next_share()
+            for place in share:
+                self._draw(place)
+            return share, self._published
 
-    def _choose(self) -> int:
-        """The place of a prompt that is owed, or the next one of the sampler."""
-        accounting = self.telemetry.accounting
+    def _next_share(self) -> list[int]:
+        """The places of the next prompts that belong together: those owed first, then the next ones of the sampler."""
+        if not self._owed:
+            return list(range(self._position, (self._position // self.share + 1) * self.share))
+        share = self._owed[0] // self.share
+        return list(takewhile(lambda place: place // self.share == share, self._owed))
+
+    def _draw(self, place: int) -> None:
+        """Have a prompt under way; one that is stale is so already."""
         if self._owed:
-            place = self._owed.popleft()
-            if accounting.is_open(place):
-                accounting.note(place, "redone", by="staleness")
-                return place
+            self._owed.popleft()
         else:
-            place, self._position = self._position, self._position + 1
-        accounting.take(place, self.sampler.take(place, 1)[0].id)
-        return place
+            self._position += 1
+        if place in self._held:
+            self.telemetry.accounting.note(place, "redone", by="staleness")
+        else:
+            self.telemetry.accounting.draw(place, self.sampler.take(place, 1)[0].id)
+            self._held.append(place)
 
     def _sampling(self, place: int) -> Sampling:
         return training_sampling(self.settings, self.seeds.integer("generate", place), self.seconds)
 
     def _hand_in(self, groups: Sequence[Group]) -> None:
         with self._turn:
-            self._ready.extend(groups)
+            self._ready |= {group.place: group for group in groups if group.place is not None}
             self._turn.notify_all()
 
     def _beat(self, worker: RolloutWorker) -> None:

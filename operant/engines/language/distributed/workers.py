@@ -19,6 +19,7 @@ from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.multi_turn import attach_drivers, single_turn_tasks
 from operant.engines.language.rollouts.rewards import RewardScorer
 from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.store import RolloutStore
 from operant.engines.language.rollouts.types import VerifierPool
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.mixture import ProblemSampler
@@ -33,6 +34,12 @@ class Workers:
 
     worker: RolloutWorker
     async_rollouts: AsyncRollouts | None = None
+
+    def use(self, store: RolloutStore) -> None:
+        """Have rollouts of training kept in a store."""
+        self.worker.store = store
+        if self.async_rollouts is not None:
+            self.async_rollouts.use(store)
 
 
 @contextmanager

@@ -15,6 +15,19 @@ from operant.errors import OperantError, UsageError
 LONGEST_NOTE = 600  # characters
 
 
+@dataclass(frozen=True)
+class Kept:
+    """How to bring an environment to where it was after its last finished turn.
+
+    By its checkpoint, `env`, or by hearing again what was `said`, and whether that was cut; it must then answer with
+    the messages that were `heard`.
+    """
+
+    env: bytes | None
+    said: tuple[tuple[str, bool], ...]
+    heard: tuple[tuple[Message, ...], ...]
+
+
 @dataclass
 class EnvThread:
     """A thread and the dialogue that it holds, if any."""
@@ -23,11 +36,21 @@ class EnvThread:
     dialogue: Dialogue | None = None
 
     def begin(
-        self, task: DialogueTask, problem: Problem, seed: int, snapshot: bytes | None = None
-    ) -> Future[tuple[Message, ...]]:
-        """Open an environment, fresh or from a snapshot; the future has its first messages."""
+        self,
+        task: DialogueTask,
+        problem: Problem,
+        seed: int,
+        snapshot: bytes | None = None,
+        kept: Kept | None = None,
+    ) -> Future[tuple[Message, ...] | None]:
+        """Open an environment, fresh or from a snapshot; the future has its first messages.
 
-        def opened() -> tuple[Message, ...]:
+        It has None where the environment is now where it was `kept`.
+        """
+
+        def opened() -> tuple[Message, ...] | None:
+            if kept is not None and self._restored(task, problem, seed, kept):
+                return None
             if snapshot is not None:
                 self.dialogue = task.resume(problem, seed, snapshot)
                 return ()
@@ -44,6 +67,10 @@ class EnvThread:
         """A snapshot of the environment."""
         return self.executor.submit(self._open_dialogue.snapshot)
 
+    def checkpoint(self) -> Future[bytes | None]:
+        """A checkpoint of the environment, where it keeps any."""
+        return self.executor.submit(self._open_dialogue.checkpoint)
+
     def score(self) -> Future[Verdict]:
         """The verdict on the rollout, whose environment is then closed."""
 
@@ -58,6 +85,18 @@ class EnvThread:
     def close(self) -> Future[None]:
         """Close the environment without a verdict."""
         return self.executor.submit(self._close)
+
+    def _restored(self, task: DialogueTask, problem: Problem, seed: int, kept: Kept) -> bool:
+        """Whether the environment could be brought to where it was; if not, it is closed."""
+        if kept.env is not None:
+            self.dialogue = task.restore(problem, seed, kept.env)
+            return True
+        self.dialogue = task.begin(problem, seed)
+        answers = (self.dialogue.opening(), *(self.dialogue.hear(text, cut).messages for text, cut in kept.said))
+        if answers == kept.heard:
+            return True
+        self._close()
+        return False
 
     @property
     def _open_dialogue(self) -> Dialogue:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from operant.engines.language.generation.generator import Prompt, Sampling, Step
 from operant.engines.language.policy.chat_template import encode
 from operant.engines.language.rollouts.single_turn import RolloutWorker
-from operant.engines.language.rollouts.types import Answer, Group
+from operant.engines.language.rollouts.types import Answer, Group, PromptPlace
 from operant.engines.language.serving.policy_endpoint import MODEL, Call, GroupCalls, PolicyEndpoint
 from operant.envs.text.task import Problem
 from operant.envs.verifiers.task import Begun, Rollout, VerifiersTask
@@ -48,8 +48,14 @@ class ExternalEnvRollouts:
         self.settings = settings
         self.policy = replace(worker.policy, tokenizer=copy.deepcopy(worker.policy.tokenizer))
 
-    def rollout(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
-        """A group of `sampling.n` rollouts of each problem, run and scored by their environments."""
+    def rollout(
+        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[PromptPlace] = ()
+    ) -> list[Group]:
+        """A group of `sampling.n` rollouts of each problem, run and scored by their environments.
+
+        They live in another program, so that one that was interrupted begins anew.
+        """
+        del places
         waiting, running, groups = deque(enumerate(problems)), dict[int, RunningGroup](), dict[int, Group]()
         worker, words = self.worker, f"rolling out {len(problems)} problems in external environments"
         with (

@@ -10,13 +10,14 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
-from operant.engines.language.generation.transcript import Transcript, new_transcript
+from operant.engines.language.generation.transcript import new_transcript
 from operant.engines.language.rollouts.env_threads import EnvThread, EnvThreadPool, outcomes
+from operant.engines.language.rollouts.rollout import Rollout
 from operant.engines.language.rollouts.single_turn import RolloutWorker
-from operant.engines.language.rollouts.types import Answer, Group
+from operant.engines.language.rollouts.types import Answer, Group, PromptPlace
 from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask
@@ -26,42 +27,6 @@ from operant.spec.settings.language import DialogueSpec
 
 LEAST_TOKENS = 4
 """A turn with room for fewer tokens is not taken: the context is full."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a rollout begins that goes on from another's end: its environment, and the transcript that led there."""
-
-    snapshot: bytes
-    transcript: Transcript
-
-
-@dataclass
-class Rollout:
-    """One rollout: the `index`-th of its group; `number` tells it apart from all others of a call.
-
-    It may go on from an `origin`; with `pauses` it ends at the first turn that shows a score, and keeps a snapshot of
-    the environment as it is then.
-    """
-
-    problem: Problem
-    task: DialogueTask
-    group: int
-    index: int
-    number: int
-    most_turns: int
-    origin: Origin | None = None
-    pauses: bool = False
-    thread: EnvThread | None = None
-    transcript: Transcript | None = None
-    snapshot: bytes | None = None
-    steps: list[Step] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
-    begun: float = 0.0
-    took: float = 0.0
-    done: bool = False
-    cut: bool = False
-    verdict: Verdict | None = None
 
 
 def single_turn_tasks(tasks: Sequence[Task]) -> list[Task]:
@@ -94,37 +59,53 @@ class MultiTurnRollouts:
         self.settings = settings
         self.heartbeat = worker.telemetry.watchdog.heartbeat(f"environments of {worker.lane}")
 
-    def rollout(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
-        """A group of `sampling.n` rollouts of each problem."""
+    def rollout(
+        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[PromptPlace] = ()
+    ) -> list[Group]:
+        """A group of `sampling.n` rollouts of each problem; those of training go on from their last finished turn."""
         rollouts = [
-            Rollout(problem, task, group, index, group * sampling.n + index, self.settings.turns or task.turns)
-            for group, (problem, task) in enumerate((each, self.tasks[each.task]) for each in problems)
+            self._new_rollout(problem, group, index, sampling.n, places[group] if places else None)
+            for group, problem in enumerate(problems)
             for index in range(sampling.n)
         ]
-        self.run(rollouts, sampling)
+        self.run([each for each in rollouts if each.verdict is None], sampling)
         return [self._group(problem, rollouts, number) for number, problem in enumerate(problems)]
+
+    def _new_rollout(self, problem: Problem, group: int, index: int, size: int, place: PromptPlace | None) -> Rollout:
+        """A rollout at its opening, or as it was when an earlier attempt was interrupted."""
+        task, number = self.tasks[problem.task], (place.number if place else group) * size + index
+        rollout = Rollout(problem, task, group, index, number, self.settings.turns or task.turns, place=place)
+        store = self.worker.store
+        row = store.read_rollout(place.place, index) if store and place else None
+        if row is not None and place is not None:
+            rollout.restore(row)
+            turns = len(rollout.steps)
+            self.worker.telemetry.accounting.note(place.place, "continued", rollout=index, turns=turns)
+        return rollout
 
     def run(self, rollouts: Sequence[Rollout], sampling: Sampling) -> None:
         """Take rollouts to their ends; afterwards each has a verdict."""
         waiting, under_way = deque(rollouts), list[Rollout]()
+        if not rollouts:
+            return
         with EnvThreadPool(min(self.settings.concurrency, len(rollouts))) as threads:
             while waiting or under_way:
                 fresh = [waiting.popleft() for _ in range(min(len(waiting), threads.free))]
                 self._begin(fresh, threads, sampling)
                 under_way += fresh
-                self._turn([each for each in under_way if each.verdict is None], sampling)
+                self._turn([each for each in under_way if each.verdict is None and not each.done], sampling)
                 self._end([each for each in under_way if each.done and each.verdict is None])
                 for each in (each for each in under_way if each.verdict is not None):
                     self._release(each, threads)
                 under_way = [each for each in under_way if each.verdict is None]
 
     def _begin(self, fresh: Sequence[Rollout], threads: EnvThreadPool, sampling: Sampling) -> None:
-        """Open the environments of rollouts, and read their first messages."""
+        """Open the environments of rollouts, and read their first messages, or bring them to where they were."""
         for each in fresh:
             each.thread, each.begun = threads.acquire(), time.perf_counter()
         futures = [
             _thread_of(each).begin(
-                each.task, each.problem, sampling.seed + each.index, each.origin and each.origin.snapshot
+                each.task, each.problem, sampling.seed + each.index, each.origin and each.origin.snapshot, each.kept
             )
             for each in fresh
         ]
@@ -134,9 +115,21 @@ class MultiTurnRollouts:
             elif each.origin is not None:
                 each.transcript = copy(each.origin.transcript)
             else:
-                each.transcript = new_transcript(self.worker.policy, self.worker.template, opening, self.settings)
-                each.turns = _env_turns(opening, len(each.transcript.tokens))
-                self._refuse_without_room(each)
+                self._open_transcript(each, opening)
+
+    def _open_transcript(self, rollout: Rollout, opening: tuple[Message, ...] | None) -> None:
+        """The transcript of a rollout that begins with these messages; without any it goes on where it was."""
+        if opening is None:
+            rollout.begun -= rollout.took
+        else:
+            rollout.forget()
+            rollout.heard.append(opening)
+        rollout.transcript = new_transcript(self.worker.policy, self.worker.template, rollout.heard[0], self.settings)
+        for step, messages in zip(rollout.steps, rollout.heard[1:], strict=True):
+            rollout.transcript.add(step.completion, messages)
+        if opening is not None:
+            rollout.turns = _env_turns(opening, len(rollout.transcript.tokens))
+            self._refuse_without_room(rollout)
 
     def _refuse_without_room(self, rollout: Rollout) -> None:
         """A dialogue in which nothing can be said is no answer of the policy's, good or bad."""
@@ -164,6 +157,24 @@ class MultiTurnRollouts:
                 each.verdict = response
             else:
                 self._record(each, response)
+        self._keep([each for each, _ in speaking])
+
+    def _keep(self, rollouts: Sequence[Rollout]) -> None:
+        """Store rollouts of training as they are after a turn, or with their verdicts, and note their turns."""
+        store, placed = self.worker.store, [each for each in rollouts if each.place is not None]
+        if store is None:
+            return
+        open_ones = [each for each in placed if each.verdict is None]
+        kept = self._wait_for([_thread_of(each).checkpoint() for each in open_ones], "keeping")
+        states = {each.number: state for each, state in zip(open_ones, kept, strict=True)}
+        for each in placed:
+            state = states.get(each.number)
+            if each.place is not None and not isinstance(state, Verdict):
+                store.write_rollout(each.place.place, each.index, each.as_row(state))
+                if each.verdict is None:
+                    facts = {"rollout": each.index, "turn": len(each.steps), "by": self.worker.lane}
+                    tokens = len(each.steps[-1].completion.tokens)
+                    self.worker.telemetry.accounting.note(each.place.place, "turn", **facts, tokens=tokens)
 
     def _prompt(self, rollout: Rollout) -> Prompt | None:
         """What a policy is asked with; None where its context is full."""
@@ -222,6 +233,7 @@ class MultiTurnRollouts:
         assert rollout.transcript is not None
         before = len(rollout.transcript.tokens) + len(completion.tokens)
         rollout.transcript.add(completion, response.messages)
+        rollout.heard.append(response.messages)
         rollout.turns += _env_turns(response.messages, max(len(rollout.transcript.tokens) - before, 0))
 
     def _end(self, ended: Sequence[Rollout]) -> None:
@@ -234,6 +246,7 @@ class MultiTurnRollouts:
         for each, verdict in zip(ended, self._wait_for(futures, "scoring"), strict=True):
             each.verdict = verdict
             each.took = time.perf_counter() - each.begun
+        self._keep(ended)
 
     def _release(self, rollout: Rollout, threads: EnvThreadPool) -> None:
         thread = _thread_of(rollout)

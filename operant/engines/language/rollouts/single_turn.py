@@ -11,7 +11,8 @@ from operant.engines.language.generation.generator import Completion, Generator,
 from operant.engines.language.policy.chat_template import Template, as_text, encode
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.rewards import RewardScorer
-from operant.engines.language.rollouts.types import Answer, Group, RolloutDriver, Timing, VerifierPool
+from operant.engines.language.rollouts.store import RolloutStore
+from operant.engines.language.rollouts.types import Answer, Group, PromptPlace, RolloutDriver, Timing, VerifierPool
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.task import Problem, Verdict, failed
 
@@ -50,12 +51,28 @@ class RolloutWorker:
         self.verifier_heartbeat = self.telemetry.watchdog.heartbeat(self.verifier_lane)
         self.drivers: dict[str, RolloutDriver] = {}
         self.rewards: RewardScorer | None = None
+        self.store: RolloutStore | None = None
 
-    def rollout(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int] = ()) -> list[Group]:
-        """A group of `sampling.n` scored answers to each problem; `places` are their positions in the sampler."""
+    def rollout(
+        self,
+        problems: Sequence[Problem],
+        sampling: Sampling,
+        places: Sequence[int] = (),
+        first: int | None = None,
+        after: int = 0,
+    ) -> list[Group]:
+        """A group of `sampling.n` scored answers to each problem; `places` are their positions in the sampler.
+
+        With `first`, rollouts of many turns are numbered from that place on, so that a part of a share is drawn as in
+        the whole of it. `after` says of which weights the generator is (`PromptPlace`).
+        """
+        for place in places:
+            self.telemetry.accounting.note(place, "generating", by=self.lane)
         driven = [index for index, problem in enumerate(problems) if problem.task in self.drivers]
         if driven:
-            groups = self._by_drivers(problems, sampling, places, driven)
+            numbers = range(len(places)) if first is None else [place - first for place in places]
+            known = [PromptPlace(place, number, after) for place, number in zip(places, numbers, strict=True)]
+            groups = self._by_drivers(problems, sampling, known, driven, first is None)
         else:
             groups = self._answered(problems, sampling, places)
         return self._with_places(self._rewarded(groups, sampling.seconds), places)
@@ -75,23 +92,35 @@ class RolloutWorker:
         return rewarded
 
     def _by_drivers(
-        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int], driven: Sequence[int]
+        self,
+        problems: Sequence[Problem],
+        sampling: Sampling,
+        places: Sequence[PromptPlace],
+        driven: Sequence[int],
+        renumber: bool,
     ) -> list[Group]:
-        """Groups of problems some of which have drivers of their own, in the order of the problems."""
+        """Groups of problems some of which have drivers of their own, in the order of the problems.
+
+        With `renumber` a driver's problems are numbered among themselves.
+        """
         here = [index for index in range(len(problems)) if index not in set(driven)]
         found: dict[int, Group] = {}
         if here:
             own = self._answered(
-                [problems[index] for index in here], sampling, [places[index] for index in here if places]
+                [problems[index] for index in here], sampling, [places[index].place for index in here if places]
             )
             found |= dict(zip(here, own, strict=True))
         for driver in dict.fromkeys(self.drivers[problems[index].task] for index in driven):
             theirs = [index for index in driven if self.drivers[problems[index].task] is driver]
-            found |= dict(zip(theirs, driver.rollout([problems[index] for index in theirs], sampling), strict=True))
+            known = [places[index] for index in theirs if places]
+            if renumber:
+                known = [replace(each, number=number) for number, each in enumerate(known)]
+            groups = driver.rollout([problems[index] for index in theirs], sampling, known)
+            found |= dict(zip(theirs, groups, strict=True))
         for index in driven if places else ():
             group = found[index]
             tokens = sum(answer.length for answer in group.answers)
-            self.telemetry.accounting.note(places[index], "generated", tokens=tokens, by=self.lane)
+            self.telemetry.accounting.note(places[index].place, "generated", tokens=tokens, by=self.lane)
         return [found[index] for index in range(len(problems))]
 
     def _answered(self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[int]) -> list[Group]:
@@ -151,7 +180,7 @@ class RolloutWorker:
         if not places:
             return groups
         for place, group in zip(places, groups, strict=True):
-            self.telemetry.accounting.note(place, "judged", rewards=group.rewards, errors=len(group.errors))
+            self.telemetry.accounting.note(place, "graded", rewards=group.rewards, errors=len(group.errors))
         return [replace(group, place=place) for place, group in zip(places, groups, strict=True)]
 
     def prompt(self, problem: Problem) -> Prompt:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts, Origin, Rollout
+from operant.engines.language.rollouts.multi_turn import MultiTurnRollouts
+from operant.engines.language.rollouts.rollout import Origin, Rollout
 from operant.envs.text.dialogue import DialogueTask
 from operant.envs.text.task import Problem
 from operant.errors import UsageError

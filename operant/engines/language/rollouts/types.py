@@ -115,10 +115,24 @@ class Timing:
     tokens: int = 0
 
 
+@dataclass(frozen=True)
+class PromptPlace:
+    """A training prompt's `place` in the order of the sampler, and its `number` among those that share a seed.
+
+    Its weights were made by all prompts before the place `after`.
+    """
+
+    place: int
+    number: int
+    after: int
+
+
 class RolloutDriver(Protocol):
     """Rolls out problems that take more than one turn."""
 
-    def rollout(self, problems: Sequence[Problem], sampling: Sampling) -> list[Group]:
+    def rollout(
+        self, problems: Sequence[Problem], sampling: Sampling, places: Sequence[PromptPlace] = ()
+    ) -> list[Group]:
         """A group of `sampling.n` rollouts of each problem, in the order of the problems."""
         ...
 

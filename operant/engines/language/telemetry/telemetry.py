@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from operant.engines.language.telemetry.heartbeat import Watchdog
 from operant.engines.language.telemetry.prompt_accounting import PromptAccounting
 from operant.engines.language.telemetry.trace import Trace
+from operant.run.prompt_journal import PromptJournal
 
 NEVER = 1e9
 
@@ -26,11 +27,12 @@ class Telemetry:
     tell: Callable[[str, str], None] = _nobody
     trace: Trace = field(default_factory=Trace)
     patience: float = NEVER
+    journal: PromptJournal | None = None
     accounting: PromptAccounting = field(init=False)
     watchdog: Watchdog = field(init=False)
 
     def __post_init__(self) -> None:
-        self.accounting = PromptAccounting(self.trace)
+        self.accounting = PromptAccounting(self.trace, self.journal)
         self.watchdog = Watchdog(self.tell, self.patience)
 
     def __enter__(self) -> Telemetry:

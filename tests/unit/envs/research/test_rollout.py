@@ -11,6 +11,7 @@ from operant.envs.research.grading import Work
 from operant.envs.research.rewards import MOST_PENALTY
 from operant.envs.research.rollout import Rollout
 from operant.envs.research.workbench import ResearchTask
+from operant.envs.research.workspace import Interrupted
 from operant.envs.sandbox import SandboxDied, bubblewrap, docker
 from operant.envs.text.dialogue import Response
 from operant.errors import UsageError
@@ -397,3 +398,39 @@ def test_a_pipe_or_a_device_is_no_file_to_wait_for(rollout: Rollout) -> None:
 def test_a_name_that_is_too_long_in_bytes_does_not_spoil_the_workspace(rollout: Rollout) -> None:
     assert rollout.hear(f"write {'é' * 150} x").fault
     assert words(rollout.hear("bash echo still here")).startswith("still here\n")
+
+
+def test_a_checkpoint_is_the_rollout_itself() -> None:
+    task = ResearchTask(GUESS)
+    problem, first = task.problems("train")[7], begun(task)
+    say(first, HALF, "bash echo note > note.txt", "validate")
+    checkpoint = first.checkpoint()
+    assert checkpoint is not None
+    again = task.restore(problem, 0, checkpoint)
+    assert isinstance(again, Rollout)
+    assert (again._tally, again._validated) == (first._tally, first._validated)
+    assert "note" in words(again.hear("view note.txt"))
+    assert "[turn 5 of 8 | validations left 2" in words(again.hear(RIGHT))
+    done = again.hear("submit")
+    ended = again.checkpoint()
+    assert done.done
+    assert ended is not None
+    last = task.restore(problem, 0, ended)
+    assert last.verdict() == again.verdict()
+    for one in (first, again, last):
+        one.close()
+
+
+def test_a_sandbox_that_dies_while_it_is_kept_is_told_at_the_next_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    rollout = begun(ResearchTask(GUESS))
+    say(rollout, "bash echo note > note.txt")
+
+    def died() -> None:
+        raise Interrupted("the sandbox died")
+
+    monkeypatch.setattr(rollout._workspace, "save", died)
+    with pytest.raises(Interrupted):
+        rollout.checkpoint()
+    assert "the sandbox died and was made anew" in words(rollout.hear("bash true"))
+    assert "died" not in words(rollout.hear("bash true"))
+    rollout.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from operant.engines.language.generation.generator import Completion, Probe, Pro
 from operant.engines.language.generation.torch_generator import TorchGenerator
 from operant.engines.language.policy.model import Policy, load_policy
 from operant.engines.language.rollouts.single_turn import RolloutWorker
+from operant.engines.language.rollouts.store import RolloutStore
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.mixture import Part, ProblemSampler
 from operant.envs.text.pool import Verifiers
@@ -93,7 +95,7 @@ def test_no_group_is_older_than_the_limit_and_few_are_under_way(async_rollouts: 
         done = {*range(position)} - {*owed}
         assert len(done) == 4 * (update + 1)
         for group in groups:
-            async_rollouts.telemetry.accounting.end(group.place or 0, "learnt")
+            async_rollouts.telemetry.accounting.end(group.place or 0, "trained")
         async_rollouts.publish({}, update + 1)
     assert async_rollouts.telemetry.accounting.counts["stale"] == 0
 
@@ -102,7 +104,7 @@ def test_a_stale_group_is_counted_and_written_anew(async_rollouts: AsyncRollouts
     fake.behind = 3
     async_rollouts.publish({}, 10)
     async_rollouts.start(0)
-    while not async_rollouts.telemetry.accounting.counts["judged"]:
+    while not async_rollouts.telemetry.accounting.counts["graded"]:
         time.sleep(0.01)
     fake.behind = 0
     groups = async_rollouts.collect(10)
@@ -119,6 +121,44 @@ def test_a_resumed_pipeline_begins_with_what_is_owed(async_rollouts: AsyncRollou
     async_rollouts.publish({}, 0)
     async_rollouts.start(100, [3, 5])
     assert [group.place for group in async_rollouts.collect(0)] == [3, 5, 100, 101]
+
+
+def test_groups_are_used_in_the_order_of_their_prompts_whoever_is_done_first(policy: Policy) -> None:
+    """Two workers, the first of which is slow: its prompts come first all the same."""
+    sampler = ProblemSampler([Part(make_task("copy", {"style": "bare", "letters": 3}))], "weighted", 0)
+    telemetry, slow, quick = Telemetry(), Fake(), Fake()
+    generate = slow.generate
+
+    def slowly(prompts: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
+        time.sleep(0.05)
+        return generate(prompts, sampling)
+
+    slow.generate = slowly  # pyright: ignore[reportAttributeAccessIssue]
+    with Verifiers([part.task for part in sampler.parts]) as verifiers:
+        workers = [RolloutWorker(policy, each, verifiers, "auto", 4, "keep", telemetry) for each in (slow, quick)]
+        made = AsyncRollouts(sampler, Seeds(0), SETTINGS, workers, telemetry)
+        made.publish({}, 0)
+        made.start(0)
+        used = [group.place for _ in range(5) for group in made.collect(0)]
+        made.close()
+    assert used == list(range(20))
+
+
+def test_a_resumed_pipeline_uses_what_is_stored(async_rollouts: AsyncRollouts, fake: Fake, tmp_path: Path) -> None:
+    async_rollouts.use(RolloutStore(tmp_path))
+    async_rollouts.publish({}, 0)
+    async_rollouts.start(0)
+    first = async_rollouts.collect(0)
+    async_rollouts.close()
+    assert {path.stem for path in tmp_path.iterdir()} >= {"0", "1", "2", "3"}
+    telemetry = Telemetry()
+    again = AsyncRollouts(async_rollouts.sampler, Seeds(0), SETTINGS, async_rollouts._workers, telemetry)
+    again.use(RolloutStore(tmp_path))
+    again.publish({}, 0)
+    again.start(0)
+    assert again.collect(0) == first
+    again.close()
+    assert telemetry.accounting.counts["restored"] >= 4
 
 
 def test_what_breaks_a_writer_reaches_the_trainer(async_rollouts: AsyncRollouts, fake: Fake) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -15,6 +16,7 @@ from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.generation.generator import Prompt, Sampling
 from operant.engines.language.learning.samples import samples_of
 from operant.engines.language.rollouts.multi_turn import reward_of
+from operant.engines.language.rollouts.store import RolloutStore
 from operant.engines.language.rollouts.types import Group, as_episodes
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Verdict
@@ -173,3 +175,49 @@ def test_rewards_by_scheme():
     assert reward_of(verdict, DialogueSpec(reward="delta")) == 0.5
     assert reward_of(verdict, DialogueSpec(reward="best")) == 0.9
     assert reward_of(Verdict(0.8, "partial"), DialogueSpec(reward="best")) == 0.8
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL in the middle of a turn."""
+
+
+def test_interrupted_rollouts_go_on_from_their_last_finished_turn(tmp_path: Path):
+    """The whole is what an undisturbed call gives, and no turn is generated twice."""
+    with echoing(concurrency=3) as context:
+        worker, problems, sampling = context.worker, context.sampler.take(0, 4), Sampling(4, 1.0, seed=5)
+        whole = worker.rollout(problems, sampling, range(4), 0)
+        calls, generate = list[int](), worker.generator.generate
+        worker.store = RolloutStore(tmp_path)
+
+        def counted(prompts: Sequence[Prompt], sampling: Sampling) -> Any:
+            calls.append(len(prompts))
+            if len(calls) == 9:
+                raise Killed
+            return generate(prompts, sampling)
+
+        worker.generator.generate = counted  # pyright: ignore[reportAttributeAccessIssue]
+        with pytest.raises(Killed):
+            worker.rollout(problems, sampling, range(4), 0)
+        again = worker.rollout(problems, sampling, range(4), 0)
+        assert sum(calls) - calls[8] == 16 * Echo.TURNS
+    assert [[answer.steps for answer in group.answers] for group in again] == [
+        [answer.steps for answer in group.answers] for group in whole
+    ]
+    assert [[answer.verdict for answer in group.answers] for group in again] == [
+        [answer.verdict for answer in group.answers] for group in whole
+    ]
+
+
+def test_a_world_that_answers_otherwise_than_before_begins_anew(tmp_path: Path):
+    with echoing() as context:
+        worker = context.worker
+        worker.store = RolloutStore(tmp_path)
+        problems, sampling = context.sampler.take(0, 1), Sampling(1, 1.0, seed=5)
+        worker.rollout(problems, sampling, [0], 0)
+        row = worker.store.read_rollout(0, 0)
+        assert row is not None
+        row["heard"][1][0]["text"] = "another answer"
+        worker.store.write_rollout(0, 0, {**row, "verdict": None, "done": False})
+        (group,) = worker.rollout(problems, sampling, [0], 0)
+        assert [turn.text for turn in group.answers[0].turns if turn.role == "user"] == ["hi", "1", "2", "3"]
+    assert not OPEN

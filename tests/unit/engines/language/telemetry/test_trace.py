@@ -22,7 +22,7 @@ def test_spans_and_prompts_have_rows_of_their_own(tmp_path: Path) -> None:
     trace = Trace(tmp_path)
     with trace.span("generate", "generator", prompts=2):
         trace.prompt("b", 7, "taken", problem="copy/train/7")
-    trace.prompt("e", 7, "learnt")
+    trace.prompt("e", 7, "trained")
     trace.flush()
     rows = read_trace(tmp_path / "trace.json")
     lanes = {row["args"]["name"]: row["tid"] for row in rows if row["name"] == "thread_name"}
@@ -67,13 +67,13 @@ def test_only_the_newest_two_pieces_are_kept(tmp_path: Path) -> None:
 def test_every_prompt_taken_is_open_or_has_a_fate() -> None:
     accounting = PromptAccounting(Trace())
     for place in range(4):
-        accounting.take(place, f"p/{place}")
+        accounting.draw(place, f"p/{place}")
     accounting.note(2, "stale")
     accounting.redo(["p/3"])
-    accounting.end(0, "learnt")
+    accounting.end(0, "trained")
     accounting.end(1, "dropped")
     assert accounting.open == [2, 3]
     accounting.leave()
-    assert accounting.counts == {"taken": 4, "stale": 1, "redone": 1, "learnt": 1, "dropped": 1, "left": 2}
+    assert accounting.counts == {"drawn": 4, "stale": 1, "redone": 1, "trained": 1, "dropped": 1, "left": 2}
     with pytest.raises(KeyError):
-        accounting.end(0, "learnt")
+        accounting.end(0, "trained")
