@@ -34,6 +34,8 @@ from operant.run.metrics import read_rows
 from operant.run.rates import Rates
 
 RESULT = Path(__file__).parent / "results" / "plan_versus_real.json"
+ATTEMPTS = 8
+BARE_NODE = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
 MARK = "OPERANT_PLAN_BENCHMARK"
 CORES = os.cpu_count() or 1
 GROUP, PROMPTS, SLOTS, VERIFIERS = 8, 8, 256, 2
@@ -123,16 +125,27 @@ def train(folder: Path, case: Case, rounds: int, address: str) -> tuple[Path, fl
 @contextmanager
 def raylets(count: int, cpus: int) -> Iterator[str]:
     """The address of a cluster of so many raylets on this machine, each of which has places for so many actors."""
-    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
-
-    node = {"num_cpus": cpus, "object_store_memory": 200_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster = started_cluster(count, {"num_cpus": cpus, "object_store_memory": 200_000_000, **BARE_NODE})
     try:
-        for _ in range(count - 1):
-            cluster.add_node(**node)
         yield cluster.address
     finally:
         cluster.shutdown()
+
+
+def started_cluster(count: int, node: dict[str, Any]) -> Any:
+    """A cluster; a raylet whose agents do not come in 15 seconds gives up, and on a busy machine it is tried again."""
+    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
+
+    for _ in range(ATTEMPTS):
+        cluster = Cluster()
+        try:
+            for _ in range(count):
+                cluster.add_node(**node)
+            return cluster
+        except Exception as fault:
+            print(f"a raylet did not start: {fault}", flush=True)
+            cluster.shutdown()
+    raise SystemExit("the machine is too busy to start Ray")
 
 
 def measured_round(session: Path) -> float:
@@ -194,7 +207,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULT)
     asked = parser.parse_args()
     # Ray's workers are nice to others by default, and would wait for whatever else the machine does.
-    os.environ |= {MARK: "1", "OMP_NUM_THREADS": "1", "RAY_raylet_start_wait_time_s": "300", "RAY_worker_niceness": "0"}
+    os.environ |= {MARK: "1", "OMP_NUM_THREADS": "1", "RAY_raylet_start_wait_time_s": "40", "RAY_worker_niceness": "0"}
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="plan-") as name:
         folder = Path(name)
@@ -202,14 +215,20 @@ def main() -> None:
             rates = rates_of(folder / "rates", asked.rounds, address)
             for case in [Case(count, staleness) for count in asked.generators for staleness in asked.staleness]:
                 rows.append(compare(case, *train(folder, case, asked.rounds, address), rates, asked.rounds))
+                store(asked.out, rates, rows, asked.rounds)
         with raylets(2, 2) as address:
             for case in [Case(2, staleness, raylets=2) for staleness in asked.staleness]:
                 rows.append(compare(case, *train(folder, case, asked.rounds, address), rates, asked.rounds))
+                store(asked.out, rates, rows, asked.rounds)
+
+
+def store(path: Path, rates: Rates, rows: list[dict[str, Any]], rounds: int) -> None:
+    """Write what there is so far, and say how much of it is near."""
     within = sum(abs(row["ratio"] - 1) <= 0.2 for row in rows)
-    print(f"{within} of {len(rows)} within 20 %")
+    print(f"  {within} of {len(rows)} within 20 %", flush=True)
     shown = {key: value for key, value in asdict(rates).items() if key != "lengths"}
-    facts = {"cores": CORES, "rounds": asked.rounds, "mean_length": rates.mean_length, "rates": shown}
-    asked.out.write_text(json.dumps({**facts, "within_20_percent": within, "rows": rows}, indent=2) + "\n")
+    facts = {"cores": CORES, "rounds": rounds, "mean_length": rates.mean_length, "rates": shown}
+    path.write_text(json.dumps({**facts, "within_20_percent": within, "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -55,12 +55,10 @@ class StatedRates:
             rates = replace(rates, verify_seconds=self.verify_seconds)
         if self.train_tokens_per_second is not None:
             rates = replace(rates, train_token_seconds=1 / self.train_tokens_per_second)
-        if self.decode_step_seconds is not None:
-            kept = rates.tokens_per_second(slots)
-            rates = _with_decoding(rates, kept, self.decode_step_seconds, slots)
-        if self.generate_tokens_per_second is not None:
-            rates = _with_decoding(rates, self.generate_tokens_per_second, rates.step_seconds, slots)
-        return rates
+        if self.decode_step_seconds is None and self.generate_tokens_per_second is None:
+            return rates
+        step = rates.step_seconds if self.decode_step_seconds is None else self.decode_step_seconds
+        return _with_decoding(rates, self.generate_tokens_per_second or rates.tokens_per_second(slots), step, slots)
 
 
 def plan(
@@ -110,7 +108,7 @@ def workload_of(spec: Spec, settings: VerifiedAlgorithm) -> Workload:
         slots=spec.agent.model.slots,
         pass_tokens=settings.pass_tokens,
         resample_rounds=settings.resample_rounds if settings.zero_variance == "resample" else 0,
-        save_rounds=max(1.0, spec.meta.save_frequency / settings.batch_size),
+        save_rounds=max(1.0, min(spec.meta.save_frequency, spec.env.max_frame) / settings.batch_size),
         rounds=-(-spec.env.max_frame // settings.batch_size),
     )
 

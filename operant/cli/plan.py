@@ -58,6 +58,9 @@ def plan(
         float, typer.Option("--restart-seconds", metavar="S", help="Until a lost node is replaced.")
     ] = 300.0,
     cores: Annotated[float | None, _option("--cores", "N", "Cores that all parts share, on one machine.")] = None,
+    background: Annotated[
+        float, typer.Option("--background", metavar="N", help="Threads of other programs that share those cores.")
+    ] = 0.0,
     generate_rate: Annotated[
         Tokens, _option("--generate-tokens-per-second", "N", "Of one generator, all slots in use.")
     ] = None,
@@ -103,6 +106,7 @@ def plan(
     _check_not_negative(
         {
             "--generators": generators,
+            "--background": background,
             "--price": price,
             "--restart-seconds": restart,
             "--decode-step-seconds": step,
@@ -119,6 +123,7 @@ def plan(
             bandwidth=quantity(bandwidth, "--bandwidth", rate=True),
             gpu_bandwidth=quantity(gpu_bandwidth, "--gpu-bandwidth", rate=True),
             cores=math.inf if cores is None else cores,
+            background=background,
             restart_seconds=restart,
             price=price,
         ),
@@ -164,9 +169,10 @@ def plan_lines(found: Plan) -> list[str]:
     workload, rates, machines = found.workload, found.rates, found.machines
     best, chosen = found.best, found.chosen
     lines = [
-        f"{found.name} on {machines.nodes:,} x {machines.gpus} GPUs, simulated; rates from {found.source}:",
+        f"{found.name} on {machines.nodes:,} x {machines.gpus} GPUs, simulated; rates: {found.source}",
         f"  a generator writes {rates.tokens_per_second(workload.slots):,.0f} tokens/s in {workload.slots:,} slots"
-        f" ({rates.step_seconds:.3g} s a step at least); a GPU trains {_per_second(rates.train_token_seconds)} tokens/s;"
+        f" ({rates.step_seconds:.3g} s a step at least)",
+        f"  a GPU trains {_per_second(rates.train_token_seconds)} tokens/s;"
         f" a verdict takes {rates.verify_seconds:.3g} s",
         f"  completions of {rates.mean_length:,.0f} tokens on average, {max(rates.lengths):,} at most;"
         f" {size(rates.weight_bytes)} of weights",
@@ -180,8 +186,8 @@ def plan_lines(found: Plan) -> list[str]:
     ]
     if not best.split.supported:
         lines += [
-            f"best of all would be {best.split}: {best.samples_per_second:,.4g} samples/s.",
-            '  "not yet": several processes that train one model have no generators of their own in this version',
+            f"best split of all: {best.split}: {best.samples_per_second:,.4g} samples/s",
+            '  "not yet": in this version several processes that train one model have no generators beside them',
         ]
     return lines
 
@@ -194,7 +200,7 @@ def _split_lines(found: Plan, outcome: Outcome) -> list[str]:
     split, dollars = outcome.split, found.dollars(outcome)
     paid = "" if dollars is None else f", {money(dollars)}"
     lines = [
-        f"{'best split' if split.supported else 'best split (not yet)'}: {split}",
+        f"best split{'' if found.best is outcome else ' that this version runs'}: {split}",
         f"  {outcome.samples_per_second:,.4g} samples/s, {outcome.tokens_per_second:,.0f} tokens/s;"
         f" a round takes {duration(outcome.round_seconds)}, the run {duration(found.seconds(outcome))}{paid}",
     ]

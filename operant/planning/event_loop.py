@@ -51,7 +51,7 @@ class Task:
 
 
 class EventLoop:
-    """Advances tasks in the order of time (final); `busy` sums, by part and activity, how long devices were at it.
+    """Advances tasks in the order of time (final).
 
     Cores are shared with `background` other threads, which always want one each and get as much as a task does.
     """
@@ -60,14 +60,19 @@ class EventLoop:
         self.cores = cores
         self.background = background
         self.now = 0.0
-        self.busy: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._busy: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._core_time = 0.0
         self._wanted_cores = 0
-        self._active: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._active: dict[tuple[str, str], tuple[int, float]] = {}
         self._timers: list[tuple[float, int, Task]] = []
         self._computing: list[tuple[float, int, Task]] = []
         self._ready: deque[Task] = deque()
         self._entries = 0
+
+    @property
+    def busy(self) -> dict[tuple[str, str], float]:
+        """By part and activity, how long devices were at it until now."""
+        return {key: self._busy[key] + width * (self.now - since) for key, (width, since) in self._active.items()}
 
     def start(self, steps: Steps) -> Task:
         """Begin a task; its first step is taken in its turn."""
@@ -105,8 +110,6 @@ class EventLoop:
         if timer == computed == math.inf:
             return False
         passed = max(0.0, min(timer, computed) - self.now)
-        for key, width in self._active.items():
-            self.busy[key] += width * passed
         self._core_time += passed * speed
         self.now += passed
         _, _, task = heapq.heappop(self._timers if timer <= computed else self._computing)
@@ -133,7 +136,7 @@ class EventLoop:
     def _begin_work(self, task: Task, work: Work) -> None:
         self._entries += 1
         task.work, task.entry = work, self._entries
-        self._active[work.part, work.activity] += work.width
+        self._count(work, work.width)
         if work.on_cores:
             self._wanted_cores += work.width
             heapq.heappush(self._computing, (self._core_time + work.seconds, task.entry, task))
@@ -142,6 +145,13 @@ class EventLoop:
 
     def _end_work(self, task: Task) -> None:
         assert task.work is not None
-        self._active[task.work.part, task.work.activity] -= task.work.width
+        self._count(task.work, -task.work.width)
         self._wanted_cores -= task.work.width if task.work.on_cores else 0
         task.work, task.entry = None, -1
+
+    def _count(self, work: Work, change: int) -> None:
+        """So many devices more are at an activity from now on."""
+        key = work.part, work.activity
+        width, since = self._active.get(key, (0, self.now))
+        self._busy[key] += width * (self.now - since)
+        self._active[key] = width + change, self.now

@@ -73,15 +73,14 @@ class Plan:
         """The best splits, a line each; of more than a few the worst are left out, but for one that is supported."""
         rows = self.outcomes[:SHOWN]
         rows += [self.chosen] if self.chosen not in rows else []
-        lines = [f"{'trainers':>8} {'generators':>10} {'verifiers':>9} {'samples/s':>10} {'tokens/s':>10} {'idle: train':>12}"
-                 f" {'generate':>8} {'staleness':>9}"]  # fmt: skip
+        lines = ["trainers generators verifiers  samples/s    tokens/s  idle: train  generate  staleness"]
         for each in rows:
             split, idle = each.split, each.idle
             generators = "by turns" if split.colocated else f"{split.generators:,}"
             generating = "" if split.colocated else f"{idle['generators']:.0%}"
             lines.append(
-                f"{split.trainers:>8,} {generators:>10} {split.verifiers:>9,} {each.samples_per_second:>10,.4g} "
-                f"{each.tokens_per_second:>10,.0f} {idle['trainers']:>12.0%} {generating:>8} "
-                f"{each.mean_staleness:>9.2f}{'' if split.supported else '   not yet'}"
+                f"{split.trainers:>8,} {generators:>10} {split.verifiers:>9,} {each.samples_per_second:>10,.4g}"
+                f" {each.tokens_per_second:>11,.0f} {idle['trainers']:>12.0%} {generating:>9}"
+                f" {each.mean_staleness:>10.2f}{'' if split.supported else '   not yet'}"
             )
         return lines

@@ -272,7 +272,7 @@ class TrainingSimulation:
         record.samples.append(len(groups) * self.workload.group_size)
         record.tokens.append(tokens)
         record.ages.append(ages)
-        record.busy.append(dict(self.loop.busy))
+        record.busy.append(self.loop.busy)
 
     def _decode_seconds(self, prompts: Sequence[int]) -> float:
         lengths = self.lengths[list(prompts)].ravel()

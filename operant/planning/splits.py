@@ -15,7 +15,7 @@ ENOUGH = 0.99
 AMPLE = 0.02
 """So many verifiers are ample that they take this share of a round."""
 MOST_VERIFIERS = 1024
-REFINEMENTS = 2
+REFINEMENTS = 3
 
 
 class SplitSearch:
@@ -59,8 +59,10 @@ class SplitSearch:
         gpus = self.machines.all_gpus
         if self.trainers is not None or self.generators is not None:
             return [self._asked()]
-        powers = [2**power for power in range(gpus.bit_length()) if gpus - 2**power >= self.generator_gpus]
-        return [*(self._split(trainers) for trainers in powers), Split(gpus, 0, self._verifiers())]
+        most = gpus - self.generator_gpus
+        numbers = {2**power for power in range(gpus.bit_length())} | {most}
+        apart = [self._split(trainers) for trainers in sorted(numbers) if 1 <= trainers <= most]
+        return [*apart, Split(gpus, 0, self._verifiers())]
 
     def _asked(self) -> Split:
         gpus, own = self.machines.all_gpus, self.generator_gpus

@@ -1,4 +1,4 @@
-"""What a session would cost: its batch sizes as text, and real rounds as the measure; and what each part of one takes."""
+"""What a session would cost: its batch sizes as text, real rounds as the measure, and what each part of one takes."""
 
 from __future__ import annotations
 
