@@ -58,6 +58,7 @@ def read_rates(sessions: Sequence[Path], slots: int, generators: int, verifiers:
 
     `generators` shared every synchronous call, `verifiers` every verification; a generator has so many `slots`.
     """
+    _refuse_many_turns(sessions[0])
     lengths = _lengths(sessions)
     timelines = [each for session in sessions for each in read_trace(session / TRACE_FILE)]
     calls = [call for each in timelines for call in _calls(each, generators)]
@@ -86,6 +87,13 @@ def read_rates(sessions: Sequence[Path], slots: int, generators: int, verifiers:
         signal=_signal(sessions),
     )
     return rates, remarks
+
+
+def _refuse_many_turns(session: Path) -> None:
+    if any("rollout/turns" in row for row in read_rows(session / METRICS_FILE)):
+        raise UsageError(
+            "tasks of many turns are not simulated", place=shown(session), remedy="plan a task of one turn"
+        )
 
 
 def read_trace(path: Path) -> list[Timeline]:
