@@ -69,7 +69,7 @@ def check(
     if contract:
         return _check_contract(target, name, overrides or [], as_json)
     from operant.api.specs import validate
-    from operant.cli.plan import asked_by_flags, plan, show_evaluation, translation_lines
+    from operant.cli.spec_summary import asked_by_flags, show_evaluation, summary_line, translation_lines
     from operant.engines import engine_of, missing_for
     from operant.envs.cores import CORES_VARIABLE
     from operant.launch.budget import cores_each
@@ -85,7 +85,7 @@ def check(
     memory = validate(spec, target, device_memory, forecast=True)
     drawn = _drawn(spec, target, device_memory)
     if not as_json:
-        say(f"ok  {plan(spec)}", *translation_lines(loaded), *asked.remarks)
+        say(f"ok  {summary_line(spec)}", *translation_lines(loaded), *asked.remarks)
         if drawn:
             say(f"    search: {plural(spec.meta.max_trial, 'trial')}, such as {drawn}")
     budget = _budget(spec)

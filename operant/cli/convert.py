@@ -47,7 +47,7 @@ def convert(
     """
     if explain:
         return _explain(target, name, overrides or [], as_json)
-    from operant.cli.plan import show_evaluation
+    from operant.cli.spec_summary import show_evaluation
     from operant.run.layout import shown
     from operant.spec.dialects.write import native_yaml
     from operant.spec.load import load_all

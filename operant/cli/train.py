@@ -67,8 +67,8 @@ def train(
     show = aside if as_json else say
     show(f"operant train {target}")
     from operant.api.training import create_runs
-    from operant.cli.plan import asked_by_flags, plan, translation_lines
     from operant.cli.run_trial import run_trial
+    from operant.cli.spec_summary import asked_by_flags, summary_line, translation_lines
     from operant.run.processes.distributed_config import requested_config
     from operant.spec.load import load
 
@@ -89,7 +89,7 @@ def train(
         check_spread(loaded.spec, loaded.spec.meta.max_session, world.num_processes)
         if not world.leads:
             return follow_leader(world, loaded.spec.model_dump(mode="json"), show)
-    show(plan(loaded.spec), *translation_lines(loaded), *asked.remarks)
+    show(summary_line(loaded.spec), *translation_lines(loaded), *asked.remarks)
     if asked.resumes is not None:
         return resume(asked.resumes, until=until, root=root, as_json=as_json, plain=plain)
     if loaded.spec.search is not None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from operant.run.episode import Episode
     from operant.run.expense import Estimate, MemoryForecast
     from operant.run.prompt_journal import PromptJournal
+    from operant.run.rates import Rates
     from operant.run.run import Run
     from operant.run.session import Session
     from operant.spec.schema import Spec
@@ -136,6 +137,13 @@ def estimate(spec: Spec) -> Estimate:
     from operant.engines.language.cost import measure
 
     return measure(spec)
+
+
+def measure_rates(spec: Spec) -> tuple[Rates, list[str]]:
+    """What each part of a round takes here, measured by itself, and remarks."""
+    from operant.engines.language.cost import measure_rates
+
+    return measure_rates(spec)
 
 
 def watch(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:

@@ -1,4 +1,4 @@
-"""What a session would cost: its batch sizes as text, and real rounds as the measure."""
+"""What a session would cost: its batch sizes as text, real rounds as the measure, and what each part of one takes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from operant.engines.language.build import TrainingContext, build_context
-from operant.engines.language.config import supervised_of, text_of
+from operant.engines.language.config import model_of, supervised_of, text_of
+from operant.engines.language.distributed.weight_sync import deserialize, serialize, trained_weights
+from operant.engines.language.generation.build import training_sampling
 from operant.engines.language.learning import checkpoint as checkpoint_files
 from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.sft import imitated, next_examples
 from operant.engines.language.policy.build import prepare_torch
 from operant.envs.text.dialogue import DialogueTask
+from operant.errors import UsageError
 from operant.run.expense import Estimate
 from operant.run.progress import Progress
+from operant.run.rates import Call, Rates, fit_decoding
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 from operant.spec.settings.language_algorithms import VerifiedAlgorithm
@@ -42,6 +46,61 @@ def measure(spec: Spec) -> Estimate:
             disk_bytes=_disk(context),
             tokens_per_second=pace.tokens / pace.seconds,
         )
+
+
+def measure_rates(spec: Spec) -> tuple[Rates, list[str]]:
+    """Build everything in memory, and measure each part by itself: what a plan of many machines is simulated from."""
+    prepare_torch(spec, spec.meta.threads or 1)
+    with build_context(spec, Seeds(spec.meta.seed)) as context:
+        if any(isinstance(task, DialogueTask) for task in context.sampler.tasks):
+            raise UsageError("tasks of many turns are not simulated", place=spec.name, remedy="plan a task of one turn")
+        context.learner.snapshot_reference()
+        context = replace(context, learner=_eager(context.learner))
+        _one_round(context)
+        return _measured_rates(context)
+
+
+def _measured_rates(context: TrainingContext) -> tuple[Rates, list[str]]:
+    """A few prompts and then a whole round are generated and verified, and the round is learnt from."""
+    settings, timing, calls, groups = context.settings, context.worker.timing, [], []
+    prompts = settings.batch_size // settings.group_size
+    for size in sorted({max(1, prompts // 8), prompts}):
+        timing.seconds.clear()
+        problems = context.sampler.take(context.tracker.position, size)
+        groups = context.worker.rollout(problems, training_sampling(settings, size, None))
+        tokens = sum(answer.length for group in groups for answer in group.answers)
+        calls.append(Call(size * settings.group_size, tokens, timing.seconds["generate"]))
+    lengths = [max(1, answer.length) for group in groups for answer in group.answers]
+    if not lengths:
+        raise UsageError(
+            "no answer of a whole round was verified", place=context.spec.name, remedy="operant tasks validate"
+        )
+    begun, gold = time.perf_counter(), imitated(context, [group.problem for group in groups])
+    context.learner.learn(with_teacher_prompts(context, groups), Progress(0, 0), context.spec.env.max_frame, gold)
+    trained = time.perf_counter() - begun
+    by_token, by_step, remarks = fit_decoding(calls, lengths, model_of(context.spec).slots)
+    publish, load, weight_bytes = _hand_over_seconds(context)
+    rates = Rates(
+        token_seconds=by_token,
+        step_seconds=by_step,
+        train_token_seconds=trained / sum(lengths),
+        verify_seconds=timing.seconds["verify"] * min(text_of(context.spec).workers, len(lengths)) / len(lengths),
+        lengths=tuple(lengths),
+        weight_bytes=weight_bytes,
+        publish_seconds=publish,
+        load_seconds=load,
+    )
+    return rates, remarks
+
+
+def _hand_over_seconds(context: TrainingContext) -> tuple[float, float, int]:
+    """Seconds to serialize the trained weights, and to load them, and their bytes."""
+    weights = trained_weights(context.policy)
+    begun = time.perf_counter()
+    serialized = serialize(weights, 0)
+    sent = time.perf_counter()
+    context.worker.generator.load(deserialize(serialized), 0)
+    return sent - begun, time.perf_counter() - sent, len(serialized.data)
 
 
 def updates(settings: VerifiedAlgorithm, frames: int) -> int:
