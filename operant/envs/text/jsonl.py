@@ -12,10 +12,10 @@ from typing import Any, Literal
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
-from operant.envs.text.numbers import last_number, value
+from operant.envs.text.numbers import last_number
 from operant.envs.text.sources import Row, file_at, in_share, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
-from operant.envs.text.word_problems import given_answer
+from operant.envs.text.word_problems import given_answer, same_number
 from operant.errors import UsageError
 from operant.registry import load
 
@@ -29,12 +29,12 @@ def exact(completion: str, answer: Any) -> Verdict:
 
 def number(completion: str, answer: Any) -> Verdict:
     """The number after ####, in a box, after "the answer is", else the last one."""
-    return _same_number(given_answer(completion), answer)
+    return same_number(given_answer(completion), answer)
 
 
 def closing_number(completion: str, answer: Any) -> Verdict:
     """The last number of the text."""
-    return _same_number(last_number(completion), answer)
+    return same_number(last_number(completion), answer)
 
 
 def latex(completion: str, answer: Any) -> Verdict:
@@ -113,6 +113,10 @@ class JsonlTask(Task):
 
     def prepare(self) -> None:
         """Import the verifier."""
+        _ = self._verifier
+
+    def start(self) -> None:
+        """Start the process of sympy, where it is needed."""
         if self._verifier is latex:
             ALGEBRA.start()
 
@@ -148,9 +152,3 @@ class JsonlTask(Task):
 
     def _named(self, split: str, key: str, problem: Problem) -> Problem:
         return replace(problem, id=f"{self.name}/{split}/{key}")
-
-
-def _same_number(found: Any, answer: Any) -> Verdict:
-    if found is None:
-        return UNPARSED
-    return RIGHT if found == value(str(answer)) else WRONG

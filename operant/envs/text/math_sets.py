@@ -10,12 +10,12 @@ from typing import Any, Literal
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import STOP, same_answer
 from operant.envs.text.dataset import DatasetTask, user_message
-from operant.envs.text.instruction_sets import example, ground_truth
+from operant.envs.text.instruction_sets import example, ground_truth, verified_instruction
 from operant.envs.text.latex import final_answer
-from operant.envs.text.numbers import last_number, value
-from operant.envs.text.open_instruct import obeyed
+from operant.envs.text.numbers import last_number
 from operant.envs.text.sources import Row
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
+from operant.envs.text.word_problems import same_number
 from operant.errors import UsageError
 
 SHOTS = 4
@@ -44,7 +44,7 @@ class DeepScaler(DatasetTask):
         """The answer in a box."""
         return boxed(problem.answer)
 
-    def prepare(self) -> None:
+    def start(self) -> None:
         """Start the process of sympy, which takes a second or more."""
         ALGEBRA.start()
 
@@ -52,7 +52,7 @@ class DeepScaler(DatasetTask):
 class OneQuestion(Task):
     """One question in `samples` copies: whether a reward can rise at all (final)."""
 
-    QUICK = True
+    SECONDS = 300.0  # sympy has a limit of its own, far below this
     ONE_SPLIT = True
 
     def __init__(
@@ -79,6 +79,10 @@ class OneQuestion(Task):
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
         return boxed(problem.answer)
+
+    def start(self) -> None:
+        """Start the process of sympy, which takes a second or more."""
+        ALGEBRA.start()
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:
         """Another answer in a box."""
@@ -127,11 +131,8 @@ class AllenaiRlvr(DatasetTask):
         """By the kind of the row: the last number, the final answer in LaTeX, or the instruction."""
         kind, truth = problem.answer["kind"], problem.answer["truth"]
         if kind == "ifeval":
-            return RIGHT if obeyed(truth, completion) else WRONG
-        if kind == "math":
-            return verified_math(truth, completion)
-        found = last_number(completion)
-        return UNPARSED if found is None else RIGHT if found == value(truth) else WRONG
+            return verified_instruction(truth, completion)
+        return verified_math(truth, completion) if kind == "math" else same_number(last_number(completion), truth)
 
     def gold(self, problem: Problem) -> str | None:
         """The answer alone, as its kind is read."""
@@ -146,7 +147,7 @@ class AllenaiRlvr(DatasetTask):
             return example(problem.answer["truth"], right=False)
         return super().wrong(problem, other, rng) if other.answer["kind"] == problem.answer["kind"] else None
 
-    def prepare(self) -> None:
+    def start(self) -> None:
         """Start the process of sympy, where there are formulas."""
         if self.datasets is None or "math" in self.datasets:
             ALGEBRA.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -14,7 +15,7 @@ from importlib import import_module
 from random import Random
 from typing import Any, Literal
 
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, failed
 from operant.errors import UsageError
 from operant.install import missing_package
 
@@ -74,6 +75,8 @@ class ReasoningGym(Task):
             return UNPARSED
         with deeds_forbidden():
             score = float(self._gym.score_answer(answer=found, entry=problem.answer["entry"]))
+        if not math.isfinite(score):
+            return failed(f"{self.dataset} scores this {score}")
         if score >= 1.0:
             return RIGHT
         return Verdict(score, "partial") if self.partial and score > 0.0 else WRONG

@@ -12,7 +12,7 @@ from typing import Literal
 from operant.envs.text.latex import last_boxed
 from operant.envs.text.numbers import first_number, last_number, numbers, value
 from operant.envs.text.sources import Row, find_file, read_rows
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, no_gold
 from operant.errors import UsageError
 
 STOP = ("[Question]", "Question:", "Q:", "\n\n\n")
@@ -47,10 +47,7 @@ class _WordProblems(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Numeric equality with the number that the text gives as its answer."""
-        found = given_answer(completion)
-        if found is None:
-            return UNPARSED
-        return RIGHT if found == value(problem.answer["number"]) else WRONG
+        return same_number(given_answer(completion), problem.answer["number"])
 
     def gold(self, problem: Problem) -> str:
         """The worked solution."""
@@ -121,6 +118,14 @@ def given_answer(text: str) -> Decimal | None:
         if (found := first_number(place)) is not None:
             return found
     return last_number(text)
+
+
+def same_number(found: Decimal | None, answer: object) -> Verdict:
+    """Whether a number that was found, if any, is the one that a reference answer writes."""
+    right = value(str(answer))
+    if right is None:
+        return no_gold(answer)
+    return UNPARSED if found is None else RIGHT if found == right else WRONG
 
 
 def _gsm8k_row(row: Row) -> Row:
