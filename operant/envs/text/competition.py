@@ -21,6 +21,7 @@ _EXPLOSIVE = re.compile(r"\^\{?-?[0-9]{5,}|\^\{[^{}]*\^|[0-9]{4,}\)?!|\)!|!!|[0-
 _WORDED = re.compile(r"\s*\\(?:text|mbox|textrm)\{")
 MOST_READ = 4 * LONGEST_ANSWER
 TOO_LONG = Verdict(0.0, "wrong", note="the answer is too long to be one")
+TOO_LARGE = Verdict(0.0, "wrong", note="the answer is too large to be one")
 
 
 class Math(Task):
@@ -121,6 +122,8 @@ def same_answer(truth: str, given: str) -> Verdict:
         return TOO_LONG
     if number(mine) is not None and number(theirs) is not None:
         return RIGHT if number(mine) == number(theirs) else WRONG
+    if _EXPLOSIVE.search(theirs) and not _EXPLOSIVE.search(mine):
+        return TOO_LARGE
     if _WORDED.match(truth):
         return RIGHT if mine.lower() == theirs.lower() else WRONG
     try:

@@ -82,13 +82,16 @@ def test_verdicts(small: Mbpp, completion: str, outcome: str) -> None:
 
 
 class Near(Mbpp):
-    """Judged in this very process."""
+    """Judged in this very process, which only tasks of Operant are."""
 
+    __module__ = "operant.envs.text.of_a_test"
     QUICK = True
 
 
 class Gullible(Near):
     """Takes any program for right."""
+
+    __module__ = "operant.envs.text.of_a_test"
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         return RIGHT
