@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from random import Random
 from typing import Any
 
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses, other_numbers
 from operant.envs.text.numbers import last_number, leading_integer
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict
 from operant.errors import UsageError
@@ -68,6 +70,34 @@ class Arithmetic(Generated):
     def gold(self, problem: Problem) -> str:
         """The number."""
         return str(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The number in other forms."""
+        del rng
+        return integer_forms(problem.answer, self.style == "bare")
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers."""
+        return integer_near_misses(problem.answer, rng, self.style == "bare")
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No number, or all of them."""
+        return {**super().cheats(problem), **number_cheats(problem.prompt)}
+
+
+def integer_forms(number: int, bare: bool) -> dict[str, str]:
+    """Answers that give a whole number; where `bare` they begin with it."""
+    if bare:
+        return {"alone": str(number), "a space before": f" {number}", "more behind": f"{number}\nand more 17"}
+    return number_forms(Decimal(number), marked=False)
+
+
+def integer_near_misses(number: int, rng: Random, bare: bool) -> dict[str, str]:
+    """Answers that give another number."""
+    if not bare:
+        return number_near_misses(Decimal(number), rng, marked=False)
+    others = {name: str(value) for name, value in other_numbers(Decimal(number), rng).items() if value % 1 == 0}
+    return {**others, "not at once": f"= {number}", "a digit more": f"{number}0"}
 
 
 def verify_integer(answer: int, completion: str, bare: bool) -> Verdict:

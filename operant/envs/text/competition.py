@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA, Undecided
 from operant.envs.text.forms import form_of, is_certain, plain_equal, same_form
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalize, number
+from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
 from operant.envs.text.sources import Row, find_file, in_share, look_for, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, failed, no_gold
 from operant.errors import UsageError
@@ -72,6 +73,19 @@ class Math(Task):
         del rng
         mine, theirs = problem.answer["answer"], other.answer["answer"]
         return None if _standing(mine) == _standing(theirs) else self.gold(other)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The final answer in other forms."""
+        del rng
+        return latex_forms(problem.answer["answer"])
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other final answers."""
+        return latex_near_misses(problem.answer["answer"], rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
 
     def start(self) -> None:
         """Start the process of sympy, which takes a second or more."""

@@ -62,6 +62,11 @@ class IfMultiConstraints(DatasetTask):
         del other, rng
         return failing(*problem.answer[0]) if len(problem.answer) == 1 else None
 
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Nothing at all; any other text that does what is asked has earned it."""
+        del problem
+        return {"nothing": "", "spaces": " \n\t "}
+
 
 class RlvrIfEval(DatasetTask):
     """Follow one instruction: rlvr_ifeval/train.jsonl (final).
@@ -92,6 +97,11 @@ class RlvrIfEval(DatasetTask):
         """A text that does not."""
         del other, rng
         return example(problem.answer, right=False)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Nothing at all; any other text that does what is asked has earned it."""
+        del problem
+        return {"nothing": "", "spaces": " \n\t "}
 
 
 def verified_instruction(truth: Mapping[str, Any], completion: str) -> Verdict:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
-from operant.envs.text.numbers import last_number
+from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
+from operant.envs.text.numbers import last_number, value
 from operant.envs.text.sources import Row, file_at, in_share, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
 from operant.envs.text.word_problems import given_answer, same_number
@@ -46,6 +49,7 @@ def latex(completion: str, answer: Any) -> Verdict:
 
 
 VERIFIERS: dict[str, Verifier] = {"exact": exact, "number": number, "last_number": closing_number, "math": latex}
+NUMBERS = ("number", "last_number")
 
 
 class JsonlTask(Task):
@@ -110,6 +114,27 @@ class JsonlTask(Task):
         if ":" in self.verifier:
             return None
         return f"$\\boxed{{{problem.answer}}}$" if self.verifier == "math" else str(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms, as the named verifier reads it."""
+        if self.verifier == "math":
+            return latex_forms(str(problem.answer))
+        right = value(str(problem.answer)) if self.verifier in NUMBERS else None
+        return super().equivalents(problem, rng) if right is None else number_forms(right, self.verifier == "number")
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other answers."""
+        if self.verifier == "math":
+            return latex_near_misses(str(problem.answer), rng)
+        if self.verifier == "exact":
+            return {"more behind": f"{problem.answer} and more", "more before": f"So {problem.answer}"}
+        right = value(str(problem.answer)) if self.verifier in NUMBERS else None
+        return {} if right is None else number_near_misses(right, rng, self.verifier == "number")
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        further = latex_cheats if self.verifier == "math" else number_cheats if self.verifier in NUMBERS else None
+        return {**super().cheats(problem), **(further(problem.prompt) if further else {})}
 
     def prepare(self) -> None:
         """Import the verifier."""

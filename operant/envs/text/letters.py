@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from operant.envs.text.arithmetic import verify_integer
+from operant.envs.text.arithmetic import integer_forms, integer_near_misses, verify_integer
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.number_forms import number_cheats
 from operant.envs.text.task import RIGHT, WRONG, Problem, Verdict
 from operant.errors import UsageError
 
@@ -48,6 +50,19 @@ class CountLetters(Generated):
         """The number."""
         return str(problem.answer)
 
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The number in other forms."""
+        del rng
+        return integer_forms(problem.answer, self.style == "bare")
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers."""
+        return integer_near_misses(problem.answer, rng, self.style == "bare")
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No number, or all of them."""
+        return {**super().cheats(problem), **number_cheats(problem.prompt)}
+
 
 class Copy(Generated):
     """Write `letters` letters again; the score is the share of them in their place (final)."""
@@ -84,6 +99,19 @@ class Copy(Generated):
     def gold(self, problem: Problem) -> str:
         """The letters."""
         return problem.answer
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """One letter changed, missing, too many or in another place."""
+        word, place = problem.answer, rng.randrange(len(problem.answer))
+        other = rng.choice([letter for letter in self.alphabet if letter != word[place]])
+        misses = {
+            "letter changed": f"{word[:place]}{other}{word[place + 1 :]}",
+            "letter missing": f"{word[:place]}{word[place + 1 :]}",
+            "letter too many": f"{word}{other}",
+            "twice": f"{word}{word}",
+            "reversed": word[::-1],
+        }
+        return {name: text for name, text in misses.items() if text != word}
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:
         """Every letter moved on in the alphabet, so that none is in its place."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from random import Random
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from operant.envs.text.competition import STOP, same_answer
 from operant.envs.text.dataset import DatasetTask, user_message
 from operant.envs.text.instruction_sets import example, ground_truth, verified_instruction
 from operant.envs.text.latex import final_answer
+from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
 from operant.envs.text.numbers import last_number
 from operant.envs.text.sources import Row
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
@@ -43,6 +46,19 @@ class DeepScaler(DatasetTask):
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
         return boxed(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms."""
+        del rng
+        return latex_forms(problem.answer)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other answers."""
+        return latex_near_misses(problem.answer, rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
 
     def start(self) -> None:
         """Start the process of sympy, which takes a second or more."""
@@ -79,6 +95,19 @@ class OneQuestion(Task):
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
         return boxed(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms."""
+        del rng
+        return latex_forms(problem.answer)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other answers."""
+        return latex_near_misses(problem.answer, rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
 
     def start(self) -> None:
         """Start the process of sympy, which takes a second or more."""
@@ -146,6 +175,31 @@ class AllenaiRlvr(DatasetTask):
         if problem.answer["kind"] == "ifeval":
             return example(problem.answer["truth"], right=False)
         return super().wrong(problem, other, rng) if other.answer["kind"] == problem.answer["kind"] else None
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms, where it is a number or a formula."""
+        kind, truth = problem.answer["kind"], problem.answer["truth"]
+        if kind == "ifeval":
+            return super().equivalents(problem, rng)
+        return latex_forms(truth) if kind == "math" else number_forms(Decimal(truth.replace(",", "")), marked=False)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers and formulas."""
+        kind, truth = problem.answer["kind"], problem.answer["truth"]
+        if kind == "ifeval":
+            return super().near_misses(problem, rng)
+        return (
+            latex_near_misses(truth, rng)
+            if kind == "math"
+            else number_near_misses(Decimal(truth.replace(",", "")), rng, marked=False)
+        )
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any; whatever does what an instruction asks has earned it."""
+        if problem.answer["kind"] == "ifeval":
+            return {"nothing": "", "spaces": " \n\t "}
+        further = latex_cheats if problem.answer["kind"] == "math" else number_cheats
+        return {**super().cheats(problem), **further(problem.prompt)}
 
     def start(self) -> None:
         """Start the process of sympy, where there are formulas."""

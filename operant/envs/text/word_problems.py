@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
+from random import Random
 from typing import Literal
 
 from operant.envs.text.latex import last_boxed
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
 from operant.envs.text.numbers import first_number, last_number, numbers, value
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, no_gold
@@ -62,6 +64,19 @@ class _WordProblems(Task):
         del rng
         same = value(problem.answer["number"]) == value(other.answer["number"])
         return None if same else self.gold(other)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The number in other forms."""
+        del rng
+        return number_forms(Decimal(problem.answer["number"].replace(",", "")))
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers, and two at once."""
+        return number_near_misses(Decimal(problem.answer["number"].replace(",", "")), rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No number, or all of them."""
+        return {**super().cheats(problem), **number_cheats(problem.prompt)}
 
     def _problem(self, split: str, index: int, row: Row) -> Problem:
         return Problem(
