@@ -128,9 +128,8 @@ def _print_errors(tally: Tally, kind: Kind, task: str) -> None:
     for why in sorted({each.verdict.outcome for each in tally.invalid}):
         one = next(each for each in tally.invalid if each.verdict.outcome == why)
         times = sum(each.verdict.outcome == why for each in tally.invalid)
-        say(
-            f"  {task}: {SAID[kind]} is invalid {times} times ({why}), such as {one.sample.problem.id}: {one.verdict.note}"
-        )
+        said = f"{one.sample.problem.id}: {one.verdict.note}"
+        say(f"  {task}: {SAID[kind]} is invalid {times} times ({why}), such as {said}")
 
 
 def _shown(judged: Judged) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import resource
 import signal
 import sys
@@ -104,6 +105,8 @@ def formula(text: str):
     from math_verify import LatexExtractionConfig, parse
     from sympy import Expr, Float, Rational
 
+    # math-verify takes 2(\\frac{1}{3}) for a mixed number.
+    text = re.sub(r"(?<![\^_0-9.])([0-9]+(?:\.[0-9]+)?)\(", r"\1*(", text)
     found = parse(
         f"${text}$", extraction_config=[LatexExtractionConfig()], parsing_timeout=0, fallback_mode="no_fallback"
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 from operant.envs.text.generated import Generated, at_least
 from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses, other_numbers
-from operant.envs.text.numbers import last_number, leading_integer
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict
+from operant.envs.text.numbers import is_several, last_number, leading_integer
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict, without_question
 from operant.errors import UsageError
 
 SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "table": "*"}
@@ -65,7 +65,7 @@ class Arithmetic(Generated):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""
@@ -100,9 +100,13 @@ def integer_near_misses(number: int, rng: Random, bare: bool) -> dict[str, str]:
     return {**others, "not at once": f"= {number}", "a digit more": f"{number}0"}
 
 
-def verify_integer(answer: int, completion: str, bare: bool) -> Verdict:
-    """The verdict on one number: the last of the text, or where `bare` the one that it begins with."""
-    found = leading_integer(completion) if bare else last_number(completion)
+def verify_integer(problem: Problem, completion: str, bare: bool) -> Verdict:
+    """The verdict on one number: the last of the text, or where `bare` the one that it begins with.
+
+    The question again is no answer, nor is a list of candidates.
+    """
+    answer, said = problem.answer, completion if bare else without_question(problem, completion)
+    found = leading_integer(said) if bare else None if is_several(said) else last_number(said)
     if found is None:
         return UNPARSED
     return RIGHT if found == answer else WRONG

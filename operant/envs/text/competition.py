@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA, Undecided
 from operant.envs.text.forms import form_of, is_certain, plain_equal, same_form
-from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalize, number
+from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalize, number, unit_power
 from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
 from operant.envs.text.sources import Row, find_file, in_share, look_for, read_rows
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, failed, no_gold
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, failed, no_gold, without_question
 from operant.errors import UsageError
 
 STOP = ("Problem:", "\n\n\n")
@@ -55,10 +55,8 @@ class Math(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with: the same spelling, the same number, or the same to sympy."""
-        found = final_answer(completion)
-        if found is None:
-            return UNPARSED
-        return same_answer(problem.answer["answer"], found)
+        found = final_answer(without_question(problem, completion))
+        return UNPARSED if found is None else same_answer(problem.answer["answer"], found)
 
     def gold(self, problem: Problem) -> str:
         """The worked solution."""
@@ -128,6 +126,8 @@ def same_answer(truth: str, given: str) -> Verdict:
     mine, theirs = normalize(truth), normalize(given)
     if not mine:
         return no_gold(truth)
+    if len({unit_power(truth), unit_power(given)} - {""}) > 1:
+        return WRONG
     if mine == theirs:
         return RIGHT
     if not theirs:

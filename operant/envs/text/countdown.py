@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.numbers import READ
 from operant.envs.text.task import RIGHT, UNPARSED, Problem, Verdict
 
 LONGEST_EXPRESSION = 200  # characters: far more than any answer, far less than the parser's depth
@@ -23,6 +24,8 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] 
 }
 _EXPRESSION = re.compile(r"[-0-9(][-+*/() 0-9]*")
 _LOOK_ALIKES = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-"})  # noqa: RUF001
+_LATEX = re.compile(r"\\(?:times|cdot|div|left|right|boxed|[()\[\]])|[${}]")
+_SIGNS = {r"\times": "*", r"\cdot": "*", r"\div": "/"}
 
 
 class Countdown(Generated):
@@ -142,7 +145,8 @@ class Countdown(Generated):
         }
 
     def _expression(self, completion: str) -> str | None:
-        lines = [line for line in completion.translate(_LOOK_ALIKES).splitlines() if line.strip()]
+        plain = _LATEX.sub(lambda sign: _SIGNS.get(sign[0], ""), completion[-READ:].translate(_LOOK_ALIKES))
+        lines = [line.strip(" \t*`.") for line in plain.splitlines() if line.strip(" \t*`.")]
         if not lines:
             return None
         line = lines[0] if self.style == "bare" else lines[-1]

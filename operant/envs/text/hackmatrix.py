@@ -7,6 +7,7 @@ language model and a trained policy can be asked the same question.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -55,11 +56,15 @@ class HackMatrix(Generated):
         return max(map(len, ACTION_NAMES)) + 1
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """By what the action named in the last line that names one earns."""
+        """By what the action earns that is named in a line of its own, or else in the last line; several are none."""
         lines = [line for line in completion.splitlines() if line.strip()]
-        found = next((action for line in reversed(lines) if (action := find_action(line)) is not None), None)
-        if found is None:
+        named = {action for line in lines if (action := find_action(line)) is not None}
+        named = named or {
+            ACTION_NAMES.index(word) for word in _words(lines[-1] if lines else "") if word in ACTION_NAMES
+        }
+        if len(named) != 1:
             return UNPARSED
+        (found,) = named
         earns, name = problem.answer, ACTION_NAMES[found]
         if name not in earns:
             return Verdict(0.0, "wrong", note=f"{name} is not legal")
@@ -108,6 +113,10 @@ class HackMatrix(Generated):
         """No action, or all of them."""
         names = list(problem.answer)
         return {**super().cheats(problem), "all actions": ", ".join(names), "all in lines": "\n".join(names)}
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"[a-z_]+", line.lower())
 
 
 def position(seed: int, moves: int) -> Game | None:

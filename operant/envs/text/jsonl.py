@@ -17,7 +17,7 @@ from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_
 from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
 from operant.envs.text.numbers import last_number, value
 from operant.envs.text.sources import Row, file_at, in_share, read_rows
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, without_question
 from operant.envs.text.word_problems import given_answer, same_number
 from operant.errors import UsageError
 from operant.registry import load
@@ -101,7 +101,8 @@ class JsonlTask(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """What the verifier says."""
-        said = self._verifier(completion, problem.answer)
+        named = self.verifier == "math" or self.verifier in NUMBERS
+        said = self._verifier(without_question(problem, completion) if named else completion, problem.answer)
         if isinstance(said, Verdict):
             return said
         score = float(said)

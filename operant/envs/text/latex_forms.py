@@ -79,7 +79,7 @@ def _same_form(answer: str) -> dict[str, str]:
 
 def latex_near_misses(answer: str, rng: Random) -> dict[str, str]:
     """Texts that end with another answer, though it is nearly the right one."""
-    misses = {"two boxes": f"\\boxed{{{answer}}} or \\boxed{{17}}", "one more member": f"\\boxed{{{answer}, 1234}}"}
+    misses = {"two boxes": f"\\boxed{{{answer}}} or \\boxed{{4321}}", "one more member": f"\\boxed{{{answer}, 1234}}"}
     if places := [place for place, sign in enumerate(answer) if sign.isdigit()]:
         place = rng.choice(places)
         other = rng.choice([digit for digit in "123456789" if digit != answer[place]])

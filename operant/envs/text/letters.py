@@ -44,7 +44,7 @@ class CountLetters(Generated):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""
@@ -88,10 +88,10 @@ class Copy(Generated):
         return self.letters + 1
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """The share of the letters that stand in their place from the beginning of the text."""
+        """The share of the letters that are in their place, of all; in style `bare` what stands behind is not read."""
         word = problem.answer
-        written = completion if self.style == "bare" else completion.strip()
-        share = sum(x == y for x, y in zip(written, word, strict=False)) / len(word)
+        written = completion[: len(word)] if self.style == "bare" else completion.strip()
+        share = sum(x == y for x, y in zip(written, word, strict=False)) / max(len(word), len(written))
         if share == 1.0:
             return RIGHT
         return Verdict(share, "partial") if share else WRONG
@@ -107,10 +107,10 @@ class Copy(Generated):
         misses = {
             "letter changed": f"{word[:place]}{other}{word[place + 1 :]}",
             "letter missing": f"{word[:place]}{word[place + 1 :]}",
-            "letter too many": f"{word}{other}",
-            "twice": f"{word}{word}",
             "reversed": word[::-1],
         }
+        if self.style == "words":
+            misses |= {"letter too many": f"{word}{other}", "twice": f"{word}{word}"}
         return {name: text for name, text in misses.items() if text != word}
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:

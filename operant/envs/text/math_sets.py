@@ -17,7 +17,7 @@ from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_
 from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
 from operant.envs.text.numbers import last_number
 from operant.envs.text.sources import Row
-from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
+from operant.envs.text.task import UNPARSED, Problem, Task, Verdict, without_question
 from operant.envs.text.word_problems import same_number
 from operant.errors import UsageError
 
@@ -41,7 +41,7 @@ class DeepScaler(DatasetTask):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with, compared as in `math`."""
-        return verified_math(problem.answer, completion)
+        return verified_math(problem.answer, without_question(problem, completion))
 
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
@@ -90,7 +90,7 @@ class OneQuestion(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with."""
-        return verified_math(problem.answer, completion)
+        return verified_math(problem.answer, without_question(problem, completion))
 
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
@@ -161,6 +161,7 @@ class AllenaiRlvr(DatasetTask):
         kind, truth = problem.answer["kind"], problem.answer["truth"]
         if kind == "ifeval":
             return verified_instruction(truth, completion)
+        completion = without_question(problem, completion)
         return verified_math(truth, completion) if kind == "math" else same_number(last_number(completion), truth)
 
     def gold(self, problem: Problem) -> str | None:

@@ -11,7 +11,7 @@ from operant.envs.text.arithmetic import integer_forms, integer_near_misses, ver
 from operant.envs.text.generated import Generated, at_least
 from operant.envs.text.number_forms import number_cheats
 from operant.envs.text.numbers import numbers
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict, without_question
 
 _LEADING_LIST = re.compile(r"[ \t]*([0-9]{1,20}(?:[ ,]{1,2}[0-9]{1,20})*)")
 
@@ -56,7 +56,7 @@ class Largest(_NumberList):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""
@@ -101,7 +101,7 @@ class Sort(_NumberList):
             match = _LEADING_LIST.match(completion)
             found = [int(word) for word in re.findall(r"[0-9]+", match.group(1))] if match else []
         else:
-            found = numbers(completion)[-self.count :]
+            found = numbers(without_question(problem, completion))[-self.count :]
         if len(found) < self.count:
             return UNPARSED
         return RIGHT if found == problem.answer else WRONG

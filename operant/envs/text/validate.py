@@ -73,8 +73,9 @@ class Tally:
 MISTAKEN: dict[Kind, Callable[[float], bool]] = {
     "gold": lambda score: score != 1.0,
     "equivalent": lambda score: score != 1.0,
-    "near_miss": lambda score: score == 1.0,  # in part it may be right
-    "other": lambda score: score != 0.0,
+    # Where there is credit for a part, a wrong answer may have earned some: paid is what scores as much as a right one.
+    "near_miss": lambda score: score == 1.0,
+    "other": lambda score: score == 1.0,
     "cheat": lambda score: score == 1.0,
 }
 
