@@ -7,7 +7,6 @@ language model and a trained policy can be asked the same question.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -56,12 +55,11 @@ class HackMatrix(Generated):
         return max(map(len, ACTION_NAMES)) + 1
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """By what the action earns that is named in a line of its own, or else in the last line; several are none."""
+        """By what the action earns that is named in a line of its own, or else as the last word; several are none."""
         lines = [line for line in completion.splitlines() if line.strip()]
         named = {action for line in lines if (action := find_action(line)) is not None}
-        named = named or {
-            ACTION_NAMES.index(word) for word in _words(lines[-1] if lines else "") if word in ACTION_NAMES
-        }
+        if not named and lines and (last := find_action(lines[-1].split()[-1])) is not None:
+            named = {last}
         if len(named) != 1:
             return UNPARSED
         (found,) = named
@@ -113,10 +111,6 @@ class HackMatrix(Generated):
         """No action, or all of them."""
         names = list(problem.answer)
         return {**super().cheats(problem), "all actions": ", ".join(names), "all in lines": "\n".join(names)}
-
-
-def _words(line: str) -> list[str]:
-    return re.findall(r"[a-z_]+", line.lower())
 
 
 def position(seed: int, moves: int) -> Game | None:
