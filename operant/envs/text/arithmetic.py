@@ -97,7 +97,7 @@ def integer_near_misses(number: int, rng: Random, bare: bool) -> dict[str, str]:
     if not bare:
         return number_near_misses(Decimal(number), rng, marked=False)
     others = {name: str(value) for name, value in other_numbers(Decimal(number), rng).items() if value % 1 == 0}
-    return {**others, "not at once": f"= {number}", "a digit more": f"{number}0"}
+    return {**others, "not at once": f"= {number}", "a digit more": f"{number}1"}
 
 
 def verify_integer(problem: Problem, completion: str, bare: bool) -> Verdict:

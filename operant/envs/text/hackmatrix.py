@@ -7,6 +7,7 @@ language model and a trained policy can be asked the same question.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -59,7 +60,7 @@ class HackMatrix(Generated):
         lines = [line for line in completion.splitlines() if line.strip()]
         named = {action for line in lines if (action := find_action(line)) is not None}
         if not named and lines and (last := find_action(lines[-1].split()[-1])) is not None:
-            named = {last}
+            named = {last, *(find_action(word) for word in re.findall(r"[a-z_]+", lines[-1].lower()))} - {None}
         if len(named) != 1:
             return UNPARSED
         (found,) = named

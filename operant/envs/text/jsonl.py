@@ -116,6 +116,11 @@ class JsonlTask(Task):
             return None
         return f"$\\boxed{{{problem.answer}}}$" if self.verifier == "math" else str(problem.answer)
 
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """Another row's answer, unless it is the same, or the same number."""
+        mine, theirs = (value(str(each.answer)) if self.verifier in NUMBERS else None for each in (problem, other))
+        return None if mine is not None and mine == theirs else super().wrong(problem, other, rng)
+
     def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
         """The answer in other forms, as the named verifier reads it."""
         if self.verifier == "math":

@@ -100,6 +100,11 @@ class Copy(Generated):
         """The letters."""
         return problem.answer
 
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The letters among spaces, or in style `bare` with more behind."""
+        bare = self.style == "bare"
+        return {"more behind": f"{problem.answer}\n"} if bare else super().equivalents(problem, rng)
+
     def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
         """One letter changed, missing, too many or in another place."""
         word, place = problem.answer, rng.randrange(len(problem.answer))
