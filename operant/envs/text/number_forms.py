@@ -11,6 +11,7 @@ from fractions import Fraction
 from random import Random
 
 LARGEST_DENOMINATOR = 1_000
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def plain(number: Decimal) -> str:
@@ -33,6 +34,8 @@ def number_forms(number: Decimal, marked: bool = True) -> dict[str, str]:
         "plus sign or minus sign": n.replace("-", "\N{MINUS SIGN}") if number < 0 else f"It is +{n}.",
         "decimal places": f"It is {n if '.' in n else f'{n}.0'}0",
     }
+    if number in range(len(WORDS)):
+        forms["in words"] = f"It comes to {WORDS[int(number)]}."
     if abs(number) >= 1_000:
         forms["thousands"] = f"It comes to {number:,f}"
     return forms | (_marked_forms(number, n) if marked else {})
@@ -53,6 +56,8 @@ def _marked_forms(number: Decimal, n: str) -> dict[str, str]:
         "label and a remark": f"**Final answer: {n}**\n\nThis took 3 steps.",
     }
     if abs(number) >= 1_000:
+        mantissa, _, exponent = f"{number.normalize():e}".partition("e+")
+        forms["power of ten"] = f"\\boxed{{{mantissa} \\times 10^{{{exponent}}}}}"
         forms["box with thousands"] = f"\\boxed{{{number:,f}}}"
         forms["box with braced thousands"] = f"\\boxed{{{f'{number:,f}'.replace(',', '{,}')}}}"
     fraction = Fraction(number)
