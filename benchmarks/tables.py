@@ -1,5 +1,5 @@
 """Writes stored results into `benchmarks/RESULTS.md`: the suites beside published figures, Operant beside its peers;
-and those of each algorithm into its page of the docs.
+and those of each algorithm into its page of the docs, and of verifiers into theirs.
 
 python -m benchmarks.tables
 
@@ -8,9 +8,10 @@ The suites' results are made by `operant bench SUITE --out benchmarks/results/su
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from benchmarks import mixture, peers
+from benchmarks import graders, mixture, peers, verifier_pool
 from operant.benchmark.load import load_suite
 from operant.benchmark.outcome import read_outcome
 from operant.benchmark.table import BEGIN, END, replaced, section, table
@@ -19,6 +20,7 @@ DOCUMENT = Path(__file__).parent / "RESULTS.md"
 RESULTS = Path(__file__).parent / "results" / "suites"
 COMMAND = "python -m benchmarks.tables"
 SUITES = ("classic", "box2d", "mujoco", "atari")
+GRADERS = Path(__file__).parents[1] / "docs" / "howto" / "graders.md"
 PAGES = Path(__file__).parents[1] / "docs" / "algorithms"
 ALGORITHMS = {
     "a2c": ("A2C",),
@@ -49,6 +51,11 @@ def main() -> None:
         file = PAGES / f"{page}.md"
         begin, end = BEGIN.format("results", COMMAND), END.format("results")
         file.write_text(replaced(file.read_text(encoding="utf-8"), begin, end, of_algorithm(page)), encoding="utf-8")
+    text = GRADERS.read_text(encoding="utf-8")
+    stored = json.loads(verifier_pool.RESULT.read_text(encoding="utf-8"))
+    for name, part in (("graders", graders.table()), ("verifier_pool", verifier_pool.table(stored))):
+        text = replaced(text, BEGIN.format(name, COMMAND), END.format(name), part)
+    GRADERS.write_text(text, encoding="utf-8")
     text = DOCUMENT.read_text(encoding="utf-8")
     parts = {
         "suites": suites(),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from operant.cli.output import document, say
+from operant.cli.task_errors import rate, rate_text
 from operant.errors import EXIT_DONE
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def as_data(report: AgentReport) -> dict[str, Any]:
     """A report as `--json` gives it."""
     parts = [vars(part) for part in report.parts]
     kept = {"task": report.task, "tolerance": report.tolerance, "seconds": report.seconds}
-    return {**kept, "agents": parts, "missing": report.missing, "sound": report.sound}
+    rates = {"false_negatives": rate(*report.errors(right=True)), "false_positives": rate(*report.errors(right=False))}
+    found = {**rates, "invalid": report.invalid, "missing": report.missing, "sound": report.sound}
+    return {**kept, "agents": parts, **found}
 
 
 def print_agent_reports(reports: Sequence[AgentReport]) -> None:
@@ -60,6 +63,8 @@ def print_agent_reports(reports: Sequence[AgentReport]) -> None:
             for part in one.parts
         ]
         say(*(f"  {line.rstrip()}" for line in columns([head, *rows])))
+        negatives, positives = (rate_text(*one.errors(right)) for right in (True, False))
+        say(f"  experts refused: {negatives}; others paid: {positives}; without a score: {one.invalid}")
         if one.missing:
             say(f"  there is no agent for: {', '.join(one.missing)}")
 

@@ -10,6 +10,7 @@ import typer
 from operant.cli.options import AsJson
 from operant.cli.output import aside, document, plural, say
 from operant.cli.task_checks import as_data, print_agent_reports, show_dialogue
+from operant.cli.task_errors import print_reports, report_data
 from operant.errors import EXIT_DONE, EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from operant.envs.text.validate_agents import AgentReport
 
 NEEDS_ARGUMENTS = ("jsonl",)
-SHOWN_FAILURES = 5
 
 app = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["--help", "-h"]})
 
@@ -114,44 +114,49 @@ def show(
     return EXIT_DONE
 
 
-@app.command("validate", short_help="Verify gold and wrong answers without a model.")
+@app.command("validate", short_help="Measure how often verifiers are wrong, without a model.")
 def validate(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="A task, or `all`.", autocompletion=complete_task, show_default=False),
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Tasks, or `all`.", autocompletion=complete_task, show_default=False),
     ],
     arguments: Arguments = None,
     data: Data = None,
-    wrong: Annotated[int, typer.Option("--wrong", metavar="N", min=0, help="How many wrong answers.")] = 1_000,
+    samples: Annotated[
+        int,
+        typer.Option("--samples", "--wrong", metavar="N", min=0, help="How many answers of each kind but gold ones."),
+    ] = 1_000,
     workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Processes that verify.")] = 2,
     as_json: AsJson = False,
 ) -> int:
-    """Check the verifier without a model: every gold answer must score 1 and every wrong one 0.
+    """Measure without a model how often a verifier refuses right answers and pays for wrong ones, with 95 % intervals.
 
-    A task that is worked on in turns is played by its scripted agents: an expert must reach its ceiling, a lazy one
-    its baseline, and no cheater more than that.
+    Right are the gold answers and the same in other forms; wrong are near misses, other problems' answers and cheats.
+    Where a gold answer does not score 1, or a wrong one does, the exit code is 3. A task that is worked on in turns is
+    played by its scripted agents: an expert must reach its ceiling, a lazy one its baseline, and no cheater more.
 
     \b
       operant tasks validate all --data DIR
+      operant tasks validate gsm8k math --data DIR --json
       operant tasks validate ./my_task
       operant tasks validate mine.jsonl -a verifier=number
     """
     from operant.envs.text.validate_agents import AgentReport
 
     found: list[Report | AgentReport] = []
-    for one in _asked_for(name):
+    for one in _asked_for(names):
         try:
-            found.append(_validated(one, parsed(arguments), data, wrong, workers))
+            found.append(_validated(one, parsed(arguments), data, samples, workers))
         except UsageError as problem:
-            if name != "all":
+            if "all" not in names:
                 raise
             aside(f"{one}: left out: {problem.cause}")
     code = EXIT_DONE if found and all(one.sound for one in found) else EXIT_FAILED
     if as_json:
-        rows = [as_data(one) if isinstance(one, AgentReport) else vars(one) | {"sound": one.sound} for one in found]
+        rows = [as_data(one) if isinstance(one, AgentReport) else report_data(one) for one in found]
         document({"tasks": rows, "exit": code})
     else:
-        _print_reports([one for one in found if not isinstance(one, AgentReport)])
+        print_reports([one for one in found if not isinstance(one, AgentReport)])
         print_agent_reports([one for one in found if isinstance(one, AgentReport)])
     return code
 
@@ -188,14 +193,15 @@ def import_(
     return import_tasks(place, data, seconds if baselines else None, as_json)
 
 
-def _asked_for(name: str) -> list[str]:
+def _asked_for(names: list[str]) -> list[str]:
     from operant.envs.text.tasks import task_names
 
-    return [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS] if name == "all" else [name]
+    every = [task for task, _ in task_names() if task not in NEEDS_ARGUMENTS]
+    return list(dict.fromkeys(task for name in names for task in (every if name == "all" else [name])))
 
 
 def _validated(
-    name: str, arguments: dict[str, Any], data: str | None, wrong: int, workers: int
+    name: str, arguments: dict[str, Any], data: str | None, samples: int, workers: int
 ) -> Report | AgentReport:
     from operant.envs.text.dialogue import DialogueTask
     from operant.envs.text.pool import Verifiers
@@ -206,7 +212,7 @@ def _validated(
     if isinstance(task, DialogueTask):
         return validate_with_agents(task)
     with Verifiers([task], workers) as verifiers:
-        return validate(task, verifiers, wrong)
+        return validate(task, verifiers, samples)
 
 
 def _made(name: str, arguments: dict[str, Any], data: str | None) -> Task:
@@ -229,37 +235,6 @@ def parsed(arguments: list[str] | None) -> dict[str, Any]:
         except ValueError:
             parsed[key] = value
     return parsed
-
-
-def _print_reports(reports: list[Report]) -> None:
-    from operant.report.formatting import columns, duration
-
-    if not reports:
-        return
-    head = ["task", "problems", "gold right", "wrong refused", "time", ""]
-    rows = [
-        [
-            report.task,
-            " + ".join(f"{number:,} {split}" for split, number in report.problems.items()),
-            f"{report.gold - len(report.gold_failures):,} of {report.gold:,}",
-            f"{report.wrong - len(report.wrong_failures):,} of {report.wrong:,}",
-            duration(report.seconds),
-            "sound" if report.sound else "NOT SOUND",
-        ]
-        for report in reports
-    ]
-    say(*(line.rstrip() for line in columns([head, *rows])))
-    for report in reports:
-        for what, failures in (("a gold answer", report.gold_failures), ("a wrong answer", report.wrong_failures)):
-            for ident, verdict in failures[:SHOWN_FAILURES]:
-                said = f"{verdict.outcome} {verdict.score}" + (f", {verdict.note}" if verdict.note else "")
-                say(f"  {ident}: {what} was scored {said}")
-            if len(failures) > SHOWN_FAILURES:
-                say(f"  ... and {len(failures) - SHOWN_FAILURES} more")
-        if twice := report.right_after_all:
-            say(f"  {report.task}: not counted, since right after all: another problem's answer to {', '.join(twice)}")
-        if report.shared:
-            say(f"  {report.task}: {plural(len(report.shared), 'question')} in both splits, such as {report.shared[0]}")
 
 
 def _takes(kind: type[Task]) -> list[str]:

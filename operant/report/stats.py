@@ -106,15 +106,20 @@ def _repeated_quantile(values: Floats, times: NDArray[np.int64], share: float) -
 
 
 def episode_interval(values: ArrayLike) -> Estimate:
-    """Mean over the episodes of one policy with its interval: Wilson's (1927) where all values are 0 or 1.
-
-    Wilson's interval is right where a bootstrap fails, at rates near 0 and 1: of no win in a
-    thousand games it still says how often one may be expected at most.
-    """
+    """Mean over the episodes of one policy with its interval: that of a rate where all values are 0 or 1."""
     found = finite(values, dimensions=1)
     if len(found) == 1 or not np.isin(found, (0.0, 1.0)).all():
         return mean_interval(found, resamples=EPISODE_RESAMPLES)
-    count, rate, z = len(found), float(found.mean()), NormalDist().inv_cdf(tails(CONFIDENCE)[1])
+    return rate_interval(int(found.sum()), len(found))
+
+
+def rate_interval(times: int, count: int) -> Estimate:
+    """How often something happens that happened so many times in `count`, with Wilson's interval (1927).
+
+    It is right where a bootstrap fails, at rates near 0 and 1: of no win in a thousand games it still says how often
+    one may be expected at most.
+    """
+    rate, z = times / count, NormalDist().inv_cdf(tails(CONFIDENCE)[1])
     centre = (rate + z**2 / (2 * count)) / (1 + z**2 / count)
     reach = z / (1 + z**2 / count) * math.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
     # At 0 and at 1 the two terms are equal but for rounding.

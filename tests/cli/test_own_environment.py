@@ -190,7 +190,8 @@ def test_a_language_task_is_checked(folder: Path):
     checked = process(folder, "echoes:Echo", "tasks", "validate", "echoes:Echo", "-a", "word=b", "--json")
     assert checked.returncode == 0, checked.stderr
     (report,) = json.loads(checked.stdout)["tasks"]
-    assert (report["problems"], report["gold"], report["sound"]) == ({"train": 4, "eval": 2}, 6, True)
+    gold = report["kinds"]["gold"]["count"]
+    assert (report["problems"], gold, report["sound"]) == ({"train": 4, "eval": 2}, 6, True)
 
 
 @pytest.mark.usefixtures("alone")

@@ -60,13 +60,17 @@ def test_a_sound_task(operant: Operant) -> None:
     checked = operant("tasks", "validate", "countdown", "-a", "size=50", "-a", "eval_size=10", "--wrong", "100")
     assert checked.code == 0
     row = _line(checked.out, 1).split()
-    assert " ".join(row[:-3]) == "countdown 50 train + 10 eval 60 of 60 100 of 100"
+    assert " ".join(row[:7]) == "countdown 0 of 60 0 of 100"
+    assert " ".join(row[7:11]) == "0.00 % [0.00, 2.34]"
     assert row[-1] == "sound"
 
 
 def test_a_file_of_ones_own(operant: Operant, mine: str) -> None:
     report = operant("tasks", "validate", mine, "-a", "verifier=number", "--json").document["tasks"][0]
-    assert (report["gold"], report["sound"], report["wrong"]) == (60, True, 1_000)
+    kinds = report["kinds"]
+    assert [kinds[kind]["count"] for kind in ("gold", "other")] == [60, 1_000]
+    assert [kinds[kind]["errors"] for kind in ("gold", "other", "near_miss")] == [0, 0, 0]
+    assert 0 < kinds["other"]["high"] < 0.01
 
 
 def test_a_task_that_verifies_wrongly(operant: Operant, mine: str, here: Path) -> None:
@@ -75,7 +79,7 @@ def test_a_task_that_verifies_wrongly(operant: Operant, mine: str, here: Path) -
     checked = operant("tasks", "validate", mine, "-a", "verifier=number", "-a", "eval_share=0")
     assert checked.code == 3
     assert "NOT SOUND" in checked.out
-    assert "mine/train/0: a gold answer was scored unparsed 0.0, no answer found" in checked.out
+    assert "a gold answer is invalid 3 times (no_gold), such as mine/train/0: the reference answer" in checked.out
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from operant.engines.language.rollouts.types import Answer, Group
+from operant.engines.language.rollouts.types import Group
 from operant.errors import RunError
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ class Alerts:
                 f"not one answer of this round could be scored: {note}",
                 remedy=f"operant tasks validate {self.context.spec.env.name}    (scores gold answers without a model)",
             )
-        notes = [note for group in groups for note in group.errors]
-        lost = len(notes) / (len(notes) + len(answers))
-        if notes:
-            self.once("errors", f"{lost:.0%} of the completions have no score; one of them: {notes[0]}")
-        self._check_rewards([answer for _, answer in answers])
+        self._check_invalid(groups, len(answers))
         group, answer = answers[0]
         text = answer.completion.text[:SHOWN]
         unread = sum(each.verdict.outcome == "unparsed" for _, each in answers) / len(answers)
@@ -55,14 +51,15 @@ class Alerts:
                 f"an answer worth {answer.reward:g}: {text!r}",
             )
 
-    def _check_rewards(self, answers: Sequence[Answer]) -> None:
-        """Tell which reward functions fail, and one reason of each."""
-        failed: dict[str, list[str]] = {}
-        for name, note in (error for answer in answers for error in answer.reward_errors):
-            failed.setdefault(name, []).append(note)
-        for name, notes in failed.items():
-            words = f"reward function {name} failed on {len(notes)} of {len(answers)} completions and adds 0 there"
-            self.once(f"reward {name}", f"{words}; one reason: {notes[0]}")
+    def _check_invalid(self, groups: Sequence[Group], valid: int) -> None:
+        """Tell for each reason how many verdicts are invalid, and of one what is said."""
+        found: dict[str, list[str]] = {}
+        for why, note in (each for group in groups for each in group.invalid):
+            found.setdefault(why, []).append(note)
+        every = valid + sum(map(len, found.values()))
+        for why, notes in found.items():
+            words = f"{len(notes) / every:.0%} of the completions have no score and are not learnt from"
+            self.once("errors" if why == "error" else f"invalid {why}", f"{words}; one of them: {notes[0]}")
 
     def check_mismatch(self, means: Mapping[str, float]) -> None:
         """Stop a run whose generator and trainer do not give the same tokens the same probabilities."""

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operant.engines.language.rollouts.types import Group
-from operant.run.episode import NO_SCORE
-
-OUTCOMES = ("unparsed", "timeout")
 
 
 class Tracker:
@@ -24,6 +21,7 @@ class Tracker:
         self.rounds = 0
         self.silent_rounds = 0
         self.without_score = 0
+        self.invalid: dict[str, int] = {}
         self.reward_state: dict[str, Any] = {}
         self._sums: dict[str, list[float]] = {}
 
@@ -52,14 +50,12 @@ class Tracker:
         self.frames += count
         self.episodes += count
         self.add({"rollout/errors": len(group.errors) / max(count, 1)}, count)
-        if group.errors:  # they are not trained on, but the mean counts them, as failed
-            self.without_score += len(group.errors)
-            failed = {"train/return": NO_SCORE, f"reward/{group.problem.task}": NO_SCORE}
-            self.add(failed, len(group.errors))
+        self.without_score += len(group.errors)
+        for why, _ in group.invalid:  # they are no rewards: neither learnt from nor part of a mean
+            self.invalid[why] = self.invalid.get(why, 0) + 1
         for answer in group.answers:
             completion, verdict = answer.completion, answer.verdict
             self.tokens += answer.length
-            shares = {f"rollout/{outcome}": float(verdict.outcome == outcome) for outcome in OUTCOMES}
             self.add(
                 {
                     "train/return": answer.reward,
@@ -67,7 +63,7 @@ class Tracker:
                     f"reward/{group.problem.task}": answer.reward,
                     "rollout/truncated": float(completion.finish == "length"),
                     **({"rollout/turns": float(len(answer.steps))} if answer.turns else {}),
-                    **shares,
+                    "rollout/unparsed": float(verdict.outcome == "unparsed"),
                     **{f"parts/{key}": value for key, value in verdict.parts.items()},
                 }
             )
@@ -77,6 +73,7 @@ class Tracker:
         row = {key: total / weight for key, (total, weight) in self._sums.items() if weight}
         if row:
             row["rollout/without_score"] = float(self.without_score)
+            row |= {f"rollout/invalid/{why}": float(count) for why, count in self.invalid.items()}
         self._sums.clear()
         return row
 

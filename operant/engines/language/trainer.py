@@ -195,7 +195,7 @@ class Trainer:
     def _reward_parts(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """What the rewards of an evaluation are made of, where there are reward functions."""
         functions = text_of(self.context.spec).reward_functions
-        names = ("verifier", *(each.part for each in functions), "reward_errors") if functions else ()
+        names = ("verifier", *(each.part for each in functions)) if functions else ()
         scored = [each for each in episodes if each.score is not None]
         return {f"eval/parts/{name}": float(np.mean([each.parts[name] for each in scored])) for name in names if scored}
 

@@ -194,12 +194,14 @@ class DirectedRollout(Dialogue):
         if best is None and broken:
             return Verdict(None, "error", {}, broken[0])
         hidden = best.verdict if best is not None else None
-        score = (hidden.score or 0.0) if hidden is not None else 0.0
+        score = 0.0 if hidden is None else hidden.score
         parts = {"nodes": float(len(made)), "depth": float(max((node.depth for node in made), default=0))}
         parts |= {"faults": float(self._faults), "failed": float(sum(node.shown is None for node in made))}
         parts |= {"hidden": hidden.parts["hidden"]} if hidden is not None and "hidden" in hidden.parts else {}
-        outcome: Outcome = hidden.outcome if hidden is not None and hidden.outcome != "error" else "wrong"
-        return Verdict(score, outcome, parts | self._rewards(score), "", self._recorded())
+        if hidden is not None and score is None:
+            return Verdict(None, hidden.outcome, parts, hidden.note, self._recorded())
+        outcome: Outcome = hidden.outcome if hidden is not None else "wrong"
+        return Verdict(score, outcome, parts | self._rewards(score or 0.0), "", self._recorded())
 
     @property
     def _done(self) -> bool:

@@ -25,15 +25,15 @@ LONGEST = 400  # characters of a formula
 SOURCE = Path(__file__).with_name("algebra_worker.py").read_text()
 
 
-class TooHard(Exception):
-    """The process was ended: a question took more than its time or memory."""
+class Undecided(Exception):
+    """Nobody can say whether two formulas are the same: that took more than its time or memory, or sympy failed."""
 
 
 class Algebra:
     """The process, when there is one (final). Any thread may ask; questions are answered one after the other.
 
     A question may take `seconds` of the processor, counted by the kernel, so that a busy machine makes no formula
-    harder, and `memory` bytes of address space. `ended` counts the processes that a question was too hard for.
+    harder, and `memory` bytes of address space. `undecided` counts the questions that this was too little for.
     """
 
     def __init__(self, seconds: float = CPU_SECONDS, memory: int = MEMORY) -> None:
@@ -41,7 +41,7 @@ class Algebra:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
-        self.ended = 0
+        self.undecided = 0
 
     @property
     def installed(self) -> bool:
@@ -55,7 +55,7 @@ class Algebra:
                 self._await_ready()
 
     def same(self, one: str, other: str) -> bool | None:
-        """Whether two formulas are the same; None where one of them is none. `TooHard` where that takes too much."""
+        """Whether two formulas are the same; None where one of them is none. `Undecided` where that cannot be told."""
         if max(len(one), len(other)) > LONGEST:
             return None
         with self._lock:
@@ -67,10 +67,10 @@ class Algebra:
                 raise
             if not answer:
                 self._end()
-                self.ended += 1
-                self._launch()  # it loads while others are verified
-                raise TooHard(f"not decided within {self.seconds:g} s and {self.memory >> 20} MB")
-            return json.loads(answer)
+        if not answer or (said := json.loads(answer)) == "undecided":
+            self.undecided += 1
+            raise Undecided(f"not decided by sympy within {self.seconds:g} s and {self.memory >> 20} MB")
+        return said
 
     def close(self) -> None:
         """End the process."""

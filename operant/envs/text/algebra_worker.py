@@ -2,17 +2,21 @@
 
 It runs as a process of its own, from its source text, and imports nothing of Operant, so that it can be killed at any
 moment. What one question costs is limited by the kernel, whatever sympy does: seconds of the processor by a timer
-whose signal ends the process, and memory by its address space.
+whose signal ends the process, and memory by its address space. Questions are answered by a fork, so that the one that
+takes its place need not load sympy again.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import resource
 import signal
 import sys
 from random import Random
+from typing import NoReturn
 
 DIGITS = 50
 SMALL = 10.0**-30  # of the larger of two values
@@ -25,17 +29,25 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
     same("\\frac{\\sqrt{2}x}{2}", "\\frac{x}{\\sqrt{2}}")  # what is loaded at the first question is loaded now
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     print("ready", flush=True)
+    while os.waitpid(os.fork() or answer_all(seconds, memory), 0)[1]:
+        print(json.dumps("undecided"), flush=True)
+
+
+def answer_all(seconds: float, memory: int) -> NoReturn:
+    """Answer until there is nobody left to ask, or a question takes more than its time or memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     for line in sys.stdin:
         one, other = json.loads(line)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
             answer = same(one, other)
-        except Exception:  # what sympy cannot do is no proof that two formulas are the same
-            answer = None
+        except Exception:  # what sympy cannot do is no proof, neither that two formulas are the same nor that not
+            answer = "undecided"
         signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps(answer), flush=True)
+    os._exit(0)
 
 
 def same(one: str, other: str) -> bool | None:
@@ -93,6 +105,8 @@ def formula(text: str):
     from math_verify import LatexExtractionConfig, parse
     from sympy import Expr, Float, Rational
 
+    # math-verify takes 2(\\frac{1}{3}) for a mixed number.
+    text = re.sub(r"(?<![\^_0-9.])([0-9]+(?:\.[0-9]+)?)\(", r"\1*(", text)
     found = parse(
         f"${text}$", extraction_config=[LatexExtractionConfig()], parsing_timeout=0, fallback_mode="no_fallback"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -11,6 +11,7 @@ from operant.envs.text.code import LIMITS
 from operant.envs.text.code_extract import whole_program
 from operant.envs.text.dataset import DatasetTask
 from operant.envs.text.instruction_sets import literal
+from operant.envs.text.program_forms import changed_programs, program_cheats, program_forms
 from operant.envs.text.sources import Row
 from operant.envs.text.task import UNPARSED, Problem, Verdict, failed
 
@@ -69,6 +70,29 @@ class Apps(DatasetTask):
         """A program that runs, and prints what nobody expects."""
         del problem, other, rng
         return "print('qzx')\n"
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The solution in other forms."""
+        del rng
+        gold = self.gold(problem)
+        kept = {} if gold is None else program_forms(gold)
+        return {name: text for name, text in kept.items() if name not in ("prints", "its own main")}
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The solution with one thing changed, and what it prints with more behind."""
+        gold = self.gold(problem)
+        return {} if gold is None else {**changed_programs(gold, rng), "prints more": f"{gold}\nprint('more')\n"}
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Programs that try to pass without being right."""
+        return {**super().cheats(problem), **program_cheats("main"), "reads the tests": READS}
+
+
+READS = """import glob
+for name in glob.glob('**/*', recursive=True) + glob.glob('/proc/*/environ'):
+    try: print(open(name).read())
+    except Exception: pass
+"""
 
 
 def passed(program: str, tests: Sequence[tuple[str, str]]) -> int:

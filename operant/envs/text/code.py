@@ -24,6 +24,7 @@ MEBIBYTE = 1 << 20
 # The slowest solution of the datasets takes four seconds of a processor; on a busy machine that can be many more.
 LIMITS = Limits(cpu_seconds=10, memory=512 * MEBIBYTE, processes=16, disk=16 * MEBIBYTE, file_size=8 * MEBIBYTE)
 SECONDS = 15.0
+OUT_OF_TIME = "the program did not come to an end in its time"
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,17 @@ HONEST_CHECKS = Checks(("same",), ("assert same(1) == 1",))
 
 
 def verify_program(program: str, tests: Checks, seconds: float = SECONDS) -> Verdict:
-    """Right if the program passes all tests in its time.
+    """Right if the program passes all tests in its time; one that takes longer is wrong.
 
     Nothing that the program does can leave it without a score: only where verifying fails for other programs too, or
     the tests themselves are at fault, is there none.
     """
     deadline = time.monotonic() + seconds
     try:
-        return retried(lambda: _verified(program, tests, deadline), _sandbox_verifies)
+        verdict = retried(lambda: _verified(program, tests, deadline), _sandbox_verifies)
+        # The program waited, or the machine had no time for it: then it has none for an honest one either.
+        late = verdict.note == OUT_OF_TIME and not _sandbox_verifies(seconds / 3)
+        return failed("no verdict in time, and none on an honest program either", "timeout") if late else verdict
     except SandboxKilled as killed:
         return Verdict(0.0, "wrong", note=killed.cause)
     except SandboxDied as died:
@@ -79,9 +83,9 @@ def _verified(program: str, tests: Checks, deadline: float) -> Verdict:
             running.close()
 
 
-def _sandbox_verifies() -> bool:
+def _sandbox_verifies(seconds: float = SECONDS) -> bool:
     try:
-        return _verified(HONEST, HONEST_CHECKS, time.monotonic() + SECONDS).score == 1.0
+        return _verified(HONEST, HONEST_CHECKS, time.monotonic() + seconds).score == 1.0
     except SandboxDied:
         return False
 
@@ -102,7 +106,7 @@ def graded(running: Running, program: str, tests: Checks, seconds: float) -> Ver
         try:
             report, _ = grader.communicate(len(job).to_bytes(4, "big") + job, timeout=max(seconds, 0.1))
         except subprocess.TimeoutExpired:
-            return Verdict(0.0, "timeout", note=f"no verdict after {seconds:.0f} s")
+            return Verdict(0.0, "wrong", note=OUT_OF_TIME)
         finally:
             with suppress(ProcessLookupError):
                 grader.kill()
@@ -113,7 +117,7 @@ def explained(verdict: Verdict, running: Running) -> Verdict:
     """The verdict on a program that ended too early, with what the sandbox knows about it."""
     ended = running.wait(1.0)
     if ended and ended.code == -signal.SIGXCPU:
-        return Verdict(0.0, "timeout", note=f"more than {LIMITS.cpu_seconds} s of processor time")
+        return Verdict(0.0, "wrong", note=f"more than {LIMITS.cpu_seconds} s of processor time")
     return replace(verdict, note=f"{ENDED}: too much {ended.killed}") if ended and ended.killed else verdict
 
 

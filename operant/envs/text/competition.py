@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal
 
-from operant.envs.text.algebra import ALGEBRA, TooHard
+from operant.envs.text.algebra import ALGEBRA, Undecided
 from operant.envs.text.forms import form_of, is_certain, plain_equal, same_form
-from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalize, number
+from operant.envs.text.latex import LONGEST_ANSWER, final_answer, last_boxed, normalize, number, unit_power
+from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
 from operant.envs.text.sources import Row, find_file, in_share, look_for, read_rows
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, failed, no_gold, without_question
 from operant.errors import UsageError
 
 STOP = ("Problem:", "\n\n\n")
@@ -19,7 +20,9 @@ STOP = ("Problem:", "\n\n\n")
 # Powers of powers, exponents of five digits and factorials of four: nobody's answer, and sympy would work them out.
 _EXPLOSIVE = re.compile(r"\^\{?-?[0-9]{5,}|\^\{[^{}]*\^|[0-9]{4,}\)?!|\)!|!!|[0-9]{30,}")
 _WORDED = re.compile(r"\s*\\(?:text|mbox|textrm)\{")
+MOST_READ = 4 * LONGEST_ANSWER
 TOO_LONG = Verdict(0.0, "wrong", note="the answer is too long to be one")
+TOO_LARGE = Verdict(0.0, "wrong", note="the answer is too large to be one")
 
 
 class Math(Task):
@@ -52,10 +55,8 @@ class Math(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with: the same spelling, the same number, or the same to sympy."""
-        found = final_answer(completion)
-        if found is None:
-            return UNPARSED
-        return same_answer(problem.answer["answer"], found)
+        found = final_answer(without_question(problem, completion))
+        return UNPARSED if found is None else same_answer(problem.answer["answer"], found)
 
     def gold(self, problem: Problem) -> str:
         """The worked solution."""
@@ -71,7 +72,20 @@ class Math(Task):
         mine, theirs = problem.answer["answer"], other.answer["answer"]
         return None if _standing(mine) == _standing(theirs) else self.gold(other)
 
-    def prepare(self) -> None:
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The final answer in other forms."""
+        del rng
+        return latex_forms(problem.answer["answer"])
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other final answers."""
+        return latex_near_misses(problem.answer["answer"], rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
+
+    def start(self) -> None:
         """Start the process of sympy, which takes a second or more."""
         ALGEBRA.start()
 
@@ -105,9 +119,15 @@ def same_answer(truth: str, given: str) -> Verdict:
     """Whether two answers in LaTeX are the same: of the same form, and each part the same as its counterpart.
 
     Spelling and plain numbers are compared here. What they leave open is asked of another process, with limits on its
-    time and its memory, and what it cannot decide within them is a `timeout`.
+    time and its memory, and what it cannot decide within them is `undecided`.
     """
+    if len(given) > MOST_READ:
+        return TOO_LONG
     mine, theirs = normalize(truth), normalize(given)
+    if not mine:
+        return no_gold(truth)
+    if len({unit_power(truth), unit_power(given)} - {""}) > 1:
+        return WRONG
     if mine == theirs:
         return RIGHT
     if not theirs:
@@ -116,18 +136,14 @@ def same_answer(truth: str, given: str) -> Verdict:
         return TOO_LONG
     if number(mine) is not None and number(theirs) is not None:
         return RIGHT if number(mine) == number(theirs) else WRONG
+    if _EXPLOSIVE.search(theirs) and not _EXPLOSIVE.search(mine):
+        return TOO_LARGE
     if _WORDED.match(truth):
         return RIGHT if mine.lower() == theirs.lower() else WRONG
     try:
         return RIGHT if same_form(form_of(truth), form_of(given), _equal) else WRONG
-    except TooHard as problem:
-        return Verdict(0.0, "timeout", note=str(problem))
-    except _Unable as problem:
-        return Verdict(0.0, "wrong", note=str(problem))
-
-
-class _Unable(Exception):
-    """Whether the answers are the same cannot be decided; the text says why."""
+    except Undecided as problem:
+        return failed(str(problem), "undecided")
 
 
 def _equal(one: str, other: str) -> bool:
@@ -138,9 +154,9 @@ def _equal(one: str, other: str) -> bool:
     if not (is_certain(one) and is_certain(other)):
         return False
     if _EXPLOSIVE.search(other) or _EXPLOSIVE.search(one):
-        raise _Unable("not the same text, and too large to work out")
+        raise Undecided("not the same text, and too large to work out")
     if not ALGEBRA.installed:
-        raise _Unable("compared as text only: math-verify is not installed")
+        raise Undecided("not the same text, and math-verify, which compares formulas, is not installed")
     return ALGEBRA.same(one, other) is True
 
 

@@ -21,16 +21,13 @@ _WORD = re.compile(r"\w+")
 
 
 def followed(instruction: str, response: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a response follows an instruction; none is followed by an empty response, nor one that is not known.
+    """Whether a response follows an instruction, which an empty one never does.
 
-    Arguments that do not fit the instruction, or of another type than it takes, are followed by nothing either.
+    An instruction that is not known, or whose arguments do not fit it, raises: nobody can say who follows it.
     """
-    check = CONSTRAINTS.get(instruction)
+    check = CONSTRAINTS[instruction]
     given = {name: value for name, value in arguments.items() if value is not None}
-    try:
-        return check is not None and bool(response.strip()) and bool(check(response.strip(), **given))
-    except (TypeError, ValueError):
-        return False
+    return bool(response.strip()) and bool(check(response.strip(), **given))
 
 
 def _words(text: str) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.numbers import READ
 from operant.envs.text.task import RIGHT, UNPARSED, Problem, Verdict
 
 LONGEST_EXPRESSION = 200  # characters: far more than any answer, far less than the parser's depth
@@ -23,6 +24,8 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] 
 }
 _EXPRESSION = re.compile(r"[-0-9(][-+*/() 0-9]*")
 _LOOK_ALIKES = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-"})  # noqa: RUF001
+_LATEX = re.compile(r"\\(?:times|cdot|div|left|right|boxed|[()\[\]])|[${}]")
+_SIGNS = {r"\times": "*", r"\cdot": "*", r"\div": "/"}
 
 
 class Countdown(Generated):
@@ -89,8 +92,61 @@ class Countdown(Generated):
         same = sorted(mine["numbers"]) == sorted(theirs["numbers"]) and mine["target"] == theirs["target"]
         return None if same else theirs["way"]
 
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The way in other forms."""
+        del rng
+        way, target = problem.answer["way"], problem.answer["target"]
+        if self.style == "bare":
+            return {"alone": way, "with its value": f"{way}={target}"}
+        spaced = " ".join(re.findall(r"[0-9]+|[-+*/()]", way))
+        latex = spaced.replace("*", "\\times").replace("/", "\\div")
+        return {
+            "spaces": spaced,
+            "with its value": f"{way} = {target}",
+            "value first": f"{target} = {way}",
+            "in brackets": f"({way})",
+            "signs of print": way.replace("*", "\N{MULTIPLICATION SIGN}").replace("/", "\N{DIVISION SIGN}"),
+            "after a colon": f"The expression is: {way}",
+            "full stop": f"{way}.",
+            "after work": f"First I try 3 + 4 = 7.\n\n{way}",
+            "LaTeX": f"${latex} = {target}$",
+            "LaTeX brackets": f"\\( {latex} \\)",
+            "box": f"\\boxed{{{latex}}}",
+            "backticks": f"`{way}`",
+            "bold": f"**{way}**",
+        }
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """A number used twice or not at all, another number, another target."""
+        del rng
+        way, given, target = problem.answer["way"], problem.answer["numbers"], problem.answer["target"]
+        summed = {"the sum of all": "+".join(map(str, given))} if sum(given) != target else {}
+        return {
+            **summed,
+            "a number twice": f"{way}+{given[0]}-{given[0]}",
+            "a number too many": f"({way})*1",
+            "another target": f"({way})*{given[0]}",
+            "a number left out": way.rpartition(str(given[-1]))[0].rstrip("+-*/(") or "1",
+            "the target alone": str(target),
+            "the target is itself": f"{target} = {target}",
+        }
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No expression, or one that is more than arithmetic."""
+        target = problem.answer["target"]
+        return {
+            **super().cheats(problem),
+            "a call": f"int('{target}')",
+            "a power": f"{target}**1",
+            "a comment": f"{target} # {' '.join(map(str, problem.answer['numbers']))}",
+            "a tower": "9**9**9**9",
+            "brackets without end": "(" * 5_000,
+            "nothing added": "+".join(["0"] * 50),
+        }
+
     def _expression(self, completion: str) -> str | None:
-        lines = [line for line in completion.translate(_LOOK_ALIKES).splitlines() if line.strip()]
+        plain = _LATEX.sub(lambda sign: _SIGNS.get(sign[0], ""), completion[-READ:].translate(_LOOK_ALIKES))
+        lines = [line.strip(" \t*`.") for line in plain.splitlines() if line.strip(" \t*`.")]
         if not lines:
             return None
         line = lines[0] if self.style == "bare" else lines[-1]

@@ -9,7 +9,7 @@ from typing import Any
 
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Message, Response, Scripted
 from operant.envs.text.generated import Generated, at_least
-from operant.envs.text.numbers import LONGEST
+from operant.envs.text.numbers import LONGEST, READ, is_several
 from operant.envs.text.task import Problem, Verdict
 from operant.errors import UsageError
 
@@ -64,11 +64,14 @@ class Guess(Generated, DialogueTask):
         return dialogue
 
     def agents(self) -> Mapping[str, Scripted]:
-        """One that guesses by chance, one that counts up, one that halves what is left."""
+        """By chance, by halving what is left, told the number, without a number, and with all of them at once."""
+        every = " ".join(map(str, range(self.numbers)))
         return {
             "novice": Scripted("novice", "novice", self._by_chance),
-            "counting": Scripted("counting", "lazy", lambda _, said: str(len(_guesses(said)))),
-            "halving": Scripted("halving", "expert", self._halving),
+            "halving": Scripted("halving", "novice", self._halving),
+            "told": Scripted("told", "expert", lambda problem, _: str(problem.answer)),
+            "silent": Scripted("silent", "lazy", lambda _, __: "I do not know."),
+            "all": Scripted("all", "cheater", lambda _, __: every),
         }
 
     def _by_chance(self, problem: Problem, said: Sequence[Message]) -> str:
@@ -125,9 +128,9 @@ class Guesses(Dialogue):
 
 
 def _guess(text: str) -> int | None:
-    """The last number of a text; one that Python itself refuses for its length is none."""
-    numbers = re.findall(r"[0-9]+", text)
-    return int(numbers[-1]) if numbers and len(numbers[-1]) <= LONGEST else None
+    """The last number of a text; a list of several is no guess, nor one that Python itself refuses for its length."""
+    numbers = re.findall(r"[0-9]+", text[-READ:])
+    return int(numbers[-1]) if numbers and len(numbers[-1]) <= LONGEST and not is_several(text) else None
 
 
 def _guesses(said: Sequence[Message]) -> list[int]:

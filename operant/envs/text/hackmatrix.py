@@ -7,6 +7,8 @@ language model and a trained policy can be asked the same question.
 from __future__ import annotations
 
 import copy
+import re
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -54,11 +56,14 @@ class HackMatrix(Generated):
         return max(map(len, ACTION_NAMES)) + 1
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """By what the action named in the last line that names one earns."""
+        """By what the action earns that is named in a line of its own, or else as the last word; several are none."""
         lines = [line for line in completion.splitlines() if line.strip()]
-        found = next((action for line in reversed(lines) if (action := find_action(line)) is not None), None)
-        if found is None:
+        named = {action for line in lines if (action := find_action(line)) is not None}
+        if not named and lines and (last := find_action(lines[-1].split()[-1])) is not None:
+            named = {last, *(find_action(word) for word in re.findall(r"[a-z_]+", lines[-1].lower()))} - {None}
+        if len(named) != 1:
             return UNPARSED
+        (found,) = named
         earns, name = problem.answer, ACTION_NAMES[found]
         if name not in earns:
             return Verdict(0.0, "wrong", note=f"{name} is not legal")
@@ -79,6 +84,34 @@ class HackMatrix(Generated):
         del rng
         name = self.gold(other)
         return None if problem.answer.get(name) == max(problem.answer.values()) else name
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The name in other forms."""
+        del rng
+        name = self.gold(problem)
+        if self.style == "bare":
+            return {"alone": name, "small letters": name.lower()}
+        return {
+            "small letters": name.lower(),
+            "large letters": name.upper(),
+            "sentence": f"The best action is {name}.",
+            "bold": f"**{name}**",
+            "in quotes": f'"{name}"',
+            "after thoughts": f"Let me look at the board.\n\n{name}",
+        }
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Actions that earn less, and one that is not legal."""
+        best = max(problem.answer.values())
+        less = [name for name, value in problem.answer.items() if value < best]
+        illegal = [name for name in ACTION_NAMES if name not in problem.answer]
+        misses = {"earns less": rng.choice(less), "not legal": rng.choice(illegal) if illegal else "none"}
+        return {**misses, "taken back": f"{self.gold(problem)}\n{rng.choice(less)}"}
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No action, or all of them."""
+        names = list(problem.answer)
+        return {**super().cheats(problem), "all actions": ", ".join(names), "all in lines": "\n".join(names)}
 
 
 def position(seed: int, moves: int) -> Game | None:

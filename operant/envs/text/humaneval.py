@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from random import Random
 from typing import Literal
 
 from operant.envs.sandbox import require_sandbox
 from operant.envs.text.code import Checks, runs_through, verify_program
 from operant.envs.text.code_extract import completed_program
+from operant.envs.text.program_forms import changed_programs, program_cheats, program_forms
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
 from operant.errors import UsageError
@@ -49,6 +51,24 @@ class HumanEval(Task):
     def gold(self, problem: Problem) -> str:
         """The authors' solution, which goes on where the prompt ends."""
         return problem.answer["canonical_solution"]
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The whole function, in the forms of a program, and the rest of it in a fence."""
+        del rng
+        rest = self.gold(problem)
+        whole = program_forms(f"{problem.prompt}{rest}")
+        kept = {
+            name: text for name, text in whole.items() if "mark" not in name and name not in ("prints", "its own main")
+        }
+        return {**kept, "the rest in a fence": f"```python\n{rest}\n```", "words behind": f"{rest}\n\nThat is all."}
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The whole function with one thing changed."""
+        return changed_programs(f"{problem.prompt}{self.gold(problem)}", rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Programs that try to pass without being right."""
+        return {**super().cheats(problem), **program_cheats(problem.answer["entry_point"])}
 
     def right_after_all(self, problem: Problem, answer: str) -> bool:
         """Some solutions may pass the check of more than their own problem."""

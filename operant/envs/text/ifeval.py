@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal
 
@@ -56,6 +56,16 @@ class IfEval(Task):
         """A text that breaks one of the instructions."""
         del other
         return breaking(*rng.choice(problem.answer))
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """One too few or too many of what each instruction asks for, by the instruction."""
+        del rng
+        return {name: breaking(name, arguments) for name, arguments in problem.answer}
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Nothing at all; any other text that does what is asked has earned it."""
+        del problem
+        return {"nothing": "", "spaces": " \n\t "}
 
     def _problem(self, split: str, path: str, row: Row) -> Problem:
         for instruction in row["instruction_id_list"]:

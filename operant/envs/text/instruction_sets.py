@@ -13,7 +13,9 @@ from operant.envs.text.constraints import followed
 from operant.envs.text.dataset import DatasetTask, user_message
 from operant.envs.text.open_instruct import EXAMPLES, obeyed
 from operant.envs.text.sources import Row
-from operant.envs.text.task import RIGHT, WRONG, Problem, Verdict
+from operant.envs.text.task import RIGHT, WRONG, Problem, Verdict, no_gold
+
+BAD_INSTRUCTION = (LookupError, TypeError, ValueError, AttributeError)  # an unknown one, or arguments of another's
 
 
 class IfMultiConstraints(DatasetTask):
@@ -42,7 +44,10 @@ class IfMultiConstraints(DatasetTask):
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The share of the instructions that are followed."""
         response = without_thoughts(completion)
-        kept = [followed(kind, response, arguments) for kind, arguments in problem.answer]
+        try:
+            kept = [followed(kind, response, arguments) for kind, arguments in problem.answer]
+        except BAD_INSTRUCTION:
+            return no_gold(problem.answer)
         share = sum(kept) / len(kept)
         missed = ", ".join(kind for (kind, _), ok in zip(problem.answer, kept, strict=True) if not ok)
         outcome = "right" if share == 1 else "partial" if share else "wrong"
@@ -56,6 +61,11 @@ class IfMultiConstraints(DatasetTask):
         """A text that breaks the one instruction."""
         del other, rng
         return failing(*problem.answer[0]) if len(problem.answer) == 1 else None
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Nothing at all; any other text that does what is asked has earned it."""
+        del problem
+        return {"nothing": "", "spaces": " \n\t "}
 
 
 class RlvrIfEval(DatasetTask):
@@ -77,7 +87,7 @@ class RlvrIfEval(DatasetTask):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Obeyed, or not."""
-        return RIGHT if obeyed(problem.answer, completion) else WRONG
+        return verified_instruction(problem.answer, completion)
 
     def gold(self, problem: Problem) -> str | None:
         """A text that does nothing else, where one is known."""
@@ -87,6 +97,19 @@ class RlvrIfEval(DatasetTask):
         """A text that does not."""
         del other, rng
         return example(problem.answer, right=False)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Nothing at all; any other text that does what is asked has earned it."""
+        del problem
+        return {"nothing": "", "spaces": " \n\t "}
+
+
+def verified_instruction(truth: Mapping[str, Any], completion: str) -> Verdict:
+    """Whether a text obeys a ground truth."""
+    try:
+        return RIGHT if obeyed(truth, completion) else WRONG
+    except BAD_INSTRUCTION:
+        return no_gold(truth)
 
 
 def example(truth: Mapping[str, Any], right: bool) -> str | None:

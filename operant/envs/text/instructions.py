@@ -17,7 +17,7 @@ Check = Callable[..., bool]
 CHECKS: dict[str, Check] = {}
 
 _ABBREVIATIONS = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr|vs|etc|e\.g|i\.e|No|Inc|Ltd|U\.S)\.", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]*]{0,3}(?=\s|$)|\n\s{0,50}\n")  # noqa: RUF001
+_SENTENCE_END = re.compile(r"(?<![.!?…。！？])[.!?…。！？]+[\"'”’)\]*]{0,3}(?=\s|$)|\n\s{0,50}\n")  # noqa: RUF001
 _CONSTRAINED = ("my answer is yes.", "my answer is no.", "my answer is maybe.")
 
 

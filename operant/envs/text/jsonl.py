@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import same_answer
 from operant.envs.text.latex import LONGEST_ANSWER, final_answer
+from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
 from operant.envs.text.numbers import last_number, value
 from operant.envs.text.sources import Row, file_at, in_share, read_rows
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
-from operant.envs.text.word_problems import given_answer
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, without_question
+from operant.envs.text.word_problems import given_answer, same_number
 from operant.errors import UsageError
 from operant.registry import load
 
@@ -29,12 +32,12 @@ def exact(completion: str, answer: Any) -> Verdict:
 
 def number(completion: str, answer: Any) -> Verdict:
     """The number after ####, in a box, after "the answer is", else the last one."""
-    return _same_number(given_answer(completion), answer)
+    return same_number(given_answer(completion), answer)
 
 
 def closing_number(completion: str, answer: Any) -> Verdict:
     """The last number of the text."""
-    return _same_number(last_number(completion), answer)
+    return same_number(last_number(completion), answer)
 
 
 def latex(completion: str, answer: Any) -> Verdict:
@@ -46,6 +49,7 @@ def latex(completion: str, answer: Any) -> Verdict:
 
 
 VERIFIERS: dict[str, Verifier] = {"exact": exact, "number": number, "last_number": closing_number, "math": latex}
+NUMBERS = ("number", "last_number")
 
 
 class JsonlTask(Task):
@@ -97,7 +101,8 @@ class JsonlTask(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """What the verifier says."""
-        said = self._verifier(completion, problem.answer)
+        named = self.verifier == "math" or self.verifier in NUMBERS
+        said = self._verifier(without_question(problem, completion) if named else completion, problem.answer)
         if isinstance(said, Verdict):
             return said
         score = float(said)
@@ -111,8 +116,38 @@ class JsonlTask(Task):
             return None
         return f"$\\boxed{{{problem.answer}}}$" if self.verifier == "math" else str(problem.answer)
 
+    def wrong(self, problem: Problem, other: Problem, rng: Random) -> str | None:
+        """Another row's answer, unless it is the same, or the same number."""
+        mine, theirs = (value(str(each.answer)) if self.verifier in NUMBERS else None for each in (problem, other))
+        return None if mine is not None and mine == theirs else super().wrong(problem, other, rng)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms, as the named verifier reads it."""
+        if self.verifier == "math":
+            return latex_forms(str(problem.answer))
+        right = value(str(problem.answer)) if self.verifier in NUMBERS else None
+        return super().equivalents(problem, rng) if right is None else number_forms(right, self.verifier == "number")
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other answers."""
+        if self.verifier == "math":
+            return latex_near_misses(str(problem.answer), rng)
+        if self.verifier == "exact":
+            return {"more behind": f"{problem.answer} and more", "more before": f"So {problem.answer}"}
+        right = value(str(problem.answer)) if self.verifier in NUMBERS else None
+        return {} if right is None else number_near_misses(right, rng, self.verifier == "number")
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        further = latex_cheats if self.verifier == "math" else number_cheats if self.verifier in NUMBERS else None
+        return {**super().cheats(problem), **(further(problem.prompt) if further else {})}
+
     def prepare(self) -> None:
         """Import the verifier."""
+        _ = self._verifier
+
+    def start(self) -> None:
+        """Start the process of sympy, where it is needed."""
         if self._verifier is latex:
             ALGEBRA.start()
 
@@ -148,9 +183,3 @@ class JsonlTask(Task):
 
     def _named(self, split: str, key: str, problem: Problem) -> Problem:
         return replace(problem, id=f"{self.name}/{split}/{key}")
-
-
-def _same_number(found: Any, answer: Any) -> Verdict:
-    if found is None:
-        return UNPARSED
-    return RIGHT if found == value(str(answer)) else WRONG

@@ -16,6 +16,7 @@ _ONLY_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{(.*)\}", re.DOTALL)
 _JOINT = re.compile(r"[\s$.,;]*(?:(?:or|and|\\lor|\\text\{\s*(?:or|and)\s*\})[\s$]*)?")
 _SAID = re.compile(r"answer\s{1,3}is:?", re.IGNORECASE)
 _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|\\q?quad|~|\s+")
+_THIN = re.compile(r"(?<=[0-9])\\,(?=[0-9]{3}(?![0-9]))")  # between thousands
 _NOISE = re.compile(r"\\left(?![a-z])|\\right(?![a-z])|\\displaystyle|\\limits|\\\$|\$|\\?%|\^\{?\\circ\}?|\\degree")
 _UNITS = re.compile(r"(?<=[0-9}])\s*\\(?:text|mbox|mathrm|textrm)\{([A-Za-z\s./-]*)\}\s*(?:\^\{?[0-9]\}?)?\s*$")
 # What stands behind a number and is no unit: it takes back what the number says, or says another.
@@ -54,7 +55,8 @@ def final_answer(text: str) -> str | None:
 
 def normalize(answer: str) -> str:
     """One spelling: no spaces, sizes, units, currency or degrees; whole braces; plain numbers."""
-    plain = _SPACES.sub(" ", answer.strip().rstrip(".").replace("\N{MINUS SIGN}", "-"))
+    plain = answer.strip().rstrip(".").replace("\N{MINUS SIGN}", "-").replace("{,}", ",")
+    plain = _SPACES.sub(" ", _THIN.sub("", plain))
     plain = _NOISE.sub("", plain).replace("dfrac", "frac").replace("tfrac", "frac")
     plain = _WORDS.sub(lambda word: word[1].strip(), _UNITS.sub(_unless_hedged, plain))
     plain = _NEEDED.sub("\\1\0", plain).replace(" ", "").replace("\0", " ")
@@ -68,6 +70,12 @@ def normalize(answer: str) -> str:
     plain = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
     plain = re.sub(r"(?<![0-9])\.([0-9])", r"0.\1", plain)
     return re.sub(r"^\(([A-Z])\)$", r"\1", plain).rstrip(".")
+
+
+def unit_power(answer: str) -> str:
+    """The power of the unit behind a number, such as 2 of square meters; nothing where there is none."""
+    units = _UNITS.search(answer.strip().rstrip(".").rstrip("$"))
+    return "".join(re.findall(r"[0-9]", units[0])) if units else ""
 
 
 def _unless_hedged(units: re.Match[str]) -> str:

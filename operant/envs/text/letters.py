@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from operant.envs.text.arithmetic import verify_integer
+from operant.envs.text.arithmetic import integer_forms, integer_near_misses, verify_integer
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.number_forms import number_cheats
 from operant.envs.text.task import RIGHT, WRONG, Problem, Verdict
 from operant.errors import UsageError
 
@@ -42,11 +44,24 @@ class CountLetters(Generated):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""
         return str(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The number in other forms."""
+        del rng
+        return integer_forms(problem.answer, self.style == "bare")
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers."""
+        return integer_near_misses(problem.answer, rng, self.style == "bare")
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No number, or all of them."""
+        return {**super().cheats(problem), **number_cheats(problem.prompt)}
 
 
 class Copy(Generated):
@@ -73,10 +88,10 @@ class Copy(Generated):
         return self.letters + 1
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """The share of the letters that stand in their place from the beginning of the text."""
+        """The share of the letters that are in their place, of all; in style `bare` what stands behind is not read."""
         word = problem.answer
-        written = completion if self.style == "bare" else completion.strip()
-        share = sum(x == y for x, y in zip(written, word, strict=False)) / len(word)
+        written = completion[: len(word)] if self.style == "bare" else completion.strip()
+        share = sum(x == y for x, y in zip(written, word, strict=False)) / max(len(word), len(written))
         if share == 1.0:
             return RIGHT
         return Verdict(share, "partial") if share else WRONG
@@ -84,6 +99,24 @@ class Copy(Generated):
     def gold(self, problem: Problem) -> str:
         """The letters."""
         return problem.answer
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The letters among spaces, or in style `bare` with more behind."""
+        bare = self.style == "bare"
+        return {"more behind": f"{problem.answer}\n"} if bare else super().equivalents(problem, rng)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """One letter changed, missing, too many or in another place."""
+        word, place = problem.answer, rng.randrange(len(problem.answer))
+        other = rng.choice([letter for letter in self.alphabet if letter != word[place]])
+        misses = {
+            "letter changed": f"{word[:place]}{other}{word[place + 1 :]}",
+            "letter missing": f"{word[:place]}{word[place + 1 :]}",
+            "reversed": word[::-1],
+        }
+        if self.style == "words":
+            misses |= {"letter too many": f"{word}{other}", "twice": f"{word}{word}"}
+        return {name: text for name, text in misses.items() if text != word}
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:
         """Every letter moved on in the alphabet, so that none is in its place."""

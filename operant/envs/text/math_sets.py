@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from random import Random
 from typing import Any, Literal
 
 from operant.envs.text.algebra import ALGEBRA
 from operant.envs.text.competition import STOP, same_answer
 from operant.envs.text.dataset import DatasetTask, user_message
-from operant.envs.text.instruction_sets import example, ground_truth
+from operant.envs.text.instruction_sets import example, ground_truth, verified_instruction
 from operant.envs.text.latex import final_answer
-from operant.envs.text.numbers import last_number, value
-from operant.envs.text.open_instruct import obeyed
+from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
+from operant.envs.text.numbers import last_number
 from operant.envs.text.sources import Row
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import UNPARSED, Problem, Task, Verdict, without_question
+from operant.envs.text.word_problems import same_number
 from operant.errors import UsageError
 
 SHOTS = 4
@@ -38,13 +41,26 @@ class DeepScaler(DatasetTask):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with, compared as in `math`."""
-        return verified_math(problem.answer, completion)
+        return verified_math(problem.answer, without_question(problem, completion))
 
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
         return boxed(problem.answer)
 
-    def prepare(self) -> None:
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms."""
+        del rng
+        return latex_forms(problem.answer)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other answers."""
+        return latex_near_misses(problem.answer, rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
+
+    def start(self) -> None:
         """Start the process of sympy, which takes a second or more."""
         ALGEBRA.start()
 
@@ -52,7 +68,7 @@ class DeepScaler(DatasetTask):
 class OneQuestion(Task):
     """One question in `samples` copies: whether a reward can rise at all (final)."""
 
-    QUICK = True
+    SECONDS = 300.0  # sympy has a limit of its own, far below this
     ONE_SPLIT = True
 
     def __init__(
@@ -74,11 +90,28 @@ class OneQuestion(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with."""
-        return verified_math(problem.answer, completion)
+        return verified_math(problem.answer, without_question(problem, completion))
 
     def gold(self, problem: Problem) -> str:
         """The answer in a box."""
         return boxed(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms."""
+        del rng
+        return latex_forms(problem.answer)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other answers."""
+        return latex_near_misses(problem.answer, rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any."""
+        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
+
+    def start(self) -> None:
+        """Start the process of sympy, which takes a second or more."""
+        ALGEBRA.start()
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:
         """Another answer in a box."""
@@ -127,11 +160,9 @@ class AllenaiRlvr(DatasetTask):
         """By the kind of the row: the last number, the final answer in LaTeX, or the instruction."""
         kind, truth = problem.answer["kind"], problem.answer["truth"]
         if kind == "ifeval":
-            return RIGHT if obeyed(truth, completion) else WRONG
-        if kind == "math":
-            return verified_math(truth, completion)
-        found = last_number(completion)
-        return UNPARSED if found is None else RIGHT if found == value(truth) else WRONG
+            return verified_instruction(truth, completion)
+        completion = without_question(problem, completion)
+        return verified_math(truth, completion) if kind == "math" else same_number(last_number(completion), truth)
 
     def gold(self, problem: Problem) -> str | None:
         """The answer alone, as its kind is read."""
@@ -146,7 +177,32 @@ class AllenaiRlvr(DatasetTask):
             return example(problem.answer["truth"], right=False)
         return super().wrong(problem, other, rng) if other.answer["kind"] == problem.answer["kind"] else None
 
-    def prepare(self) -> None:
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer in other forms, where it is a number or a formula."""
+        kind, truth = problem.answer["kind"], problem.answer["truth"]
+        if kind == "ifeval":
+            return super().equivalents(problem, rng)
+        return latex_forms(truth) if kind == "math" else number_forms(Decimal(truth.replace(",", "")), marked=False)
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers and formulas."""
+        kind, truth = problem.answer["kind"], problem.answer["truth"]
+        if kind == "ifeval":
+            return super().near_misses(problem, rng)
+        return (
+            latex_near_misses(truth, rng)
+            if kind == "math"
+            else number_near_misses(Decimal(truth.replace(",", "")), rng, marked=False)
+        )
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No answer, or any; whatever does what an instruction asks has earned it."""
+        if problem.answer["kind"] == "ifeval":
+            return {"nothing": "", "spaces": " \n\t "}
+        further = latex_cheats if problem.answer["kind"] == "math" else number_cheats
+        return {**super().cheats(problem), **further(problem.prompt)}
+
+    def start(self) -> None:
         """Start the process of sympy, where there are formulas."""
         if self.datasets is None or "math" in self.datasets:
             ALGEBRA.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from random import Random
@@ -13,6 +13,7 @@ from typing import Literal
 from operant.envs.sandbox import require_sandbox
 from operant.envs.text.code import Checks, runs_through, verify_program
 from operant.envs.text.code_extract import BEGIN, DONE, whole_program
+from operant.envs.text.program_forms import changed_programs, program_cheats, program_forms
 from operant.envs.text.sources import Row, find_file, read_rows
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict
 
@@ -58,6 +59,19 @@ class Mbpp(Task):
         del rng
         (*_, ours), (*_, theirs) = problem.answer["checks"]["names"], other.answer["checks"]["names"]
         return None if ours == theirs else f"{self.gold(other)}\n{ours} = {theirs}\n"
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The solution in other forms."""
+        del rng
+        return program_forms(self.gold(problem))
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The solution with one thing changed."""
+        return changed_programs(self.gold(problem), rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """Programs that try to pass without being right."""
+        return {**super().cheats(problem), **program_cheats(problem.answer["checks"]["names"][-1])}
 
     def right_after_all(self, problem: Problem, answer: str) -> bool:
         """Some problems are asked twice in other words, and some solutions pass the tests of more than their own."""

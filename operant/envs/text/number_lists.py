@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from operant.envs.text.arithmetic import verify_integer
+from operant.envs.text.arithmetic import integer_forms, integer_near_misses, verify_integer
 from operant.envs.text.generated import Generated, at_least
+from operant.envs.text.number_forms import number_cheats
 from operant.envs.text.numbers import numbers
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict, without_question
 
 _LEADING_LIST = re.compile(r"[ \t]*([0-9]{1,20}(?:[ ,]{1,2}[0-9]{1,20})*)")
 
@@ -54,11 +56,24 @@ class Largest(_NumberList):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem.answer, completion, bare=self.style == "bare")
+        return verify_integer(problem, completion, bare=self.style == "bare")
 
     def gold(self, problem: Problem) -> str:
         """The number."""
         return str(problem.answer)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The number in other forms."""
+        del rng
+        return integer_forms(problem.answer, self.style == "bare")
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers."""
+        return integer_near_misses(problem.answer, rng, self.style == "bare")
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No number, or all of them."""
+        return {**super().cheats(problem), **number_cheats(problem.prompt)}
 
 
 class Sort(_NumberList):
@@ -86,7 +101,7 @@ class Sort(_NumberList):
             match = _LEADING_LIST.match(completion)
             found = [int(word) for word in re.findall(r"[0-9]+", match.group(1))] if match else []
         else:
-            found = numbers(completion)[-self.count :]
+            found = numbers(without_question(problem, completion))[-self.count :]
         if len(found) < self.count:
             return UNPARSED
         return RIGHT if found == problem.answer else WRONG
@@ -94,3 +109,28 @@ class Sort(_NumberList):
     def gold(self, problem: Problem) -> str:
         """The numbers in order."""
         return (" " if self.style == "bare" else ", ").join(map(str, problem.answer))
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The list in other forms."""
+        del rng
+        listed, spaced = ", ".join(map(str, problem.answer)), " ".join(map(str, problem.answer))
+        if self.style == "bare":
+            return {"spaces": spaced, "commas": listed, "a space before": f" {spaced}"}
+        return {
+            "spaces": spaced,
+            "brackets": f"[{listed}]",
+            "sentence": f"The sorted list is {listed}.",
+            "lines": "\n".join(map(str, problem.answer)),
+            "smaller than": " < ".join(map(str, problem.answer)),
+            "bold": f"**{listed}**",
+            "after work": f"7 is the number of steps.\n{listed}",
+        }
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Two numbers exchanged, one changed, one missing, all turned round."""
+        right, place = list(problem.answer), rng.randrange(len(problem.answer) - 1)
+        swapped = [*right[:place], right[place + 1], right[place], *right[place + 2 :]]
+        changed = [*right[:place], right[place] - 1, *right[place + 1 :]]
+        lists = {"exchanged": swapped, "changed": changed, "missing": right[:-1], "turned round": right[::-1]}
+        misses = {name: ", ".join(map(str, numbers)) for name, numbers in lists.items()}
+        return {**misses, "two lists": f"{misses['exchanged']} or {', '.join(map(str, swapped[::-1]))}"}

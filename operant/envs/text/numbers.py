@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from decimal import Decimal
+from fractions import Fraction
 
 LONGEST = 60
 READ = 20_000  # characters at the end of a text: an answer stands there, and more need not be read
@@ -20,6 +21,10 @@ _NUMBER = re.compile(
     r"|(?:(?<![0-9A-Za-z)\]}.])-\$?)?(?<![0-9])\.[0-9]+"
 )
 _LEADING = re.compile(r"[ \t]*(-?[0-9]+)(?![0-9])")
+# After a number: a second candidate, or what it is divided by.
+_HEDGE = re.compile(r"[\s$%*]{0,4},?\s{0,3}(?:or|and|to)\s{1,3}[-$]{0,2}[0-9]")
+_OVER = re.compile(r"\s?/\s?([0-9]{1,20})(?![0-9]|\.[0-9])")
+_LISTED = re.compile(r"[-0-9.,;\s]+")
 _DECORATION = str.maketrans("", "", "$,% \t\n")
 
 
@@ -29,10 +34,22 @@ def numbers(text: str) -> list[Decimal]:
     return [number for number in found if number is not None]
 
 
-def first_number(text: str) -> Decimal | None:
-    """The first number of a text, or None."""
-    match = _NUMBER.search(_ascii_minus(text))
-    return value(match.group()) if match else None
+def first_number(text: str) -> Fraction | None:
+    """The first number of a text, or of a fraction such as 1/2 its value; None where there is none, or 1 or 2."""
+    plain = _ascii_minus(text[:READ])
+    match = _NUMBER.search(plain)
+    found = value(match.group()) if match else None
+    if match is None or found is None or _HEDGE.match(plain, match.end()):
+        return None
+    over = _OVER.match(plain, match.end())
+    under = int(over[1]) if over else 1
+    return Fraction(found) / under if under else None
+
+
+def is_several(text: str) -> bool:
+    """Whether a text ends with a line of nothing but different numbers: candidates, and no answer."""
+    line = _tail(text).rstrip().rpartition("\n")[2]
+    return _LISTED.fullmatch(line) is not None and len(set(numbers(line))) > 1
 
 
 def last_number(text: str) -> Decimal | None:

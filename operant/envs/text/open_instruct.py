@@ -13,13 +13,13 @@ from operant.envs.text.language import is_language
 
 
 def obeyed(truth: Mapping[str, Any], response: str) -> bool:
-    """Whether a response does what a ground truth asks; nothing is done by an empty response, or by bad arguments."""
-    check = FUNCTIONS.get(str(truth.get("func_name")))
+    """Whether a response does what a ground truth asks, which an empty one never does.
+
+    A function that is not known, or whose arguments do not fit it, raises: nobody can say who obeys it.
+    """
+    check = FUNCTIONS[str(truth.get("func_name"))]
     given = {name: value for name, value in truth.items() if name != "func_name" and value is not None}
-    try:
-        return check is not None and bool(response.strip()) and bool(check(response.strip(), **given))
-    except (TypeError, ValueError, IndexError):
-        return False
+    return bool(response.strip()) and bool(check(response.strip(), **given))
 
 
 def quantified(count: int, quantifier: str, bound: int, around: int) -> bool:

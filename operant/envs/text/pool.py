@@ -1,33 +1,29 @@
 """Verdicts from worker processes with a hard time limit.
 
 Each worker has one answer in hand at a time, so that its end can cost no other. One that runs past the limit is
-killed and the answer counts as `timeout`; one that dies has its answer verified once more by a fresh worker, and only
-then is that an `error`. Quick tasks are verified where they are asked for.
+killed and the verdict is `timeout`; one that dies has its answer verified once more by a fresh worker, and only then is
+that a `crash`. Both are invalid, and no number. Quick tasks of Operant are verified where they are asked for.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import os
-import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from operant.envs.text.fork_server import START_SECONDS, ForkServer
 from operant.envs.text.rewards import SECONDS as REWARD_SECONDS
 from operant.envs.text.rewards import RewardRequest, Value
 from operant.envs.text.task import Problem, Task, Verdict, failed
-from operant.envs.text.verify_worker import Job, Recipe, serve, verify
+from operant.envs.text.verify_worker import Job, verify
 from operant.errors import RunError, UsageError
 
-START_SECONDS = 120.0
 TRIES = 2
 T = TypeVar("T")
 
@@ -63,10 +59,11 @@ class Verifiers:
         self.tasks = {task.name: task for task in tasks}
         self.seconds = seconds
         self.counts: Counter[str] = Counter()
-        slow = [task.recipe for task in tasks if not task.QUICK]
+        slow = [task.recipe for task in tasks if not _is_quick(task)]
         self._lock = threading.Lock()
         self._waiting = 0
-        self._workers = [_Worker(slow, seconds, rewards) for _ in range(workers if slow or rewards else 0)]
+        self._server = ForkServer(slow, seconds, rewards)
+        self._workers = [_Worker(self._server) for _ in range(workers if slow or rewards else 0)]
         self._free: SimpleQueue[_Worker] = SimpleQueue()
         for worker in self._workers:
             self._free.put(worker)
@@ -75,7 +72,7 @@ class Verifiers:
     def submit(self, problem: Problem, completion: str) -> Future[Verdict]:
         """The verdict on an answer, when it is there."""
         task = self.tasks[problem.task]
-        if task.QUICK:
+        if _is_quick(task):
             done: Future[Verdict] = Future()
             done.set_result(self._counted(verify(task, problem, completion)))
             return done
@@ -135,6 +132,7 @@ class Verifiers:
         self._threads.shutdown(wait=True)
         for worker in self._workers:
             worker.kill()
+        self._server.close()
 
     def __enter__(self) -> Verifiers:
         return self
@@ -180,19 +178,13 @@ class Verifiers:
 class _Worker:
     """One place in the pool: a process, or its successor (final). One thread at a time uses it."""
 
-    def __init__(self, recipes: Sequence[Recipe], seconds: float | None, rewards: Sequence[Mapping[str, Any]]) -> None:
-        self._recipes = recipes
-        self._rewards = rewards
-        self._seconds = seconds
-        self._process: BaseProcess | None = None
+    def __init__(self, server: ForkServer) -> None:
+        self._server = server
+        self._pipe: Connection | None = None
         self._closed = False
+        self.pid: int | None = None
         self.since: float | None = None
         self.replaced = 0
-
-    @property
-    def pid(self) -> int | None:
-        """The process that now works here."""
-        return None if self._process is None else self._process.pid
 
     def ask(self, job: Job, seconds: float) -> Any:
         """The reply of the process here, or the verdict that says what became of it."""
@@ -201,49 +193,42 @@ class _Worker:
                 return failed("the verifiers were closed")
             self.since = time.monotonic()
             try:
-                if self._process is None:
-                    self._start()
-                self._pipe.send(job)
-                if self._pipe.poll(seconds):
-                    return self._pipe.recv()
+                pipe = self._pipe or self._start()
+                pipe.send(job)
+                if pipe.poll(seconds):
+                    return pipe.recv()
                 self.kill()
-                return Verdict(0.0, "timeout", note=f"no verdict within {seconds:g} s")
+                return failed(f"no verdict within {seconds:g} s", "timeout")
             except (EOFError, OSError):
                 self.kill()
             finally:
                 self.since = None
-        return failed(f"the process that verified this died {TRIES} times")
+        return failed(f"the process that verified this died {TRIES} times", "crash")
 
     def stop(self) -> None:
         """Verify no more; whoever waits for the process here sees it end. Any thread may call this."""
         self._closed = True
         if (pid := self.pid) is not None:
-            _kill_group(pid)
+            self._server.end(pid)
 
     def kill(self) -> None:
-        """End the process and let go of it."""
-        process, self._process = self._process, None
-        if process is None or process.pid is None:
-            return
+        """End the process, or what there is of it, and let go of it."""
         self.replaced += not self._closed
-        _kill_group(process.pid)
-        process.join()
-        self._pipe.close()
+        (pid, pipe), self.pid, self._pipe = (self.pid, self._pipe), None, None
+        if pid is not None:
+            self._server.end(pid)
+        if pipe is not None:
+            pipe.close()
 
-    def _start(self) -> None:
-        # Never fork: the process here may hold locks of torch and of its threads.
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, self._recipes, self._seconds, self._rewards), daemon=True)
-        process.start()
-        theirs.close()
-        self._process = process
+    def _start(self) -> Connection:
+        self.pid, self._pipe = self._server.fork()
         if not self._pipe.poll(START_SECONDS):
             self.kill()
             raise RunError(f"a verifier did not start within {START_SECONDS:g} s")
         if (refusal := self._pipe.recv()) is not None:
             self.kill()
-            raise RunError(f"a verifier cannot make its tasks: {refusal}")
+            raise RunError(f"a verifier cannot begin: {refusal}")
+        return self._pipe
 
 
 def _values(reply: list[Value] | Verdict, request: RewardRequest) -> list[Value]:
@@ -256,11 +241,9 @@ def _in_time(future: Future[T], end: float | None, within: float | None) -> T | 
         return future.result(None if end is None else max(0.0, end - time.monotonic()))
     except TimeoutError:
         future.cancel()
-        return failed(f"no verdict within {within:g} s")
+        return failed(f"no verdict within {within:g} s", "late")
 
 
-def _kill_group(pid: int) -> None:
-    """End a worker and all that it started; while it leads no group of its own yet, itself alone."""
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(OSError):
-            kill(pid, signal.SIGKILL)
+def _is_quick(task: Task) -> bool:
+    """Whether a verdict is given in this process: only where the code is Operant's, which is held to be quick."""
+    return task.QUICK and type(task).__module__.partition(".")[0] == "operant"

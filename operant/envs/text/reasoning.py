@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
 from random import Random
 from typing import Any, Literal
 
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.number_forms import other_numbers, plain
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, failed
 from operant.errors import UsageError
 from operant.install import missing_package
 
@@ -74,6 +78,8 @@ class ReasoningGym(Task):
             return UNPARSED
         with deeds_forbidden():
             score = float(self._gym.score_answer(answer=found, entry=problem.answer["entry"]))
+        if not math.isfinite(score):
+            return failed(f"{self.dataset} scores this {score}")
         if score >= 1.0:
             return RIGHT
         return Verdict(score, "partial") if self.partial and score > 0.0 else WRONG
@@ -86,6 +92,29 @@ class ReasoningGym(Task):
         """Another problem's answer, unless it is the same."""
         del rng
         return None if problem.answer["answer"] == other.answer["answer"] else self.gold(other)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The answer after thoughts, among spaces, and after another one that was taken back."""
+        del rng
+        answer = problem.answer["answer"]
+        if answer is None:
+            return {}
+        return {
+            "spaces around": f"<answer>\n  {answer}\n</answer>\n",
+            "after thoughts": f"<think>It may be 3.</think>\n<answer>{answer}</answer>",
+            "the last one counts": f"<answer>nothing yet</answer> No: <answer>{answer}</answer>",
+            "words behind": f"<answer>{answer}</answer>\nThat is all.",
+            "not closed": f"<answer>{answer}",
+        }
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers, where the answer is one, and the answer taken back."""
+        answer = problem.answer["answer"]
+        if answer is None or not re.fullmatch(r"-?[0-9]+", str(answer)):
+            return {}
+        others = other_numbers(Decimal(answer), rng)
+        near = {name: f"<answer>{plain(value)}</answer>" for name, value in others.items()}
+        return {**near, "taken back": f"<answer>{answer}</answer> No: <answer>{int(answer) + 1}</answer>"}
 
     def prepare(self) -> None:
         """Make the dataset, which some take long over."""

@@ -1,9 +1,14 @@
-"""Whether a task's verifier is right, without a model: its own answers are right, and others' are not."""
+"""How often a task's verifier is wrong, without a model: answers that are known to be right, and others that are not.
+
+Right are the gold answers and their equivalents, the same answers in other forms. Wrong are other problems' answers,
+near misses, and the cheats. A right answer that is refused is a false negative, a wrong one that is paid a false
+positive; a verdict that is invalid is neither, and counted by itself.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -13,47 +18,114 @@ from operant.envs.text.pool import Verifiers
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.errors import UsageError
 
-WRONG_ANSWERS = 1_000
+SAMPLES = 1_000
 MOST_TRIES = 20  # draws for one wrong answer: where few answers differ, most others are right too
 MOST_GOLD = 20_000  # problems of a split
 
-Split = Literal["train", "eval"]
+Kind = Literal["gold", "equivalent", "near_miss", "other", "cheat"]
+RIGHT_KINDS: tuple[Kind, ...] = ("gold", "equivalent")
+WRONG_KINDS: tuple[Kind, ...] = ("near_miss", "other", "cheat")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An answer to verify, and the name of its form."""
+
+    problem: Problem
+    form: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A sample and its verdict."""
+
+    sample: Sample
+    verdict: Verdict
+
+
+@dataclass
+class Tally:
+    """What became of the answers of one kind: how many have a verdict, and which of these are wrong about them.
+
+    `forms` has for each form how many answers were verified and how many of the verdicts are wrong.
+    """
+
+    valid: int = 0
+    errors: list[Judged] = field(default_factory=list)
+    invalid: list[Judged] = field(default_factory=list)
+    forms: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, judged: Judged, mistaken: Callable[[float], bool]) -> None:
+        """Count a verdict; `mistaken` says of a score whether it is wrong about an answer of this kind."""
+        score, form = judged.verdict.score, judged.sample.form
+        if score is None:
+            self.invalid.append(judged)
+            return
+        error = mistaken(score)
+        self.valid += 1
+        if error:
+            self.errors.append(judged)
+        count, errors = self.forms.get(form, (0, 0))
+        self.forms[form] = count + 1, errors + error
+
+
+MISTAKEN: dict[Kind, Callable[[float], bool]] = {
+    "gold": lambda score: score != 1.0,
+    "equivalent": lambda score: score != 1.0,
+    # Where there is credit for a part, a wrong answer may have earned some: paid is what scores as much as a right one.
+    "near_miss": lambda score: score == 1.0,
+    "other": lambda score: score == 1.0,
+    "cheat": lambda score: score == 1.0,
+}
 
 
 @dataclass
 class Report:
-    """What was found: how many answers were verified, and those with a wrong verdict, by id."""
+    """What was found of each kind of answers. `shared` are questions that are in both splits."""
 
     task: str
     problems: dict[str, int] = field(default_factory=dict)
-    gold: int = 0
-    wrong: int = 0
+    tallies: dict[Kind, Tally] = field(default_factory=lambda: {kind: Tally() for kind in MISTAKEN})
     seconds: float = 0.0
-    gold_failures: list[tuple[str, Verdict]] = field(default_factory=list)
-    wrong_failures: list[tuple[str, Verdict]] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     right_after_all: list[str] = field(default_factory=list)
 
+    def errors(self, kinds: Iterable[Kind]) -> tuple[int, int]:
+        """How many verdicts on answers of these kinds are wrong, and how many there are."""
+        tallies = [self.tallies[kind] for kind in kinds]
+        return sum(len(each.errors) for each in tallies), sum(each.valid for each in tallies)
+
+    @property
+    def invalid(self) -> int:
+        """How many answers have no verdict."""
+        return sum(len(tally.invalid) for tally in self.tallies.values())
+
     @property
     def sound(self) -> bool:
-        """No gold answer failed, no wrong one scored, and no question is in both splits."""
-        return not (self.gold_failures or self.wrong_failures or self.shared) and self.gold + self.wrong > 0
+        """Every gold answer is right, nothing wrong is paid, and no question is in both splits."""
+        paid, wrong = self.errors(WRONG_KINDS)
+        gold = self.tallies["gold"]
+        return not (gold.errors or gold.invalid or paid or self.shared) and gold.valid + wrong > 0
 
 
-def validate(task: Task, verifiers: Verifiers, wrong: int = WRONG_ANSWERS, seed: int = 0) -> Report:
-    """Verify every gold answer and `wrong` answers that are none; both splits, where the task has both."""
+def validate(task: Task, verifiers: Verifiers, samples: int = SAMPLES, seed: int = 0) -> Report:
+    """Verify every gold answer, and so many answers of each other kind; both splits, where the task has both."""
     began = time.monotonic()
     report = Report(task.name)
     splits = _splits(task)
     report.problems = {name: len(problems) for name, problems in splits.items()}
     report.shared = [] if task.ONE_SPLIT else _shared(splits)
     problems = [problem for split in splits.values() for problem in islice(split, MOST_GOLD)]
-    golds = [(problem, gold) for problem in problems if (gold := task.gold(problem)) is not None]
-    report.gold = len(golds)
-    for (problem, _), verdict in zip(golds, verifiers.verify_all(golds), strict=True):
-        if verdict.score != 1.0:
-            report.gold_failures.append((problem.id, verdict))
-    _verify_wrong_answers(task, verifiers, problems, wrong, Random(seed), report)
+    golds = [Sample(problem, "gold", gold) for problem in problems if (gold := task.gold(problem)) is not None]
+    _verify("gold", golds, task, verifiers, report)
+    rng = Random(seed)
+    for kind, forms in (("equivalent", task.equivalents), ("near_miss", task.near_misses)):
+        _verify(
+            kind, _drawn(problems, lambda problem, of=forms: of(problem, rng), samples, rng), task, verifiers, report
+        )
+    _verify("cheat", _drawn(problems, task.cheats, samples, rng), task, verifiers, report)
+    _verify_others(task, verifiers, problems, samples, rng, report)
     report.seconds = time.monotonic() - began
     return report
 
@@ -73,33 +145,51 @@ def _shared(splits: dict[str, Sequence[Problem]]) -> list[str]:
     return [problem.id for problem in splits["eval"] if problem.prompt in asked]
 
 
-def _verify_wrong_answers(
+def _drawn(
+    problems: Sequence[Problem], forms_of: Callable[[Problem], Mapping[str, str]], count: int, rng: Random
+) -> list[Sample]:
+    """Up to `count` answers, each to a problem and in a form drawn by chance."""
+    samples: list[Sample] = []
+    for _ in range(2 * count if problems else 0):
+        problem = rng.choice(problems)
+        if len(samples) < count and (forms := forms_of(problem)):
+            form = rng.choice(sorted(forms))
+            samples.append(Sample(problem, form, forms[form]))
+    return samples
+
+
+def _verify(kind: Kind, samples: Sequence[Sample], task: Task, verifiers: Verifiers, report: Report) -> int:
+    """Count the verdicts on samples; how many of these are right after all, and so not counted."""
+    verdicts = verifiers.verify_all([(sample.problem, sample.answer) for sample in samples])
+    right = 0
+    for sample, verdict in zip(samples, verdicts, strict=True):
+        paid = verdict.score == 1.0 and kind in ("near_miss", "other")
+        if paid and task.right_after_all(sample.problem, sample.answer):
+            report.right_after_all.append(sample.problem.id)
+            right += 1
+        else:
+            report.tallies[kind].add(Judged(sample, verdict), MISTAKEN[kind])
+    return right
+
+
+def _verify_others(
     task: Task, verifiers: Verifiers, problems: Sequence[Problem], count: int, rng: Random, report: Report
 ) -> None:
-    """Verify wrong answers; for one that is right after all another one is drawn."""
+    """Verify other problems' answers; for one that is right after all another one is drawn."""
     for _ in range(MOST_TRIES):
-        drawn = _wrong_answers(task, problems, count, rng)
-        count = 0
-        for (problem, answer), verdict in zip(drawn, verifiers.verify_all(drawn), strict=True):
-            if verdict.score == 1.0 and task.right_after_all(problem, answer):
-                report.right_after_all.append(problem.id)
-                count += 1
-                continue
-            report.wrong += 1
-            if verdict.score != 0.0:
-                report.wrong_failures.append((problem.id, verdict))
+        count = _verify("other", _others(task, problems, count, rng), task, verifiers, report)
         if not count:
             break
 
 
-def _wrong_answers(task: Task, problems: Sequence[Problem], count: int, rng: Random) -> list[tuple[Problem, str]]:
+def _others(task: Task, problems: Sequence[Problem], count: int, rng: Random) -> list[Sample]:
     """Up to `count` problems with an answer that is not theirs."""
-    answers: list[tuple[Problem, str]] = []
+    samples: list[Sample] = []
     for _ in range(count * MOST_TRIES):
-        if len(answers) == count or len(problems) < 2:
+        if len(samples) == count or len(problems) < 2:
             break
         problem, other = rng.sample(problems, 2)
         answer = task.wrong(problem, other, rng)
         if answer is not None:
-            answers.append((problem, answer))
-    return answers
+            samples.append(Sample(problem, "other", answer))
+    return samples

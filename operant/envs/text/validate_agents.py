@@ -20,7 +20,11 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Part:
-    """How an agent did over a few problems: its mean score, the mean raw one, and what is wrong with that, if so."""
+    """How an agent did over a few problems: its mean score, the mean raw one, and what is wrong with that, if so.
+
+    `mistaken` of its `rollouts` were scored as its kind must not be: an expert's as less than the ceiling, a lazy
+    agent's or a cheater's as more than the baseline; `invalid` have no score.
+    """
 
     agent: str
     kind: Kind
@@ -28,6 +32,9 @@ class Part:
     hidden: float | None
     seconds: float
     problem: str = ""
+    rollouts: int = 0
+    mistaken: int = 0
+    invalid: int = 0
 
 
 @dataclass
@@ -44,6 +51,17 @@ class AgentReport:
     def missing(self) -> list[str]:
         """Kinds of agents that the task should have and does not."""
         return sorted(self.wanted - {part.kind for part in self.parts})
+
+    def errors(self, right: bool) -> tuple[int, int]:
+        """How many rollouts that earn all (`right`), or nothing, were mistaken, and how many have a score."""
+        kinds = ("expert",) if right else ("lazy", "cheater")
+        parts = [part for part in self.parts if part.kind in kinds]
+        return sum(part.mistaken for part in parts), sum(part.rollouts - part.invalid for part in parts)
+
+    @property
+    def invalid(self) -> int:
+        """How many rollouts have no score."""
+        return sum(part.invalid for part in self.parts)
 
     @property
     def sound(self) -> bool:
@@ -68,7 +86,19 @@ def _played(task: DialogueTask, agent: Scripted, rollouts: int, seed: int) -> Pa
     hidden = [verdict.parts["hidden"] for verdict in verdicts if "hidden" in verdict.parts]
     seconds = (time.monotonic() - began) / max(len(played), 1)
     mean, raw = fmean(scores) if scores else None, fmean(hidden) if hidden else None
-    return Part(agent.name, agent.kind, mean, raw, seconds, _problem(agent.kind, played, task.tolerance))
+    slack = task.tolerance * len(played) ** 0.5 + ROUNDING  # a mean varies less than a rollout
+    mistaken = sum(score < 1 - slack if agent.kind == "expert" else score > slack for score in scores)
+    return Part(
+        agent.name,
+        agent.kind,
+        mean,
+        raw,
+        seconds,
+        _problem(agent.kind, played, task.tolerance),
+        len(played),
+        mistaken if agent.kind != "novice" else 0,
+        len(played) - len(scores),
+    )
 
 
 def _problem(kind: Kind, played: Sequence[Played], tolerance: float) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
+from random import Random
 from typing import Literal
 
-from operant.envs.text.latex import last_boxed
-from operant.envs.text.numbers import first_number, last_number, numbers, value
+from operant.envs.text.latex import LONGEST_ANSWER, last_boxed, normalize, number
+from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
+from operant.envs.text.numbers import first_number, is_several, last_number, numbers, value
 from operant.envs.text.sources import Row, find_file, read_rows
-from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict
+from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Task, Verdict, no_gold, without_question
 from operant.errors import UsageError
 
 STOP = ("[Question]", "Question:", "Q:", "\n\n\n")
@@ -20,6 +23,7 @@ SVAMP_TRAIN = 700  # rows, as the set is usually split: the other 300 are for ev
 
 _HASHES = re.compile(r"####([^\n#]*)")
 _SAID = re.compile(r"answer\s{1,3}is:?([^\n]*)", re.IGNORECASE)
+_LABEL = re.compile(r"answer\**:\**([^\nA-Za-z]{1,60})\n?", re.IGNORECASE)
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")
 
 
@@ -47,10 +51,7 @@ class _WordProblems(Task):
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """Numeric equality with the number that the text gives as its answer."""
-        found = given_answer(completion)
-        if found is None:
-            return UNPARSED
-        return RIGHT if found == value(problem.answer["number"]) else WRONG
+        return same_number(given_answer(without_question(problem, completion)), problem.answer["number"])
 
     def gold(self, problem: Problem) -> str:
         """The worked solution."""
@@ -65,6 +66,19 @@ class _WordProblems(Task):
         del rng
         same = value(problem.answer["number"]) == value(other.answer["number"])
         return None if same else self.gold(other)
+
+    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """The number in other forms."""
+        del rng
+        return number_forms(Decimal(problem.answer["number"].replace(",", "")))
+
+    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
+        """Other numbers, and two at once."""
+        return number_near_misses(Decimal(problem.answer["number"].replace(",", "")), rng)
+
+    def cheats(self, problem: Problem) -> Mapping[str, str]:
+        """No number, or all of them."""
+        return {**super().cheats(problem), **number_cheats(problem.prompt)}
 
     def _problem(self, split: str, index: int, row: Row) -> Problem:
         return Problem(
@@ -107,20 +121,37 @@ class Svamp(_WordProblems):
         return [_svamp_row(row) for row in (rows[:SVAMP_TRAIN] if split == "train" else rows[SVAMP_TRAIN:])]
 
 
-def given_answer(text: str) -> Decimal | None:
+def given_answer(text: str) -> Fraction | None:
     """The number that a text gives as its answer.
 
-    In this order: after the last `####`, in the last box, after the last "the answer is"; else the last number.
-    Only one place is read, so a list of all candidates earns nothing.
+    In this order: after the last `####`, in the last box, after the last "the answer is" or, where nothing but a number
+    follows, "answer:"; else the last number. Only one place is read, so several candidates earn nothing.
     """
+    for place in _HASHES.findall(text)[-1:]:
+        if numbers(place):
+            return first_number(place)
     boxed = last_boxed(text)
-    if boxed and not _HASHES.search(text) and len(set(numbers(boxed))) > 1:
-        return None  # several candidates in a box are no answer
-    marked = (*_HASHES.findall(text)[-1:], *([boxed] if boxed else []), *_SAID.findall(text)[-1:])
-    for place in marked:
-        if (found := first_number(place)) is not None:
-            return found
-    return last_number(text)
+    if boxed and numbers(boxed):
+        return _boxed_number(boxed)
+    for place in (*_SAID.findall(text)[-1:], *_LABEL.findall(text)[-1:]):
+        if numbers(place):
+            return first_number(place)
+    last = None if is_several(text) else last_number(text)
+    return None if last is None else Fraction(last)
+
+
+def _boxed_number(boxed: str) -> Fraction | None:
+    """The number in a box; several are none."""
+    worth = number(normalize(boxed)) if len(boxed) <= LONGEST_ANSWER else None
+    return worth if worth is not None or len(set(numbers(boxed))) > 1 else first_number(boxed)
+
+
+def same_number(found: Fraction | Decimal | None, answer: object) -> Verdict:
+    """Whether a number that was found, if any, is the one that a reference answer writes."""
+    right = value(str(answer))
+    if right is None:
+        return no_gold(answer)
+    return UNPARSED if found is None else RIGHT if Fraction(found) == Fraction(right) else WRONG
 
 
 def _gsm8k_row(row: Row) -> Row:

@@ -27,7 +27,7 @@ PLACE = "env.text.reward_functions"
 INPUTS = ("prompt", "completion", "answer", "conversation", "length", "score")
 """What a reward function may ask for; see `operant.envs.text.rewards.RewardInput`."""
 BATCH_INPUTS = ("prompts", "completions", "answers", "conversations", "lengths", "scores")
-RESERVED = ("verifier", "reward", "reward_errors")
+RESERVED = ("verifier", "reward")
 """Names in the record of episodes that no reward function may have."""
 
 

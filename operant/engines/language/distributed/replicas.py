@@ -158,7 +158,7 @@ class ActorVerifiers:
         beat: Callable[[], object] = lambda: None,
     ) -> list[Verdict]:
         """The verdicts on answers, in their order; those that have not come `within` so many seconds are errors."""
-        late = failed(f"no verdict within {within or 0:g} s")
+        late = failed(f"no verdict within {within or 0:g} s", "late")
         ids = [problem.id for problem, _ in answers]
         return [found or late for found in self._shared("verify", answers, ids, within, beat)]
 

@@ -119,7 +119,8 @@ class ExternalEnvRollouts:
         return Group(group.problem, prompt, answers, tuple(note for pair in pairs if (note := _trouble(*pair))))
 
     def _as_answer(self, rollout: Rollout, steps: tuple[Step, ...], took: float) -> Answer:
-        score = rollout.verdict.score or 0.0
+        score = rollout.verdict.score
+        assert score is not None, "an invalid verdict is no reward"
         too_long = self.worker.overlong == "zero" and steps[-1].completion.finish == "length"
         return Answer(
             steps=steps,

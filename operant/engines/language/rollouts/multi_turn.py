@@ -17,7 +17,7 @@ from operant.engines.language.generation.transcript import new_transcript
 from operant.engines.language.rollouts.env_threads import EnvThread, EnvThreadPool, outcomes
 from operant.engines.language.rollouts.rollout import Rollout
 from operant.engines.language.rollouts.single_turn import RolloutWorker
-from operant.engines.language.rollouts.types import Answer, Group, PromptPlace
+from operant.engines.language.rollouts.types import Answer, Group, PromptPlace, invalid_of
 from operant.envs.text.dialogue import DialogueTask, Message, Response
 from operant.envs.text.task import Problem, Task, Verdict
 from operant.envs.verifiers.task import VerifiersTask
@@ -259,9 +259,9 @@ class MultiTurnRollouts:
         mine = [each for each in rollouts if each.group == number]
         scored = [(each, each.verdict) for each in mine if each.verdict is not None]
         answers = tuple(self._answer(each, verdict) for each, verdict in scored if verdict.score is not None)
-        errors = tuple(verdict.note for _, verdict in scored if verdict.score is None)
         first = next((each.steps[0].prompt for each in mine if each.steps), ())
-        return Group(problem, Prompt(first, problem.max_tokens, problem.stop), answers, errors)
+        prompt = Prompt(first, problem.max_tokens, problem.stop)
+        return Group(problem, prompt, answers, **invalid_of(verdict for _, verdict in scored))
 
     def _answer(self, rollout: Rollout, verdict: Verdict) -> Answer:
         return Answer(

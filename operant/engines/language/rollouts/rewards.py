@@ -14,7 +14,7 @@ from operant.spec.settings.rewards import RewardSpec
 class RewardScorer:
     """Adds the values of reward functions to the rewards of answers, of one turn or of many (final).
 
-    A function that fails on a completion adds 0 to its reward; the answer keeps the reason in `reward_errors`.
+    An answer on which a function fails has no reward, and is left out with the reason.
     """
 
     def __init__(self, functions: Sequence[RewardSpec], verifier_weight: float, pool: VerifierPool) -> None:
@@ -41,28 +41,25 @@ class RewardScorer:
         return calls
 
     def _scored(self, group: Group, columns: Sequence[Sequence[Value]]) -> Group:
-        answers = (
-            self._rewarded(answer, [column[place] for column in columns]) for place, answer in enumerate(group.answers)
-        )
-        return replace(group, answers=tuple(answers))
+        rewarded: list[Answer] = []
+        errors: list[str] = []
+        for place, answer in enumerate(group.answers):
+            found = self._rewarded(answer, [column[place] for column in columns])
+            errors.append(found) if isinstance(found, str) else rewarded.append(found)
+        reasons = (*(why for why, _ in group.invalid), *["reward_function"] * len(errors))
+        return replace(group, answers=tuple(rewarded), errors=(*group.errors, *errors), reasons=reasons)
 
-    def _rewarded(self, answer: Answer, values: Sequence[Value]) -> Answer:
-        pairs = list(zip(self.functions, values, strict=True))
-        numbers = [0.0 if isinstance(value, str) else value for value in values]
-        errors = tuple((function.part, value) for function, value in pairs if isinstance(value, str))
-        weighted = (function.weight * number for function, number in zip(self.functions, numbers, strict=True))
-        parts = {
-            **answer.verdict.parts,
-            "verifier": answer.reward,
-            **{function.part: number for function, number in zip(self.functions, numbers, strict=True)},
-            "reward_errors": float(len(errors)),
-        }
-        return replace(
-            answer,
-            verdict=replace(answer.verdict, parts=parts),
-            reward=self.verifier_weight * answer.reward + sum(weighted),
-            reward_errors=errors,
-        )
+    def _rewarded(self, answer: Answer, values: Sequence[Value]) -> Answer | str:
+        """The answer with its reward, or which function failed on it, and why."""
+        numbers: dict[str, float] = {}
+        reward = self.verifier_weight * answer.reward
+        for function, value in zip(self.functions, values, strict=True):
+            if isinstance(value, str):
+                return f"reward function {function.part} failed: {value}"
+            numbers[function.part] = value
+            reward += function.weight * value
+        parts = {**answer.verdict.parts, "verifier": answer.reward, **numbers}
+        return replace(answer, verdict=replace(answer.verdict, parts=parts), reward=reward)
 
 
 def _column(batch: bool, group: Group, found: Iterator[list[Value]]) -> list[Value]:

@@ -22,6 +22,7 @@ def group_row(group: Group) -> Row:
         "prompt": vars(group.prompt),
         "answers": [_answer_row(each) for each in group.answers],
         "errors": group.errors,
+        "reasons": group.reasons,
         "teacher_prompt": group.teacher_prompt,
     }
 
@@ -36,6 +37,7 @@ def group_of(row: Mapping[str, Any], problem: Problem, place: int) -> Group:
         tuple(row["errors"]),
         place,
         None if row["teacher_prompt"] is None else tuple(row["teacher_prompt"]),
+        tuple(row["reasons"]),
     )
 
 
@@ -122,7 +124,6 @@ def _answer_of(row: Mapping[str, Any]) -> Answer:
         "steps": tuple(steps_of(row["steps"])),
         "verdict": verdict_of(row["verdict"]),
         "turns": turns_of(row["turns"]),
-        "reward_errors": tuple((part, error) for part, error in row["reward_errors"]),
     }
     return Answer(**{**row, **read})
 

@@ -12,7 +12,15 @@ from operant.engines.language.policy.chat_template import Template, as_text, enc
 from operant.engines.language.policy.model import Policy
 from operant.engines.language.rollouts.rewards import RewardScorer
 from operant.engines.language.rollouts.store import RolloutStore
-from operant.engines.language.rollouts.types import Answer, Group, PromptPlace, RolloutDriver, Timing, VerifierPool
+from operant.engines.language.rollouts.types import (
+    Answer,
+    Group,
+    PromptPlace,
+    RolloutDriver,
+    Timing,
+    VerifierPool,
+    invalid_of,
+)
 from operant.engines.language.telemetry.telemetry import Telemetry
 from operant.envs.text.task import Problem, Verdict, failed
 
@@ -172,7 +180,7 @@ class RolloutWorker:
             self.telemetry.trace.span("verify", self.verifier_lane, answers=len(texts)),
         ):
             verdicts = iter(self.verifiers.verify_all(texts, within, self.verifier_heartbeat.beat))
-        late = failed(f"no completion within {within or 0:g} s")
+        late = failed(f"no completion within {within or 0:g} s", "late")
         return [late if each.finish == "abort" else next(verdicts) for _, each in asked]
 
     def _with_places(self, groups: list[Group], places: Sequence[int]) -> list[Group]:
@@ -197,11 +205,12 @@ class RolloutWorker:
             for completion, verdict in pairs
             if verdict.score is not None
         )
-        return Group(problem, prompt, answers, tuple(verdict.note for _, verdict in pairs if verdict.score is None))
+        return Group(problem, prompt, answers, **invalid_of(verdicts))
 
     def _reward(self, completion: Completion, verdict: Verdict) -> float:
         cut_off = self.overlong == "zero" and completion.finish == "length"
-        return 0.0 if cut_off or verdict.score is None else verdict.score
+        assert verdict.score is not None, "an invalid verdict is no reward"
+        return 0.0 if cut_off else verdict.score
 
 
 def render(problem: Problem, policy: Policy, template: Template = "auto") -> Prompt:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from operant.engines.language.generation.generator import Completion, Prompt, Sampling, Step
 from operant.envs.text.rewards import RewardRequest, Value
-from operant.envs.text.task import Problem, TreeNode, Verdict
+from operant.envs.text.task import INVALID, Invalid, Problem, TreeNode, Verdict
 from operant.run.episode import Episode, Turn
 from operant.run.progress import Progress
 
@@ -21,8 +21,7 @@ class Answer:
     """What a policy wrote, in one step or in many, and its verdict; `reward` is learnt from.
 
     `turns` are the words of a dialogue, which is learnt from as one sample if it is `interleaved`, and which was `cut`
-    if it did not come to its own end. It `took` so many seconds. `reward_errors` says which reward functions failed on
-    it, and why.
+    if it did not come to its own end. It `took` so many seconds.
     """
 
     steps: tuple[Step, ...]
@@ -32,7 +31,6 @@ class Answer:
     interleaved: bool = False
     cut: bool = False
     took: float | None = None
-    reward_errors: tuple[tuple[str, str], ...] = ()
 
     @property
     def completion(self) -> Completion:
@@ -48,6 +46,12 @@ class Answer:
     def version(self) -> int:
         """The updates of the oldest weights that wrote a part of it."""
         return min(step.completion.version for step in self.steps)
+
+
+def invalid_of(verdicts: Iterable[Verdict]) -> dict[str, tuple[Any, ...]]:
+    """The fields of a group that tell of invalid verdicts."""
+    found = [(verdict.note, why) for verdict in verdicts for why in INVALID if verdict.outcome == why]
+    return {"errors": tuple(note for note, _ in found), "reasons": tuple(why for _, why in found)}
 
 
 class VerifierPool(Protocol):
@@ -78,7 +82,9 @@ class VerifierPool(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """The answers to one problem; those that came late or whose scoring failed are left out, and counted.
+    """The answers to one problem; those whose verdict is invalid are left out, and counted.
+
+    `errors` are the notes of those, and `reasons`, in the same order, why they are invalid, where that is known.
 
     `place` is the prompt's position in the problem sampler, by which it is accounted for; evaluation has none.
     `teacher_prompt` are the tokens of the prompt as a teacher is asked it, where that is not as the policy is.
@@ -90,6 +96,7 @@ class Group:
     errors: tuple[str, ...] = ()
     place: int | None = None
     teacher_prompt: tuple[int, ...] | None = None
+    reasons: tuple[Invalid, ...] = ()
 
     @property
     def version(self) -> int:
@@ -100,6 +107,12 @@ class Group:
     def rewards(self) -> list[float]:
         """The rewards of the answers, in order."""
         return [answer.reward for answer in self.answers]
+
+    @property
+    def invalid(self) -> list[tuple[Invalid, str]]:
+        """Of each answer that was left out: the reason and the note."""
+        known = (*self.reasons, *["error"] * (len(self.errors) - len(self.reasons)))
+        return list(zip(known, self.errors, strict=True))
 
     @property
     def has_signal(self) -> bool:

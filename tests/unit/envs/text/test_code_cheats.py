@@ -48,14 +48,21 @@ def test_a_cheat_scores_nothing_and_leaves_nothing(name: str) -> None:
 def test_an_endless_program_is_out_of_time(name: str) -> None:
     began = time.monotonic()
     verdict = verify_program(ENDLESS[name], TESTS, seconds=0.7)
-    assert (verdict.score, verdict.outcome) == (0.0, "timeout"), verdict
+    assert (verdict.score, verdict.note) == (0.0, code.OUT_OF_TIME), verdict
     assert time.monotonic() - began < 6
     assert wait_until(lambda: not wrappers())
 
 
 def test_a_program_that_uses_up_its_processor_time_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "LIMITS", replace(code.LIMITS, cpu_seconds=1))
-    assert verify_program("while True: pass", TESTS).outcome == "timeout"
+    verdict = verify_program("while True: pass", TESTS)
+    assert (verdict.score, verdict.note) == (0.0, "more than 1 s of processor time")
+
+
+def test_a_machine_without_time_is_no_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_sandbox_verifies", lambda seconds=0.0: False)
+    verdict = verify_program("import time\ntime.sleep(60)", TESTS, seconds=0.5)
+    assert (verdict.score, verdict.outcome) == (None, "timeout")
 
 
 def assert_nothing_left(mark: str) -> None:

@@ -82,13 +82,16 @@ def test_verdicts(small: Mbpp, completion: str, outcome: str) -> None:
 
 
 class Near(Mbpp):
-    """Judged in this very process."""
+    """Judged in this very process, which only tasks of Operant are."""
 
+    __module__ = "operant.envs.text.of_a_test"
     QUICK = True
 
 
 class Gullible(Near):
     """Takes any program for right."""
+
+    __module__ = "operant.envs.text.of_a_test"
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         return RIGHT
@@ -106,10 +109,10 @@ def test_a_solution_that_fits_two_problems_is_not_held_against_the_judge(kind: t
     (tmp_path / "mbpp" / "mbpp.jsonl").write_text("\n".join(map(json.dumps, rows)))
     task = kind(str(tmp_path))
     with Verifiers([task], 1) as verifiers:
-        report = validate(task, verifiers, wrong=10)
+        report = validate(task, verifiers, samples=10)
     assert set(report.right_after_all) == {"mbpp/train/601", "mbpp/train/602"}
-    assert report.wrong == 10
-    assert len(report.wrong_failures) == (10 if kind is Gullible else 0)
+    assert report.tallies["other"].valid == 10
+    assert len(report.tallies["other"].errors) == (10 if kind is Gullible else 0)
     assert report.sound == (kind is Near)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from operant.envs.text.constraint_examples import EXAMPLES, failing, following
-from operant.envs.text.constraints import CONSTRAINTS, followed
+from operant.envs.text.constraints import followed
+from operant.envs.text.instruction_sets import IfMultiConstraints, RlvrIfEval
 from operant.envs.text.open_instruct import EXAMPLES as OBEYED
 from operant.envs.text.open_instruct import obeyed
 from operant.envs.text.pool import Verifiers
@@ -58,8 +59,6 @@ CHEATS = [
     ("last_word:last_word_sent", {"last_word": "end"}, "..."),
     ("keywords:start_end", {}, "word"),
     ("detectable_format:bigram_wrapping", {}, "word"),
-    ("no:such_kind", {}, "text"),
-    ("keywords:word_once", {"unknown": 1}, "text"),
     ("keywords:word_once", {"keyword": ""}, "text"),
 ]
 
@@ -69,8 +68,21 @@ def test_tricks_do_not_follow(kind: str, arguments: dict[str, Any], text: str) -
     assert not followed(kind, text, arguments)
 
 
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [("no:such_kind", {}), ("keywords:word_once", {"unknown": 1}), ("letters:letter_counting", {"N": 1})],
+)
+def test_an_instruction_that_makes_no_sense_is_invalid(kind: str, arguments: dict[str, Any]) -> None:
+    row = {"prompt": "?", "ground_truth": [{"instruction_id": [kind], "kwargs": [arguments]}]}
+    task = IfMultiConstraints()
+    verdict = task.verify(task.problem("x", row), "text")
+    assert (verdict.score, verdict.outcome) == (None, "no_gold")
+    truth = {"func_name": kind, **arguments}
+    assert RlvrIfEval().verify(Problem("x", "rlvr_ifeval", "?", truth), "text").outcome == "no_gold"
+
+
 def test_a_million_characters_take_no_time() -> None:
-    for kind in CONSTRAINTS:
+    for kind in EXAMPLES:
         arguments = ARGUMENTS.get(kind, {})
         followed(kind, "a. " * 20_000, arguments)
         followed(kind, "<<[***" * 10_000, arguments)

@@ -11,7 +11,7 @@ import pytest
 from operant.envs.text.pool import Verifiers
 from operant.envs.text.sources import in_share
 from operant.envs.text.tasks import make_task
-from operant.envs.text.validate import validate
+from operant.envs.text.validate import WRONG_KINDS, validate
 from operant.errors import UsageError
 
 
@@ -30,9 +30,10 @@ def test_gold_is_right_and_a_thousand_others_are_not(data: str, name: str, probl
     task = make_task(name, {"data": data})
     with Verifiers([task], workers=2) as verifiers:
         report = validate(task, verifiers)
-    assert (report.problems, report.gold, report.wrong) == (problems, gold, 1_000)
-    assert report.gold_failures == []
-    assert report.wrong_failures == []
+    counts = {kind: tally.valid + len(tally.invalid) for kind, tally in report.tallies.items()}
+    assert (report.problems, counts["gold"], counts["other"]) == (problems, gold, 1_000)
+    assert report.tallies["gold"].errors == []
+    assert report.errors(WRONG_KINDS)[0] == 0
     assert report.sound
 
 

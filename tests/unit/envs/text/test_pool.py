@@ -65,12 +65,12 @@ def test_every_kind_of_end_is_told_apart(task: Task, tmp_path: Path) -> None:
     with Verifiers([task], workers=2, seconds=1.0) as verifiers:
         verdicts = verifiers.verify_all([(problem, one) for one in said])
         assert [verdict.outcome for verdict in verdicts] == [
-            "right", "wrong", "timeout", "timeout", "error", "wrong", "error", "error", "right",
+            "right", "wrong", "timeout", "timeout", "crash", "wrong", "error", "crash", "right",
         ]  # fmt: skip
-        assert [verdict.score for verdict in verdicts] == [1, 0, 0, 0, None, 0, None, None, 1]
+        assert [verdict.score for verdict in verdicts] == [1, 0, None, None, None, 0, None, None, 1]
         assert verdicts[6].note == "RuntimeError: broken judge"
         assert "died 2 times" in verdicts[4].note
-        assert verifiers.counts == {"right": 2, "wrong": 2, "timeout": 2, "error": 3}
+        assert verifiers.counts == {"right": 2, "wrong": 2, "timeout": 2, "crash": 2, "error": 1}
         assert verifiers.heartbeat().replaced == 7
 
 
@@ -155,5 +155,44 @@ def test_a_power_that_would_take_sympy_minutes_is_wrong_in_time(data: str) -> No
     problem = next(one for one in task.problems("eval") if one.answer["answer"] == "p - q")
     with Verifiers([task], workers=1, seconds=2.0) as verifiers:
         bomb = verifiers.verify(problem, r"\boxed{(x+y+z+w+v)^{300}}")
-        assert (bomb.score, bomb.outcome) in ((0.0, "wrong"), (0.0, "timeout"))
+        assert (bomb.score, bomb.outcome) in ((0.0, "wrong"), (None, "undecided"))
         assert verifiers.verify(problem, r"\boxed{-q+p}").outcome == "right"
+
+
+@pytest.mark.slow
+def test_a_thousand_hanging_and_a_thousand_crashing_verdicts_leave_the_pace(task: Task) -> None:
+    problem = only(task)
+    with Verifiers([task], workers=4, seconds=0.2) as verifiers:
+        verifiers.verify_all([(problem, "right")] * 200)
+        before = pace(verifiers, problem)
+        hung = verifiers.verify_all([(problem, ("sleep 60", "sum", "right")[i % 3]) for i in range(1_500)])
+        after_hanging = pace(verifiers, problem)
+        died = verifiers.verify_all([(problem, ("die", "crash", "right")[i % 3]) for i in range(1_500)])
+        after = pace(verifiers, problem)
+        assert {verdict.outcome for verdict in hung[2::3] + died[2::3]} == {"right"}
+        assert {(verdict.score, verdict.outcome) for verdict in hung[::3] + hung[1::3]} == {(None, "timeout")}
+        assert {(verdict.score, verdict.outcome) for verdict in died[::3] + died[1::3]} == {(None, "crash")}
+        assert verifiers.heartbeat().replaced == 1_000 + 2 * 1_000
+        pids = verifiers.heartbeat().pids
+    assert after_hanging > before / 3, "a shared machine may be slower at times, but not by so much"
+    assert after > before / 3
+    assert wait_until(lambda: not any(map(lives, pids)))
+
+
+def pace(verifiers: Verifiers, problem: Problem) -> float:
+    """Good verdicts per second."""
+    began = time.perf_counter()
+    verifiers.verify_all([(problem, "right")] * 4_000)
+    return 4_000 / (time.perf_counter() - began)
+
+
+def test_a_fork_server_that_was_killed_is_started_again(task: Task) -> None:
+    problem = only(task)
+    with Verifiers([task], workers=1, seconds=5.0) as verifiers:
+        assert verifiers.verify(problem, "right").score == 1.0
+        (worker,) = verifiers.heartbeat().pids
+        server = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(server, signal.SIGKILL)
+        assert verifiers.verify(problem, "die").outcome == "crash"
+        assert verifiers.verify(problem, "right").score == 1.0
+    assert wait_until(lambda: not lives(worker))

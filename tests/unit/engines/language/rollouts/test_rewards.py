@@ -60,13 +60,12 @@ def group(*texts: str, turns: tuple[Turn, ...] = ()) -> Group:
 def test_weights_parts_and_errors():
     pool = Pool(FUNCTIONS)
     (scored,) = RewardScorer(FUNCTIONS, 2.0, pool).score([group("abb", "no", "fail")])
-    assert scored.rewards == pytest.approx([2 + 0.5 - 0.05, 2.0, 2 - 0.1])
+    assert scored.rewards == pytest.approx([2 + 0.5 - 0.05, 2.0])
     assert scored.answers[0].verdict.parts == {
-        "x": 2.0, "verifier": 1.0, "form": 1.0, "soft_overlong": -0.5, "reward_errors": 0.0,
+        "x": 2.0, "verifier": 1.0, "form": 1.0, "soft_overlong": -0.5,
     }  # fmt: skip
-    assert scored.answers[2].verdict.parts["reward_errors"] == 1.0
-    assert scored.answers[2].reward_errors == (("form", "boo"),)
-    assert scored.errors == ("an error",)
+    assert scored.errors == ("an error", "reward function form failed: boo")
+    assert scored.reasons == ("error", "reward_function")
 
 
 def test_in_the_place_of_the_verifier():
