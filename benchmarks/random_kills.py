@@ -146,7 +146,7 @@ CASES = {
 
 @dataclass
 class Kill:
-    """One SIGKILL: whom, when, and what the journal said at the next look."""
+    """One SIGKILL: whom, when, and what the journal said at the next look; None if the attempt had not begun it."""
 
     case: str
     target: str
@@ -169,6 +169,7 @@ class Result:
     regenerated: int = 0
     repeated_turns: int = 0
     failures: list[str] = field(default_factory=list)
+    early_kills: int = 0
     targets: dict[str, int] = field(default_factory=dict)
 
 
@@ -209,12 +210,15 @@ def main() -> int:
     sys.path.insert(0, str(folder))
     # Another Ray of this machine must be neither used nor killed.
     os.environ["RAY_TMPDIR"] = str(folder)
-    names = [name for name in CASES if arguments.only in name and not (arguments.skip and arguments.skip in name)]
+    names = [name for name in CASES if arguments.only in name and not any(each in name for each in arguments.skip)]
     undisturbed = {name: _undisturbed(folder, name) for name in names}
     print({name: round(seconds, 1) for name, (_, seconds) in undisturbed.items()}, flush=True)
     results, kills, begun = {name: Result() for name in names}, list[Kill](), time.monotonic()
     number = 0
-    while len(kills) < arguments.kills and time.monotonic() - begun < arguments.seconds:
+    while (
+        sum(kill.balanced is not None for kill in kills) < arguments.kills
+        and time.monotonic() - begun < arguments.seconds
+    ):
         name = names[number % len(names)]
         number += 1
         path = folder / f"run_{number}"
@@ -255,6 +259,7 @@ def _disturbed(path: Path, name: str, like: tuple[Run, float], result: Result, c
     run, kills, unchecked = _new_run(path, name), list[Kill](), list[Kill]()
     case, whole = CASES[name], like[1]
     while True:
+        before = _attempts(run)
         attempt, target = Attempt(run), chance.choice(("trainer", *case.targets))
         delay = chance.uniform(0.0, 0.9 * whole)
         while target != "trainer" and _wait(attempt, delay) is None:
@@ -269,7 +274,7 @@ def _disturbed(path: Path, name: str, like: tuple[Run, float], result: Result, c
         if ended is None:
             attempt.kill()
             unchecked.append(Kill(name, "trainer", round(time.monotonic() - attempt.begun, 3), run.attempts))
-        _check(run, unchecked, result)
+        _check(run, unchecked, result, before)
         kills += unchecked
         unchecked = []
         if ended is not None:
@@ -279,10 +284,19 @@ def _disturbed(path: Path, name: str, like: tuple[Run, float], result: Result, c
             return kills
 
 
-def _check(run: Run, kills: list[Kill], result: Result) -> None:
-    """The journal balances after these kills."""
+def _attempts(run: Run) -> int:
+    """How many attempts the journal has."""
     found = check_prompts(run)
-    faults = found.faults if found is not None else []
+    return 0 if found is None else found.attempts
+
+
+def _check(run: Run, kills: list[Kill], result: Result, before: int) -> None:
+    """The journal balances after these kills; they prove nothing if it has no attempt more than before."""
+    found = check_prompts(run)
+    if found is None or found.attempts == before:
+        result.early_kills += len(kills)
+        return
+    faults = found.faults
     for kill in kills:
         kill.balanced, kill.faults = not faults, faults[:3]
         result.targets[kill.target] = result.targets.get(kill.target, 0) + 1
@@ -391,9 +405,10 @@ def _write(out: Path, results: dict[str, Result], kills: list[Kill], seed: int) 
     balanced = sum(bool(kill.balanced) for kill in kills)
     document = {
         "seed": seed,
-        "kills": len(kills),
+        "kills": sum(kill.balanced is not None for kill in kills),
         "balanced": balanced,
-        "targets": dict(Counter(kill.target for kill in kills)),
+        "early_kills": sum(kill.balanced is None for kill in kills),
+        "targets": dict(Counter(kill.target for kill in kills if kill.balanced is not None)),
         "cases": {name: asdict(result) for name, result in results.items()},
         "each": [asdict(kill) for kill in kills],
     }
@@ -407,7 +422,7 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no run after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only the kinds of run with this in their name")
-    parser.add_argument("--skip", default="", help="not the kinds of run with this in their name")
+    parser.add_argument("--skip", nargs="*", default=[], help="not the kinds of run with one of these in their name")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/random_kills.json"))
     return parser.parse_args()
 

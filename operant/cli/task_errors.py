@@ -31,10 +31,8 @@ def rate(errors: int, count: int) -> dict[str, Any]:
     from operant.report.stats import rate_interval
 
     found = rate_interval(errors, count) if count else None
-    ends = (
-        {"rate": found.point, "low": found.low, "high": found.high} if found else dict.fromkeys(("rate", "low", "high"))
-    )
-    return {"errors": errors, "count": count, **ends}
+    point, low, high = (found.point, found.low, found.high) if found else (None, None, None)
+    return {"errors": errors, "count": count, "rate": point, "low": low, "high": high}
 
 
 def rate_text(errors: int, count: int) -> str:

@@ -54,13 +54,13 @@ def _operators(tree: ast.Module) -> Iterator[Change]:
         if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in SWAPPED:
             yield lambda node=node: setattr(node, "op", SWAPPED[type(node.op)]())
         if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
-            yield lambda node=node: node.ops.__setitem__(0, SWAPPED[type(node.ops[0])]())
+            yield lambda node=node: setattr(node, "ops", [SWAPPED[type(node.ops[0])](), *node.ops[1:]])
 
 
 def _numbers(tree: ast.Module) -> Iterator[Change]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            yield lambda node=node: setattr(node, "value", node.value + 1)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            yield lambda node=node, value=node.value: setattr(node, "value", value + 1)
 
 
 def _conditions(tree: ast.Module) -> Iterator[Change]:

@@ -120,10 +120,10 @@ def validate(task: Task, verifiers: Verifiers, samples: int = SAMPLES, seed: int
     golds = [Sample(problem, "gold", gold) for problem in problems if (gold := task.gold(problem)) is not None]
     _verify("gold", golds, task, verifiers, report)
     rng = Random(seed)
-    for kind, forms in (("equivalent", task.equivalents), ("near_miss", task.near_misses)):
-        _verify(
-            kind, _drawn(problems, lambda problem, of=forms: of(problem, rng), samples, rng), task, verifiers, report
-        )
+    equivalents = _drawn(problems, lambda problem: task.equivalents(problem, rng), samples, rng)
+    _verify("equivalent", equivalents, task, verifiers, report)
+    near_misses = _drawn(problems, lambda problem: task.near_misses(problem, rng), samples, rng)
+    _verify("near_miss", near_misses, task, verifiers, report)
     _verify("cheat", _drawn(problems, task.cheats, samples, rng), task, verifiers, report)
     _verify_others(task, verifiers, problems, samples, rng, report)
     report.seconds = time.monotonic() - began

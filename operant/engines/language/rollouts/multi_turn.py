@@ -261,7 +261,8 @@ class MultiTurnRollouts:
         answers = tuple(self._answer(each, verdict) for each, verdict in scored if verdict.score is not None)
         first = next((each.steps[0].prompt for each in mine if each.steps), ())
         prompt = Prompt(first, problem.max_tokens, problem.stop)
-        return Group(problem, prompt, answers, **invalid_of(verdict for _, verdict in scored))
+        errors, reasons = invalid_of(verdict for _, verdict in scored)
+        return Group(problem, prompt, answers, errors, reasons=reasons)
 
     def _answer(self, rollout: Rollout, verdict: Verdict) -> Answer:
         return Answer(

@@ -205,7 +205,8 @@ class RolloutWorker:
             for completion, verdict in pairs
             if verdict.score is not None
         )
-        return Group(problem, prompt, answers, **invalid_of(verdicts))
+        errors, reasons = invalid_of(verdicts)
+        return Group(problem, prompt, answers, errors, reasons=reasons)
 
     def _reward(self, completion: Completion, verdict: Verdict) -> float:
         cut_off = self.overlong == "zero" and completion.finish == "length"

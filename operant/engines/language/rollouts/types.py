@@ -48,10 +48,12 @@ class Answer:
         return min(step.completion.version for step in self.steps)
 
 
-def invalid_of(verdicts: Iterable[Verdict]) -> dict[str, tuple[Any, ...]]:
-    """The fields of a group that tell of invalid verdicts."""
-    found = [(verdict.note, why) for verdict in verdicts for why in INVALID if verdict.outcome == why]
-    return {"errors": tuple(note for note, _ in found), "reasons": tuple(why for _, why in found)}
+def invalid_of(verdicts: Iterable[Verdict]) -> tuple[tuple[str, ...], tuple[Invalid, ...]]:
+    """The `errors` and `reasons` of a group: notes of the invalid verdicts, and why they are invalid."""
+    found: list[tuple[str, Invalid]] = [
+        (verdict.note, why) for verdict in verdicts for why in INVALID if verdict.outcome == why
+    ]
+    return tuple(note for note, _ in found), tuple(why for _, why in found)
 
 
 class VerifierPool(Protocol):
@@ -111,8 +113,8 @@ class Group:
     @property
     def invalid(self) -> list[tuple[Invalid, str]]:
         """Of each answer that was left out: the reason and the note."""
-        known = (*self.reasons, *["error"] * (len(self.errors) - len(self.reasons)))
-        return list(zip(known, self.errors, strict=True))
+        unknown: list[Invalid] = ["error"] * (len(self.errors) - len(self.reasons))
+        return list(zip((*self.reasons, *unknown), self.errors, strict=True))
 
     @property
     def has_signal(self) -> bool:

@@ -22,9 +22,9 @@ def group(place: int) -> Group:
     first = Completion((4, 5), (-0.1, float(np.float32(-1 / 3))), "ab", "stop", 3, mask)
     steps = (Step((1, 2), first), Step((1, 2, 4, 5, 9), Completion((6,), (-2.0,), "c", "length", 4)))
     tree = Verdict(0.5, "partial", {"x": 1.0}, "note", (TreeNode("0", None, Verdict(1.0, "right"), TURNS, 0.5, True),))
-    answer = Answer(steps, tree, 0.75, TURNS, True, True, 1.5, (("short", "it failed"),))
+    answer = Answer(steps, tree, 0.75, TURNS, True, True, 1.5)
     plain = Answer((Step((1, 2), first),), Verdict(0.0, "wrong"), 0.0)
-    return Group(PROBLEM, Prompt((1, 2), 4, ("\n",)), (answer, plain), ("late",), place, (7, 8))
+    return Group(PROBLEM, Prompt((1, 2), 4, ("\n",)), (answer, plain), ("late",), place, (7, 8), ("timeout",))
 
 
 def test_a_group_comes_back_as_it_was(tmp_path: Path) -> None:
