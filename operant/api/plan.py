@@ -23,6 +23,7 @@ SPEC_PREFIX = "spec:"
 SPREAD = 0.6
 """Standard deviation of the logarithm of lengths, where only their mean is stated."""
 DRAWN = 4096
+STATED_RATES = "--generate-tokens-per-second, --train-tokens-per-second, --mean-length and --weights state them"
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,13 @@ def _rates(asked: _Target, stated: StatedRates, slots: int) -> tuple[Rates, str,
         from operant.api.specs import validate
         from operant.engines import engine_of, require_packages
 
-        require_packages(spec)
-        validate(spec, spec.name)
+        try:
+            require_packages(spec)
+            validate(spec, spec.name)
+        except UsageError as refused:
+            raise UsageError(
+                f"rates cannot be measured here: {refused.cause}", place=refused.place, remedy=STATED_RATES
+            ) from refused
         rates, remarks = engine_of(spec).measure_rates(spec)
         source = "a short measurement here"
     given = [each.name for each in fields(stated) if getattr(stated, each.name) is not None]

@@ -186,7 +186,7 @@ def plan_lines(found: Plan) -> list[str]:
     ]
     if not best.split.supported:
         lines += [
-            f"best split of all: {best.split}: {best.samples_per_second:,.4g} samples/s",
+            f"best split of all: {best.split}: {best.rate_text} samples/s",
             '  "not yet": in this version several processes that train one model have no generators beside them',
         ]
     return lines
@@ -201,7 +201,7 @@ def _split_lines(found: Plan, outcome: Outcome) -> list[str]:
     paid = "" if dollars is None else f", {money(dollars)}"
     lines = [
         f"best split{'' if found.best is outcome else ' that this version runs'}: {split}",
-        f"  {outcome.samples_per_second:,.4g} samples/s, {outcome.tokens_per_second:,.0f} tokens/s;"
+        f"  {outcome.rate_text} samples/s, {outcome.tokens_per_second:,.0f} tokens/s;"
         f" a round takes {duration(outcome.round_seconds)}, the run {duration(found.seconds(outcome))}{paid}",
     ]
     for part, shares in outcome.use.items():

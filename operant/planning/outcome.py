@@ -39,6 +39,11 @@ class Outcome:
         """The share of time in which each part does nothing."""
         return {part: max(0.0, 1.0 - sum(shares.values())) for part, shares in self.use.items()}
 
+    @property
+    def rate_text(self) -> str:
+        """Samples per second as they are shown: four digits, or all before the point."""
+        return f"{self.samples_per_second:{',.0f' if self.samples_per_second >= 1000 else '.4g'}}"
+
     def as_dict(self) -> dict[str, Any]:
         """The numbers for `--json`."""
         own = {name: value for name, value in vars(self).items() if name != "split"}

@@ -79,7 +79,7 @@ class Plan:
             generators = "by turns" if split.colocated else f"{split.generators:,}"
             generating = "" if split.colocated else f"{idle['generators']:.0%}"
             lines.append(
-                f"{split.trainers:>8,} {generators:>10} {split.verifiers:>9,} {each.samples_per_second:>10,.4g}"
+                f"{split.trainers:>8,} {generators:>10} {split.verifiers:>9,} {each.rate_text:>10}"
                 f" {each.tokens_per_second:>11,.0f} {idle['trainers']:>12.0%} {generating:>9}"
                 f" {each.mean_staleness:>10.2f}{'' if split.supported else '   not yet'}"
             )

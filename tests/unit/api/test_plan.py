@@ -60,3 +60,13 @@ def test_only_what_generates_and_verifies_is_planned() -> None:
 def test_no_machines_is_a_mistake() -> None:
     with pytest.raises(UsageError, match="0 nodes"):
         plan("grpo_tiny", nodes=0, stated=STATED)
+
+
+def test_rates_that_cannot_be_measured_here_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise UsageError("training would take 28.0 GiB", place="spec", remedy="a smaller model")
+
+    monkeypatch.setattr("operant.api.specs.validate", refuse)
+    with pytest.raises(UsageError, match=r"cannot be measured here: training would take 28\.0 GiB") as told:
+        plan("grpo_tiny", nodes=1)
+    assert "--mean-length and --weights" in str(told.value.remedy)
