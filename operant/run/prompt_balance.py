@@ -72,7 +72,10 @@ class PromptBalance:
         told = [f"{count:,} {name}" for name, count in self.counts.items()]
         told += [f"{len(self.open):,} open"] if self.open else []
         told += [f"{self.undone:,} outcomes undone by crashes"] if self.undone else []
-        text = f"{len(self.drawn):,} prompts in {self.attempts} attempts: {', '.join(told) or 'no outcome yet'}"
+        left = len(self.drawn) - len(self.outcomes) - len(self.open)
+        told += [f"{left:,} left at the end"] if left else []
+        attempts = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+        text = f"{len(self.drawn):,} prompts in {attempts}: {', '.join(told) or 'no outcome yet'}"
         return text if self.balanced else f"{text}; {len(self.faults)} do not balance, first: {self.faults[0]}"
 
 
