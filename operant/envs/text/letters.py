@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from operant.envs.text.arithmetic import integer_forms, integer_near_misses, verify_integer
 from operant.envs.text.generated import Generated, at_least
-from operant.envs.text.number_forms import number_cheats
 from operant.envs.text.task import RIGHT, WRONG, Problem, Verdict
+from operant.envs.text.whole_numbers import WholeNumberTask
 from operant.errors import UsageError
 
 ALPHABET = "abcdefgh"
 
 
-class CountLetters(Generated):
+class CountLetters(WholeNumberTask):
     """How often a letter occurs in a string of `length` letters (final)."""
 
     def __init__(self, length: int = 8, alphabet: str = "abcde", **common: Any) -> None:
@@ -41,27 +40,6 @@ class CountLetters(Generated):
     def longest_answer(self) -> int:
         """One number, and one character to end with."""
         return len(str(self.length)) + 1
-
-    def verify(self, problem: Problem, completion: str) -> Verdict:
-        """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem, completion, bare=self.style == "bare")
-
-    def gold(self, problem: Problem) -> str:
-        """The number."""
-        return str(problem.answer)
-
-    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
-        """The number in other forms."""
-        del rng
-        return integer_forms(problem.answer, self.style == "bare")
-
-    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
-        """Other numbers."""
-        return integer_near_misses(problem.answer, rng, self.style == "bare")
-
-    def cheats(self, problem: Problem) -> Mapping[str, str]:
-        """No number, or all of them."""
-        return {**super().cheats(problem), **number_cheats(problem.prompt)}
 
 
 class Copy(Generated):

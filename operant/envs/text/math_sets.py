@@ -25,19 +25,10 @@ SHOTS = 4
 LENGTHS = {"gsm8k": 512, "math": 1024, "ifeval": 2048}
 
 
-class DeepScaler(DatasetTask):
-    """Competition mathematics: deepscaler/train.jsonl, rows with `problem` and `answer` in LaTeX (final)."""
+class LatexTask(Task):
+    """A task whose answers are formulas in LaTeX (abstract)."""
 
     SECONDS = 300.0  # sympy has a limit of its own, far below this
-
-    def __init__(self, max_tokens: int = 1024, **common: Any) -> None:
-        super().__init__("deepscaler", **common)
-        self.max_tokens = max_tokens
-
-    def problem(self, id: str, row: Row) -> Problem:
-        """A problem, asked as those of `math` are."""
-        prompt = f"Problem:\n{row['problem'].strip()}\n\nSolution:"
-        return Problem(id, self.name, prompt, str(row["answer"]), stop=STOP, max_tokens=self.max_tokens)
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The answer that the text ends with, compared as in `math`."""
@@ -65,10 +56,22 @@ class DeepScaler(DatasetTask):
         ALGEBRA.start()
 
 
-class OneQuestion(Task):
+class DeepScaler(LatexTask, DatasetTask):
+    """Competition mathematics: deepscaler/train.jsonl, rows with `problem` and `answer` in LaTeX (final)."""
+
+    def __init__(self, max_tokens: int = 1024, **common: Any) -> None:
+        super().__init__("deepscaler", **common)
+        self.max_tokens = max_tokens
+
+    def problem(self, id: str, row: Row) -> Problem:
+        """A problem, asked as those of `math` are."""
+        prompt = f"Problem:\n{row['problem'].strip()}\n\nSolution:"
+        return Problem(id, self.name, prompt, str(row["answer"]), stop=STOP, max_tokens=self.max_tokens)
+
+
+class OneQuestion(LatexTask):
     """One question in `samples` copies: whether a reward can rise at all (final)."""
 
-    SECONDS = 300.0  # sympy has a limit of its own, far below this
     ONE_SPLIT = True
 
     def __init__(
@@ -87,31 +90,6 @@ class OneQuestion(Task):
         """The same question so often; once for evaluation, where it is asked too."""
         ids = [f"{self.name}/{split}/{index}" for index in range(self.samples if split == "train" else 1)]
         return [Problem(id, self.name, self.question, self.answer, max_tokens=self.max_tokens) for id in ids]
-
-    def verify(self, problem: Problem, completion: str) -> Verdict:
-        """The answer that the text ends with."""
-        return verified_math(problem.answer, without_question(problem, completion))
-
-    def gold(self, problem: Problem) -> str:
-        """The answer in a box."""
-        return boxed(problem.answer)
-
-    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
-        """The answer in other forms."""
-        del rng
-        return latex_forms(problem.answer)
-
-    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
-        """Other answers."""
-        return latex_near_misses(problem.answer, rng)
-
-    def cheats(self, problem: Problem) -> Mapping[str, str]:
-        """No answer, or any."""
-        return {**super().cheats(problem), **latex_cheats(problem.prompt)}
-
-    def start(self) -> None:
-        """Start the process of sympy, which takes a second or more."""
-        ALGEBRA.start()
 
     def wrong(self, problem: Problem, other: Problem, rng: Random) -> str:
         """Another answer in a box."""

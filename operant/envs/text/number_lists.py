@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from operant.envs.text.arithmetic import integer_forms, integer_near_misses, verify_integer
 from operant.envs.text.generated import Generated, at_least
-from operant.envs.text.number_forms import number_cheats
 from operant.envs.text.numbers import numbers
 from operant.envs.text.task import RIGHT, UNPARSED, WRONG, Problem, Verdict, without_question
+from operant.envs.text.whole_numbers import WholeNumberTask
 
 _LEADING_LIST = re.compile(r"[ \t]*([0-9]{1,20}(?:[ ,]{1,2}[0-9]{1,20})*)")
 
@@ -37,7 +36,7 @@ class _NumberList(Generated):
         return repr(sorted(puzzle))
 
 
-class Largest(_NumberList):
+class Largest(_NumberList, WholeNumberTask):
     """The largest of `count` numbers of `digits` digits (final)."""
 
     def __init__(self, count: int = 5, digits: int = 2, **common: Any) -> None:
@@ -53,27 +52,6 @@ class Largest(_NumberList):
     def longest_answer(self) -> int:
         """One number, and one character to end with."""
         return self.digits + 1
-
-    def verify(self, problem: Problem, completion: str) -> Verdict:
-        """The number that ends the text, or in style `bare` begins it."""
-        return verify_integer(problem, completion, bare=self.style == "bare")
-
-    def gold(self, problem: Problem) -> str:
-        """The number."""
-        return str(problem.answer)
-
-    def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
-        """The number in other forms."""
-        del rng
-        return integer_forms(problem.answer, self.style == "bare")
-
-    def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
-        """Other numbers."""
-        return integer_near_misses(problem.answer, rng, self.style == "bare")
-
-    def cheats(self, problem: Problem) -> Mapping[str, str]:
-        """No number, or all of them."""
-        return {**super().cheats(problem), **number_cheats(problem.prompt)}
 
 
 class Sort(_NumberList):
