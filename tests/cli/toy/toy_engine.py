@@ -12,28 +12,16 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
+from operant.run.expense import Estimate
 from operant.run.progress import Progress
 from operant.run.run import Run
 
 FRAMES_PER_UPDATE = 10
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What `operant check` prints."""
-
-    parameters: int
-    lines: list[str]
-    frames_per_second: float
-    seconds_per_session: float
-    disk_bytes: int
-    updates: int
 
 
 def validate(spec: Any) -> None:
@@ -42,7 +30,7 @@ def validate(spec: Any) -> None:
 
 def estimate(spec: Any) -> Estimate:
     """Round numbers."""
-    return Estimate(1234, ["10 updates x 10 samples"], 1000.0, spec.env.max_frame / 1000, 5_000_000, 10)
+    return Estimate(1234, ["10 updates x 10 samples"], 10, 1000.0, spec.env.max_frame / 1000, 5_000_000)
 
 
 def train(run: Run, until: int | None = None) -> None:
