@@ -125,7 +125,9 @@ def test_lora_keeps_nothing_of_the_frozen_weights(dtype: str) -> None:
 
 def test_the_head_gets_no_gradient_where_it_is_frozen() -> None:
     policy = load_policy("tiny", tiny=SIZES, lora={"r": 2, "target_modules": ["q_proj"]})
-    head = policy.model.get_output_embeddings().weight
+    output = policy.model.get_output_embeddings()
+    assert output is not None
+    head = output.weight
     (batch,) = micro_batches([Sample((5, 6, 7), (8, 9, 10))], 64)
     made: list[tuple[int, ...]] = []
     zeros = torch.zeros
@@ -177,8 +179,9 @@ def test_checkpointing_is_in_force_in_a_pretrained_model(tmp_path: Path) -> None
 def test_a_pretrained_model_drops_nothing_but_in_adapters(tmp_path: Path) -> None:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    sizes = {"vocab_size": 258, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
-    model = GPT2LMHeadModel(GPT2Config(**sizes, eos_token_id=1, pad_token_id=0, bos_token_id=None))
+    tokens = {"eos_token_id": 1, "pad_token_id": 0, "bos_token_id": None}
+    sizes = {"vocab_size": 258, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, **tokens}
+    model = GPT2LMHeadModel(GPT2Config.from_dict(sizes))
     model.save_pretrained(tmp_path)
     load_policy("tiny", tiny=SIZES).tokenizer.save_pretrained(tmp_path)
     (batch,) = micro_batches([Sample((5, 6, 7), (8, 9, 10))], 64)
