@@ -28,7 +28,7 @@ def translation_lines(loaded: Loaded) -> list[str]:
     """Which keys of another lab's spec were changed or left out; nothing for a native spec."""
     if not loaded.translated:
         return []
-    keys = list(dict.fromkeys(remark.key for remark in loaded.remarks))
+    keys = list(dict.fromkeys(remark.key for remark in loaded.remarks if remark.key))  # some are of the whole file
     said = f"; {plural(len(keys), 'key')} changed or left out: {', '.join(keys)}" if keys else ""
     return [f"{loaded.lab}{said}", f"  why:      operant convert {loaded.path} {loaded.spec.name}"]
 
