@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from operant.cli.output import plural, say
 
 if TYPE_CHECKING:
-    from operant.envs.text.validate import Judged, Kind, Report, Tally
+    from operant.envs.text.validate import GradedSample, Kind, Report, VerdictCounts
 
 SHOWN_FAILURES = 5
 KEPT_FAILURES = 50
@@ -54,25 +54,25 @@ def report_data(report: Report) -> dict[str, Any]:
         "false_negatives": rate(*report.errors(RIGHT_KINDS)),
         "false_positives": rate(*report.errors(WRONG_KINDS)),
         "invalid": report.invalid,
-        "kinds": {kind: _tally_data(tally) for kind, tally in report.tallies.items()},
+        "kinds": {kind: _counts_data(counts) for kind, counts in report.verdict_counts.items()},
         "shared": report.shared,
         "right_after_all": report.right_after_all,
         "seconds": report.seconds,
     }
 
 
-def _tally_data(tally: Tally) -> dict[str, Any]:
-    forms = {form: rate(errors, count) for form, (count, errors) in sorted(tally.forms.items())}
+def _counts_data(counts: VerdictCounts) -> dict[str, Any]:
+    forms = {form: rate(errors, count) for form, (count, errors) in sorted(counts.forms.items())}
     return {
-        **rate(len(tally.errors), tally.valid),
+        **rate(len(counts.errors), counts.valid),
         "forms": forms,
-        "failures": [_judged_data(each) for each in tally.errors[:KEPT_FAILURES]],
-        "invalid": [_judged_data(each) for each in tally.invalid[:KEPT_FAILURES]],
+        "failures": [_sample_data(each) for each in counts.errors[:KEPT_FAILURES]],
+        "invalid": [_sample_data(each) for each in counts.invalid[:KEPT_FAILURES]],
     }
 
 
-def _judged_data(judged: Judged) -> dict[str, Any]:
-    sample, verdict = judged.sample, judged.verdict
+def _sample_data(graded: GradedSample) -> dict[str, Any]:
+    sample, verdict = graded.sample, graded.verdict
     answer = {"id": sample.problem.id, "form": sample.form, "answer": sample.answer[-SHOWN_TEXT:]}
     return {**answer, "score": verdict.score, "outcome": verdict.outcome, "note": verdict.note}
 
@@ -86,7 +86,7 @@ def print_reports(reports: Sequence[Report]) -> None:
     say(*(line.rstrip() for line in columns([HEAD, *map(_row, reports)])))
     for report in reports:
         for kind in SAID:
-            _print_errors(report.tallies[kind], kind, report.task)
+            _print_errors(report.verdict_counts[kind], kind, report.task)
         if twice := sorted(set(report.right_after_all)):
             shown = ", ".join(twice[:SHOWN_FAILURES]) + (" ..." if len(twice) > SHOWN_FAILURES else "")
             count = plural(len(report.right_after_all), "answer")
@@ -99,7 +99,7 @@ def _row(report: Report) -> list[str]:
     from operant.envs.text.validate import RIGHT_KINDS, WRONG_KINDS
     from operant.report.formatting import duration
 
-    wrong = {kind: f"{len(tally.errors):,} of {tally.valid:,}" for kind, tally in report.tallies.items()}
+    wrong = {kind: f"{len(counts.errors):,} of {counts.valid:,}" for kind, counts in report.verdict_counts.items()}
     return [
         report.task,
         *(wrong[kind] for kind in RIGHT_KINDS),
@@ -112,24 +112,24 @@ def _row(report: Report) -> list[str]:
     ]
 
 
-def _print_errors(tally: Tally, kind: Kind, task: str) -> None:
+def _print_errors(counts: VerdictCounts, kind: Kind, task: str) -> None:
     """Each form with errors, and one of them; then one invalid verdict of each reason."""
-    worst = sorted(tally.forms.items(), key=lambda each: -each[1][1])
+    worst = sorted(counts.forms.items(), key=lambda each: -each[1][1])
     for form, (count, errors) in worst[:SHOWN_FAILURES]:
         if errors:
-            one = next(each for each in tally.errors if each.sample.form == form)
+            one = next(each for each in counts.errors if each.sample.form == form)
             said = f"{one.verdict.outcome} {one.verdict.score:g}" + (
                 f", {one.verdict.note}" if one.verdict.note else ""
             )
             times = f"{errors:,} of {count:,} times" + (f" ({form})" if form != kind else "")
             say(f"  {task}: {SAID[kind]} was misjudged {times}, such as {one.sample.problem.id}: {said}: {_shown(one)}")
-    for why in sorted({each.verdict.outcome for each in tally.invalid}):
-        one = next(each for each in tally.invalid if each.verdict.outcome == why)
-        times = sum(each.verdict.outcome == why for each in tally.invalid)
+    for why in sorted({each.verdict.outcome for each in counts.invalid}):
+        one = next(each for each in counts.invalid if each.verdict.outcome == why)
+        times = sum(each.verdict.outcome == why for each in counts.invalid)
         said = f"{one.sample.problem.id}: {one.verdict.note}"
         say(f"  {task}: {SAID[kind]} is invalid {times} times ({why}), such as {said}")
 
 
-def _shown(judged: Judged) -> str:
-    text = judged.sample.answer
+def _shown(graded: GradedSample) -> str:
+    text = graded.sample.answer
     return repr(text if len(text) <= SHOWN_TEXT else f"...{text[-SHOWN_TEXT:]}")

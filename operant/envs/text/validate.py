@@ -37,7 +37,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Judged:
+class GradedSample:
     """A sample and its verdict."""
 
     sample: Sample
@@ -45,27 +45,27 @@ class Judged:
 
 
 @dataclass
-class Tally:
+class VerdictCounts:
     """What became of the answers of one kind: how many have a verdict, and which of these are wrong about them.
 
     `forms` has for each form how many answers were verified and how many of the verdicts are wrong.
     """
 
     valid: int = 0
-    errors: list[Judged] = field(default_factory=list)
-    invalid: list[Judged] = field(default_factory=list)
+    errors: list[GradedSample] = field(default_factory=list)
+    invalid: list[GradedSample] = field(default_factory=list)
     forms: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, judged: Judged, mistaken: Callable[[float], bool]) -> None:
+    def add(self, graded: GradedSample, mistaken: Callable[[float], bool]) -> None:
         """Count a verdict; `mistaken` says of a score whether it is wrong about an answer of this kind."""
-        score, form = judged.verdict.score, judged.sample.form
+        score, form = graded.verdict.score, graded.sample.form
         if score is None:
-            self.invalid.append(judged)
+            self.invalid.append(graded)
             return
         error = mistaken(score)
         self.valid += 1
         if error:
-            self.errors.append(judged)
+            self.errors.append(graded)
         count, errors = self.forms.get(form, (0, 0))
         self.forms[form] = count + 1, errors + error
 
@@ -86,26 +86,28 @@ class Report:
 
     task: str
     problems: dict[str, int] = field(default_factory=dict)
-    tallies: dict[Kind, Tally] = field(default_factory=lambda: {kind: Tally() for kind in MISTAKEN})
+    verdict_counts: dict[Kind, VerdictCounts] = field(
+        default_factory=lambda: {kind: VerdictCounts() for kind in MISTAKEN}
+    )
     seconds: float = 0.0
     shared: list[str] = field(default_factory=list)
     right_after_all: list[str] = field(default_factory=list)
 
     def errors(self, kinds: Iterable[Kind]) -> tuple[int, int]:
         """How many verdicts on answers of these kinds are wrong, and how many there are."""
-        tallies = [self.tallies[kind] for kind in kinds]
-        return sum(len(each.errors) for each in tallies), sum(each.valid for each in tallies)
+        verdict_counts = [self.verdict_counts[kind] for kind in kinds]
+        return sum(len(each.errors) for each in verdict_counts), sum(each.valid for each in verdict_counts)
 
     @property
     def invalid(self) -> int:
         """How many answers have no verdict."""
-        return sum(len(tally.invalid) for tally in self.tallies.values())
+        return sum(len(counts.invalid) for counts in self.verdict_counts.values())
 
     @property
     def sound(self) -> bool:
         """Every gold answer is right, nothing wrong is paid, and no question is in both splits."""
         paid, wrong = self.errors(WRONG_KINDS)
-        gold = self.tallies["gold"]
+        gold = self.verdict_counts["gold"]
         return not (gold.errors or gold.invalid or paid or self.shared) and gold.valid + wrong > 0
 
 
@@ -168,7 +170,7 @@ def _verify(kind: Kind, samples: Sequence[Sample], task: Task, verifiers: Verifi
             report.right_after_all.append(sample.problem.id)
             right += 1
         else:
-            report.tallies[kind].add(Judged(sample, verdict), MISTAKEN[kind])
+            report.verdict_counts[kind].add(GradedSample(sample, verdict), MISTAKEN[kind])
     return right
 
 

@@ -111,8 +111,8 @@ def test_a_solution_that_fits_two_problems_is_not_held_against_the_judge(kind: t
     with Verifiers([task], 1) as verifiers:
         report = validate(task, verifiers, samples=10)
     assert set(report.right_after_all) == {"mbpp/train/601", "mbpp/train/602"}
-    assert report.tallies["other"].valid == 10
-    assert len(report.tallies["other"].errors) == (10 if kind is Gullible else 0)
+    assert report.verdict_counts["other"].valid == 10
+    assert len(report.verdict_counts["other"].errors) == (10 if kind is Gullible else 0)
     assert report.sound == (kind is Near)
 
 

@@ -30,9 +30,9 @@ def test_gold_is_right_and_a_thousand_others_are_not(data: str, name: str, probl
     task = make_task(name, {"data": data})
     with Verifiers([task], workers=2) as verifiers:
         report = validate(task, verifiers)
-    counts = {kind: tally.valid + len(tally.invalid) for kind, tally in report.tallies.items()}
+    counts = {kind: counts.valid + len(counts.invalid) for kind, counts in report.verdict_counts.items()}
     assert (report.problems, counts["gold"], counts["other"]) == (problems, gold, 1_000)
-    assert report.tallies["gold"].errors == []
+    assert report.verdict_counts["gold"].errors == []
     assert report.errors(WRONG_KINDS)[0] == 0
     assert report.sound
 

@@ -44,9 +44,11 @@ def report_of(kind: type[Arithmetic]) -> Report:
 def test_a_verifier_that_refuses_other_forms() -> None:
     report = report_of(Literal)
     refused, right = report.errors(RIGHT_KINDS)
-    assert (report.tallies["gold"].valid, len(report.tallies["gold"].errors)) == (70, 0)
+    assert (report.verdict_counts["gold"].valid, len(report.verdict_counts["gold"].errors)) == (70, 0)
     assert right == 370
-    assert refused == sum(count for form, (count, _) in report.tallies["equivalent"].forms.items() if form != "alone")
+    assert refused == sum(
+        count for form, (count, _) in report.verdict_counts["equivalent"].forms.items() if form != "alone"
+    )
     assert report.errors(WRONG_KINDS) == (0, 900)
     assert report.sound
 
@@ -54,8 +56,8 @@ def test_a_verifier_that_refuses_other_forms() -> None:
 def test_a_verifier_that_pays_for_what_is_near() -> None:
     report = report_of(Lenient)
     assert report.errors(RIGHT_KINDS)[0] == 0
-    assert report.tallies["near_miss"].forms["taken back"][1] > 0
-    assert report.tallies["cheat"].forms["all numbers"][1] > 0
+    assert report.verdict_counts["near_miss"].forms["taken back"][1] > 0
+    assert report.verdict_counts["cheat"].forms["all numbers"][1] > 0
     assert not report.sound
 
 
