@@ -136,11 +136,14 @@ class ActorCritic(Learner):
         legal = distributions.mask_logits(output, mask)
         return distributions.log_prob_and_entropy(self.env.actions, legal, action, log_std)
 
+    @property
+    def exploration_bits(self) -> int:
+        return distributions.num_outputs(self.env.actions)
+
     def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, key: Array
+        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, bits: Array
     ) -> tuple[Array, Array | None]:
         del updates, hyper  # the policy itself explores, as much at any time
-        bits = jax.random.bits(key, (len(seen.observation), distributions.num_outputs(self.env.actions)))
         output, hidden = self.outputs_and_hidden(policy, seen)
         return self.sample_action(policy, output, seen.mask, distributions.noise(self.env.actions, bits)), hidden
 

@@ -181,12 +181,17 @@ class Learner(ABC):
     def update(self, state: TrainState, hyper: Any, axis: Axis) -> tuple[TrainState, UpdateMetrics]:
         """Collect `frames` frames and learn from them."""
 
+    @property
+    def exploration_bits(self) -> int:
+        """How many 32-bit random numbers `explore_on_host` needs for each environment."""
+        raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
+
     def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, key: Array
+        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, bits: Array
     ) -> tuple[Array, Any]:
         """Actions of training after so many updates, in the policy's scale, for environments on the host.
 
-        And the hidden states after them, None where the policy has none.
+        And the hidden states after them, None where the policy has none. Chance comes of `bits` [E, exploration_bits].
         """
         raise NotImplementedError(f"{type(self).__name__} steps compiled environments only")
 

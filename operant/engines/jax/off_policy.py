@@ -184,10 +184,13 @@ class OffPolicy(Learner):
         found = normalize.normalize_obs(obs_stats, kept, self.spec.env.clip_obs)
         return found if self.net.READS_IMAGES else found.reshape(len(found), -1)
 
+    @property
+    def exploration_bits(self) -> int:
+        return distributions.num_outputs(self.env.actions) + 1
+
     def explore_on_host(
-        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, key: Array
+        self, policy: Policy, updates: Array, hyper: Any, seen: PolicyInput, bits: Array
     ) -> tuple[Array, None]:
-        bits = jax.random.bits(key, (len(seen.observation), distributions.num_outputs(self.env.actions) + 1))
         return self.actor(policy, updates, hyper)(seen.observation, bits[:, 0], bits[:, 1:]), None
 
     def store_on_host(self, rollout: RolloutState, played: HostRollout) -> RolloutState:

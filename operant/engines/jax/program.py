@@ -219,7 +219,11 @@ def prepare_jax(spec: Spec) -> str:
 
 
 def choose_platform(spec: Spec) -> None:
-    """Let JAX look for the devices that the spec asks for, where it has not looked yet."""
+    """Let JAX look for the devices that the spec asks for, where it has not looked yet.
+
+    On a CPU small programs run in the thread that calls them: the host waits for them anyway.
+    """
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     if spec.meta.device == "cpu":
         jax.config.update("jax_platforms", "cpu")
 

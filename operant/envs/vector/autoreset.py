@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,7 @@ class Ended:
     terminated: bool
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One transition of every environment. Arrays are fresh; the caller may keep them.
 
     `mask` and `next_mask` say which actions are legal in `obs` and `next_obs`; None where the

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -17,8 +16,7 @@ from operant.envs.vector.masks import MaskReader
 from operant.errors import UsageError
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What one step did to every environment. `over` says which must be reset before their next step.
 
     An environment may be terminated for the learner and yet not over: a life was lost, the game goes on.

@@ -153,13 +153,12 @@ class Slice:
     def __init__(self, env: SyncVectorEnv, shared: Shared) -> None:
         self.env = env
         self._shared = shared
-        self._discrete = isinstance(env.action_space, Discrete)
 
     def step(self) -> None:
         """Play the shared actions where the environments are to play."""
         shared = self._shared
         # Copied, because an environment may keep the action that it was given.
-        actions = shared.action.tolist() if self._discrete else list(shared.action.copy())
+        actions = list(shared.action.copy())
         shared.take(self.env.step(actions, None if shared.playing.all() else shared.playing))
 
     def reset(self) -> None:

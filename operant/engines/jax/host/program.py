@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from jax import Array, lax
 from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.host.groups import VectorEnvGroups
+from operant.engines.jax.host.packing import Packing
 from operant.engines.jax.host.rollout import Recorder, joined
 from operant.engines.jax.learner import (
     HostRollout,
@@ -35,6 +36,16 @@ from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 
 MOST_UPDATES = 64  # of one chunk: between two, a session can be stopped
+
+
+class Acting(NamedTuple):
+    """What the actions of a rollout depend on, beside what is seen.
+
+    Policy, updates so far and hyperparameters are packed; `bits` [S, E, ...] are the random bits of every call.
+    """
+
+    packed: list[Array]
+    bits: Array
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["values"], meta_fields=["names"])
@@ -65,6 +76,12 @@ class HostProgram:
         self.longest = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
         self._envs: VectorEnvGroups | None = None
         self._images: Array | None = None
+        self._packing: Packing | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps of every environment in a rollout."""
+        return self.learner.frames // self.envs.num
 
     @property
     def envs(self) -> VectorEnvGroups:
@@ -89,7 +106,7 @@ class HostProgram:
         learner = self.learner
         if learner.OFF_POLICY or not (isinstance(learner.env, HostEnv) and learner.env.images):
             return None
-        shape = (learner.frames // self.envs.num, self.envs.num, *learner.env.observation_shape)
+        shape = (self.steps, self.envs.num, *learner.env.observation_shape)
         return jnp.zeros(shape, jnp.uint8)
 
     def placed(self, states: TrainState) -> TrainState:
@@ -108,31 +125,39 @@ class HostProgram:
         return jax.jit(init, compiler_options=self.options)
 
     @cached_property
-    def _act(self) -> Any:
-        """The actions of a step of a rollout, the hidden states after it, and the images so far with those acted on.
+    def _prepare(self) -> Any:
+        """What the first rollout of a chunk acts by; the others have it from the update before them."""
+        return jax.jit(lambda *given: self._acting(*_first(given)), compiler_options=self.options)
 
-        Randomness comes of the learner's key and the step's number.
-        """
+    def _acting(self, policy: Policy, learner: Any, hyper: Any) -> Acting:
+        given = (policy, learner.updates, hyper)
+        self._packing = self._packing or Packing(given)
+        groups = len(self.envs.groups)
+        of_play = jax.random.split(learner.key, 3)[1]
+        shape = (self.envs.num // groups, self.learner.exploration_bits)
+
+        def bits(number: Array) -> Array:
+            return jax.random.bits(jax.random.fold_in(of_play, number), shape)
+
+        return Acting(self._packing.pack(given), jax.vmap(bits)(jnp.arange(self.steps * groups)))
+
+    @cached_property
+    def _act(self) -> Any:
+        """The actions of a call of a rollout, the hidden states after it, and the images so far with those acted on."""
 
         def act(
-            policy: Policy,
-            key: Array,
-            updates: Array,
-            hyper: Any,
-            seen: PolicyInput,
-            number: Array,
-            images: Array | None,
+            acting: Acting, seen: PolicyInput, number: Array, images: Array | None
         ) -> tuple[Array, Any, Array | None]:
-            policy, key, updates, hyper = _first((policy, key, updates, hyper))
-            of_step = jax.random.fold_in(jax.random.split(key, 3)[1], number)
-            actions, hidden = self.learner.explore_on_host(policy, updates, hyper, seen, of_step)
+            assert self._packing is not None, "_acting has packed what is unpacked here"
+            policy, updates, hyper = self._packing.unpack(acting.packed)
+            actions, hidden = self.learner.explore_on_host(policy, updates, hyper, seen, acting.bits[number])
             if images is None:
                 return actions, hidden, None
             groups = len(self.envs.groups)
             place = (number // groups, number % groups * len(seen.observation), *[0] * (images.ndim - 2))
             return actions, hidden, lax.dynamic_update_slice(images, seen.observation[None], place)
 
-        return jax.jit(act, donate_argnums=6, compiler_options=self.options)
+        return jax.jit(act, donate_argnums=3, compiler_options=self.options)
 
     @cached_property
     def _store(self) -> Any:
@@ -148,15 +173,16 @@ class HostProgram:
 
     @cached_property
     def _learn(self) -> Any:
-        """The state after an update, and the metrics of that; all but a replay buffer is donated."""
+        """The state after an update, its metrics, and what the next rollout acts by; all but a replay is donated."""
 
         def learn(
             given: tuple[Policy, Any], rollout: Any, hyper: Any, played: HostRollout, learns: bool
-        ) -> tuple[TrainState, StackedMetrics | None]:
-            policy, learner = _first(given)
+        ) -> tuple[TrainState, StackedMetrics | None, Acting]:
+            (policy, learner), hyper = _first((given, hyper))
             state = TrainState(policy, learner, _first(rollout))
-            state, metrics = self.learner.learn_on_host(state, _first(hyper), played, learns)
-            return _lane(state), None if metrics is None else StackedMetrics.of(metrics)
+            state, metrics = self.learner.learn_on_host(state, hyper, played, learns)
+            stacked = None if metrics is None else StackedMetrics.of(metrics)
+            return _lane(state), stacked, self._acting(state.policy, state.learner, hyper)
 
         return jax.jit(learn, static_argnums=4, donate_argnums=0, compiler_options=self.options)
 
@@ -166,25 +192,24 @@ class HostProgram:
         """The state after so many updates, their metrics and the episodes that ended; the state given is donated."""
         found: list[StackedMetrics] = []
         ended: list[Ended] = []
-        done = int(states.learner.updates[0])
+        done, acting = int(states.learner.updates[0]), self._prepare(states.policy, states.learner, hyper)
         for number in range(done + 1, done + 1 + int(updates)):
-            played, over = self._play(states, hyper)
+            played, over = self._play(acting, states.rollout)
             policy, learner, rollout = states
             if self.learner.OFF_POLICY:
                 rollout = self._store(rollout, played)
             learns = number * self.learner.frames >= self.learner.start
-            states, metrics = self._learn((policy, learner), rollout, hyper, played, learns)
+            states, metrics, acting = self._learn((policy, learner), rollout, hyper, played, learns)
             states = states._replace(rollout=_merged(states.rollout, rollout))
             found += [] if metrics is None else [metrics]
             ended += over
         return states, (found, ended)
 
-    def _play(self, states: TrainState, hyper: Any) -> tuple[HostRollout, list[Ended]]:
+    def _play(self, acting: Acting, rollout: Any) -> tuple[HostRollout, list[Ended]]:
         """A rollout with the newest policy, and the episodes that ended in it."""
         recorders = [Recorder(group, self.learner, self._images is None) for group in self.envs.groups]
-        policy, key, updates = states.policy, states.learner.key, states.learner.updates
-        steps, ended = self.learner.frames // self.envs.num, []
-        hidden = self.envs.shares(_first(self.learner.hidden_in(states.rollout)))
+        calls, ended = self.steps * len(recorders), []
+        hidden = self.envs.shares(_first(self.learner.hidden_in(rollout)))
 
         def act(number: int) -> np.ndarray:
             which = number % len(recorders)
@@ -194,17 +219,16 @@ class HostProgram:
                 if state is None
                 else PolicyInput(group.obs, group.mask, group.begun, state)
             )
-            given = (policy, key, updates, hyper, seen, np.int32(number))
-            action, hidden[which], self._images = self._act(*given, self._images)
+            action, hidden[which], self._images = self._act(acting, seen, np.int32(number), self._images)
             return np.asarray(action)
 
         # A group's actions are computed while the other groups step.
         for number, recorder in enumerate(recorders):
             recorder.send(act(number))
-        for number in range(steps * len(recorders)):
+        for number in range(calls):
             recorder, following = recorders[number % len(recorders)], number + len(recorders)
             ended += recorder.receive()
-            if following < steps * len(recorders):
+            if following < calls:
                 recorder.send(act(following))
         played = joined([recorder.close() for recorder in recorders])
         return played if self._images is None else played._replace(observation=self._images), ended

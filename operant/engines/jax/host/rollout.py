@@ -30,7 +30,7 @@ class Recorder:
         step = self._vector.receive()
         row = (*self._acted_on, step.reward, step.terminated, step.truncated, self._begun)
         self._rows.append((*row, step.next_obs) if self._off_policy else row)
-        if not self._off_policy:
+        if step.ended and not self._off_policy:
             for i in np.flatnonzero(step.truncated).tolist():
                 self._final[i].append(step.next_obs[i])
         return step.ended

@@ -16,7 +16,14 @@ def test_every_row_comes_once_in_each_order(rows: int):
     assert not np.array_equal(orders[0], np.arange(rows))
 
 
-@pytest.mark.parametrize("rows", [SORTED, 1 << 16])
+def test_every_order_of_few_rows_comes_equally_often():
+    orders = np.asarray(shuffled(jax.random.key(3), 24_000, 4))
+    found, times = np.unique(orders, axis=0, return_counts=True)
+    assert len(found) == 24
+    assert np.abs(times - 1000).max() < 5 * np.sqrt(1000)
+
+
+@pytest.mark.parametrize("rows", [512, SORTED, 1 << 16])
 def test_where_rows_land_looks_like_chance(rows: int):
     orders = np.asarray(shuffled(jax.random.key(2), 8, rows)).astype(np.float64)
     place = orders / rows

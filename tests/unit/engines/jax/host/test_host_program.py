@@ -153,7 +153,7 @@ def test_hidden_states_are_shared_out_to_groups_and_begin_at_zero(monkeypatch: p
         program = HostProgram(build_learner(spec))
         seen: list[Any] = []
         act = program._act
-        program._act = lambda *given, act=act, seen=seen: seen.append(given[4]) or act(*given)
+        program._act = lambda *given, act=act, seen=seen: seen.append(given[1]) or act(*given)
         states, _ = advanced(program, spec, 1)
         assert [len(each.observation) for each in seen] == [4 // count] * 16 * count
         assert not any(np.any(each.hidden) for each in seen[:count])
