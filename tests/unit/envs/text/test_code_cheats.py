@@ -47,9 +47,9 @@ def test_a_cheat_scores_nothing_and_leaves_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_endless_program_is_out_of_time(name: str) -> None:
     began = time.monotonic()
-    verdict = verify_program(ENDLESS[name], TESTS, seconds=0.7)
+    verdict = verify_program(ENDLESS[name], TESTS, seconds=2.0)
     assert (verdict.score, verdict.note) == (0.0, code.OUT_OF_TIME), verdict
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 30
     assert wait_until(lambda: not wrappers())
 
 

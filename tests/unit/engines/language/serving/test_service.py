@@ -24,6 +24,7 @@ from operant.errors import RunError, UsageError
 from operant.web.access import Access
 from operant.web.guard import Limits
 from operant.web.server import WebServer
+from tests.processes import wait_until
 from tests.unit.engines.language.served_models import Served, events, fetch, serving, talking_policy
 from tests.unit.engines.language.small_models import random_policy
 
@@ -313,12 +314,11 @@ def test_a_request_has_so_much_time_and_others_are_answered_after_it(policy: Pol
 def test_so_many_requests_wait_and_no_more(policy: Policy) -> None:
     gate = threading.Event()
     with serving(policy, queue=1) as server, ThreadPoolExecutor(2) as pool:
-        server.service.batcher.do(lambda: gate.wait(30))
-        while server.service.batcher.waiting:
-            pass
+        batcher = server.service.batcher
+        batcher.do(lambda: gate.wait(300))
+        assert wait_until(lambda: not batcher.waiting, 120)
         held = pool.submit(complete, server)
-        while not server.service.batcher.waiting:
-            pass
+        assert wait_until(lambda: bool(batcher.waiting), 120)
         status, reply = fetch(f"{server.url}/completions", {"prompt": "ab"})
         gate.set()
         assert (status, reply["error"]["type"]) == (429, "rate_limit_error")
