@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -161,11 +162,10 @@ class OffPolicy(Learner):
         policy = self.update_stats(state.policy, observations, axis)
         number = state.learner.updates + 1
         of_batches = device_key(axis, of_batches)
-        *new, means = self.gradient_steps(policy, state.learner, rollout, of_batches, hyper, number, axis)
-        old = [policy.params, state.learner, rollout.priorities]
-        params, learner, ranks = jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), new, old)
+        learn = partial(self.gradient_steps, policy, state.learner, rollout, of_batches, hyper, number, axis)
+        unchanged = (policy.params, state.learner, rollout.priorities)
+        params, learner, ranks, means = learn_if(learns, learn, unchanged, axis)
         rollout = rollout._replace(priorities=ranks)
-        means = {name: jnp.where(learns, value, 0.0) for name, value in means.items()}
         env_means, env_maxima = vector_env.reduce_metrics(env_metrics, self.steps, axis)
         after = TrainState(policy._replace(params=params), learner._replace(key=key, updates=number), rollout)
         learned = learns.astype(jnp.int32)
@@ -221,6 +221,19 @@ class OffPolicy(Learner):
             f" {self.iterations} every {self.frames} frames",
             f"each transition is learned from about {ratio:g} times; replay of {self.memory.max_size:,} transitions",
         ], steps
+
+
+def learn_if(learns: Array, learn: Callable[[], tuple[Any, ...]], unchanged: tuple[Any, ...], axis: Axis) -> Any:
+    """What `learn` gives if it `learns`, else what is `unchanged` and means of 0.
+
+    One device branches: that also keeps the replay buffer where it is, which the compiler would copy for a gather in
+    the same piece of code. Several devices, whose means are taken within `learn`, compute and drop it.
+    """
+    *_, means = jax.eval_shape(learn)
+    other = (*unchanged, jax.tree.map(lambda mean: jnp.zeros(mean.shape, mean.dtype), means))
+    if axis is None:
+        return lax.cond(learns, learn, lambda: other)
+    return jax.tree.map(lambda yes, no: jnp.where(learns, yes, no), learn(), other)
 
 
 def collect_rollout(
