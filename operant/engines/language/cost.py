@@ -13,9 +13,9 @@ from operant.engines.language.config import model_of, supervised_of, text_of
 from operant.engines.language.distributed.weight_sync import deserialize, serialize, trained_weights
 from operant.engines.language.generation.build import training_sampling
 from operant.engines.language.learning import checkpoint as checkpoint_files
-from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.sft import imitated, next_examples
+from operant.engines.language.learning.teacher_prompts import with_teacher_prompts
 from operant.engines.language.policy.build import prepare_torch
 from operant.engines.language.rollouts.multi_turn import single_turn_tasks
 from operant.envs.text.dialogue import DialogueTask
