@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -115,9 +116,15 @@ def workload_of(spec: Spec, settings: VerifiedAlgorithm) -> Workload:
 
 
 def lengths_of_mean(mean: float, longest: int | None) -> tuple[int, ...]:
-    """Lengths with that mean and a long tail: log-normal, and cut off at the longest."""
+    """Lengths with that mean and a long tail: log-normal, and cut off at the longest, which has to be longer."""
     import numpy as np
 
+    if longest is not None and mean > longest:
+        raise UsageError(
+            f"completions cannot have {mean:g} tokens on average where env.text.max_tokens is {longest}",
+            place="--mean-length",
+            remedy=f"-s env.text.max_tokens={math.ceil(2 * mean)}, or a smaller --mean-length",
+        )
     drawn = np.random.default_rng(0).lognormal(0.0, SPREAD, DRAWN)
     most = max(longest or 2**31, 1)
     # What is cut off at the longest is made up for by the others, as far as there is room.

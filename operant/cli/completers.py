@@ -51,7 +51,7 @@ def complete_tracker(args: list[str], incomplete: str) -> list[Offer]:
 
 
 def complete_topic(args: list[str], incomplete: str) -> list[Offer]:
-    """The next word of a topic of `operant help`; for the first also commands and, once begun, names of settings."""
+    """The next word of a topic of `operant help`; for the first also, once begun, names of settings."""
     known = table()
     typed = [word for word in args if not word.startswith("-")]
     offers = {}
@@ -59,10 +59,8 @@ def complete_topic(args: list[str], incomplete: str) -> list[Offer]:
         parts = words.split()
         if parts[: len(typed)] == typed and len(parts) > len(typed):
             offers.setdefault(parts[len(typed)], about if len(parts) == len(typed) + 1 else "")
-    if not typed:
-        offers |= {name: entry["about"] for name, entry in known["commands"].items()}
-        if incomplete:
-            offers |= _setting_words(known["settings"], incomplete)
+    if incomplete and not typed:
+        offers |= _setting_words(known["settings"], incomplete)
     return sorted((word, about) for word, about in offers.items() if word.startswith(incomplete))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from typing import Any
 
 from operant.cli import completers
+from operant.cli.command_table import command_table
 from operant.cli.completers import Offer
-from operant.cli.completion_table import table
 
 BREAKS = "=:"
 """Where bash breaks a word in two; it takes an answer in place of the last piece."""
@@ -40,11 +41,12 @@ def answer(instruction: str) -> None:
 
 def offers(args: list[str], incomplete: str) -> list[Offer]:
     """What may stand at the end of a command line: `args` are the whole words behind `operant`."""
-    entry = {"commands": table()["commands"]}
+    commands = command_table()
+    entry: Any = {"commands": commands}
     rest = list(args)
     while "commands" in entry:
         if not rest:
-            return _begun([(name, each["about"]) for name, each in entry["commands"].items()], incomplete)
+            return _abouts(entry["commands"], incomplete)
         entry = entry["commands"].get(rest.pop(0))
         if entry is None:
             return []
@@ -56,10 +58,19 @@ def offers(args: list[str], incomplete: str) -> list[Offer]:
         return _begun([offer for offer in names if offer[0].startswith("--") or incomplete != "--"], incomplete)
     pairs = zip(["", *rest], rest, strict=False)
     position = sum(1 for before, word in pairs if not word.startswith("-") and before not in taking)
-    arguments = entry["arguments"]
+    arguments, is_first = entry["arguments"], position == 0
     if arguments and position >= len(arguments) and arguments[-1]["many"]:
         position = len(arguments) - 1
-    return _completed(arguments[position]["completer"], rest, incomplete) if position < len(arguments) else []
+    if position >= len(arguments):
+        return []
+    found = _completed(arguments[position]["completer"], rest, incomplete)
+    # A command is a topic of `operant help` too.
+    is_topic = is_first and arguments[position]["completer"] == "complete_topic"
+    return sorted(dict([*found, *_abouts(commands, incomplete)]).items()) if is_topic else found
+
+
+def _abouts(commands: dict[str, Any], incomplete: str) -> list[Offer]:
+    return _begun([(name, each["about"]) for name, each in commands.items()], incomplete)
 
 
 def _begun(found: list[Offer], incomplete: str) -> list[Offer]:

@@ -1,7 +1,7 @@
-"""All that completion needs to know, kept as JSON in the user's cache: commands, specs, settings and topics.
+"""What completion needs to know of specs, settings and topics, kept as JSON in the user's cache.
 
-Building it loads every command and every settings class (most of a second). It is built at the first press of TAB
-after an install or a change of the package, and read after that.
+Building it loads every settings class (most of a second). It is built at the first press of TAB after an install or a
+change of the package, and read after that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -35,12 +35,17 @@ class SettingEntry(TypedDict):
 @cache
 def table() -> dict[str, Any]:
     """The table, from the cache where it is of this very package."""
-    file, key = _file(), _key()
+    return cached("settings", _built)
+
+
+def cached(name: str, build: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `build` gives, from the cache where it is of this very package."""
+    file, key = _file(name), _key()
     with suppress(OSError, ValueError):
         kept = json.loads(file.read_bytes())
         if kept["key"] == key:
             return kept
-    built = {"key": key, **_built()}
+    built = {"key": key, **build()}
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(f".{os.getpid()}")
@@ -54,10 +59,10 @@ def spec_choices(text: str) -> set[str]:
     return set(CHOICE.findall(text))
 
 
-def _file() -> Path:
+def _file(name: str) -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     place = re.sub(r"\W+", "-", str(PACKAGE)).strip("-")
-    return home / "operant" / "completion" / f"{place[-80:]}.json"
+    return home / "operant" / "completion" / f"{place[-80:]}-{name}.json"
 
 
 def _key() -> list[Any]:
@@ -93,7 +98,6 @@ def _built() -> dict[str, Any]:
         if entry not in entries[-200:]:
             entries.append(entry)
     return {
-        "commands": _commands(),
         "specs": _specs(),
         "settings": entries,
         "choices": places,
@@ -116,42 +120,3 @@ def _specs() -> dict[str, Any]:
         own = re.search(rf"^{re.escape(name)}:.*?(?=^[A-Za-z0-9]|\Z)", text, re.MULTILINE | re.DOTALL)
         entries[name] = {"about": about, "words": sorted(spec_choices(own[0] if own else text))}
     return entries
-
-
-def _commands() -> dict[str, Any]:
-    from typer.main import get_command
-
-    from operant.cli.commands import app
-
-    return _entry(get_command(app))["commands"]
-
-
-def _entry(command: Any) -> dict[str, Any]:
-    """A command with its options and arguments, or a group with its commands."""
-    about = command.get_short_help_str(100)
-    if hasattr(command, "commands"):
-        below = {name: _entry(each) for name, each in command.commands.items() if not each.hidden}
-        return {"about": about, "commands": below}
-    completers = _completers(command.callback)
-    options, arguments = [], []
-    for param in command.params:
-        completer = completers.get(param.name, "")
-        if param.param_type_name == "argument":
-            arguments.append({"completer": completer, "many": param.nargs == -1})
-        elif not param.hidden:
-            names = [*param.opts, *param.secondary_opts]
-            options.append({"names": names, "about": param.help, "takes": not param.is_flag, "completer": completer})
-    options.append({"names": ["--help", "-h"], "about": "Show this message and exit.", "takes": False, "completer": ""})
-    return {"about": about, "options": options, "arguments": arguments}
-
-
-def _completers(callback: Any) -> dict[str, str]:
-    """The name of the function that completes a parameter, for each that has one."""
-    from typing import get_type_hints
-
-    found = {}
-    for name, hint in get_type_hints(callback, include_extras=True).items():
-        for info in getattr(hint, "__metadata__", ()):
-            if getattr(info, "autocompletion", None):
-                found[name] = info.autocompletion.__name__
-    return found

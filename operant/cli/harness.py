@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from operant.cli.eval_options import EvalOptions
 from operant.cli.model_references import of_model, of_run
 from operant.cli.output import aside, document, say
 from operant.errors import EXIT_DONE, UsageError
 
 if TYPE_CHECKING:
-    from operant.cli.model_evaluation import EvalOptions
     from operant.engines.language.evaluation.evaluator import ModelReference
     from operant.engines.language.evaluation.lm_eval_harness import HarnessScore
     from operant.run.run import Run

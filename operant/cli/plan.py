@@ -35,7 +35,7 @@ def _option(name: str, metavar: str, text: str) -> typer.models.OptionInfo:
     return typer.Option(name, metavar=metavar, help=text, show_default=False)
 
 
-Tokens = float | None
+Number = float | None
 
 
 def plan(
@@ -62,14 +62,14 @@ def plan(
         float, typer.Option("--background", metavar="N", help="Threads of other programs that share those cores.")
     ] = 0.0,
     generate_rate: Annotated[
-        Tokens, _option("--generate-tokens-per-second", "N", "Of one generator, all slots in use.")
+        Number, _option("--generate-tokens-per-second", "N", "Of one generator, all slots in use.")
     ] = None,
-    step: Annotated[Tokens, _option("--decode-step-seconds", "S", "Of one more token of a single completion.")] = None,
+    step: Annotated[Number, _option("--decode-step-seconds", "S", "Of one more token of a single completion.")] = None,
     train_rate: Annotated[
-        Tokens, _option("--train-tokens-per-second", "N", "Completion tokens that one GPU learns from.")
+        Number, _option("--train-tokens-per-second", "N", "Completion tokens that one GPU learns from.")
     ] = None,
-    verify: Annotated[Tokens, _option("--verify-seconds", "S", "Of a verifier, for one answer.")] = None,
-    mean_length: Annotated[Tokens, _option("--mean-length", "N", "Tokens of a completion, with a long tail.")] = None,
+    verify: Annotated[Number, _option("--verify-seconds", "S", "Of a verifier, for one answer.")] = None,
+    mean_length: Annotated[Number, _option("--mean-length", "N", "Tokens of a completion, with a long tail.")] = None,
     weights: Annotated[str | None, _option("--weights", "BYTES", "Of the weights that are sent, such as 15GB.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the lengths that are drawn.")] = 0,
     overrides: Overrides = None,
@@ -90,29 +90,26 @@ def plan(
     from operant.api.plan import plan as make_plan
     from operant.planning.workload import Machines
 
-    _check_positive(
-        {
-            "--nodes": nodes,
-            "--gpus": gpus,
-            "--trainers": trainers,
-            "--verifiers": verifiers,
-            "--generator-gpus": generator_gpus,
-            "--cores": cores,
-            "--generate-tokens-per-second": generate_rate,
-            "--train-tokens-per-second": train_rate,
-            "--mean-length": mean_length,
-        }
-    )
-    _check_not_negative(
-        {
-            "--generators": generators,
-            "--background": background,
-            "--price": price,
-            "--restart-seconds": restart,
-            "--decode-step-seconds": step,
-            "--verify-seconds": verify,
-        }
-    )
+    more_than_0 = {
+        "--nodes": nodes,
+        "--gpus": gpus,
+        "--trainers": trainers,
+        "--verifiers": verifiers,
+        "--generator-gpus": generator_gpus,
+        "--cores": cores,
+        "--generate-tokens-per-second": generate_rate,
+        "--train-tokens-per-second": train_rate,
+        "--mean-length": mean_length,
+    }
+    at_least_0 = {
+        "--generators": generators,
+        "--background": background,
+        "--price": price,
+        "--restart-seconds": restart,
+        "--decode-step-seconds": step,
+        "--verify-seconds": verify,
+    }
+    _check_numbers(more_than_0, at_least_0)
     weight_bytes = None if weights is None else int(quantity(weights, "--weights", rate=False))
     found = make_plan(
         target,
@@ -152,16 +149,12 @@ def quantity(text: str, option: str, rate: bool) -> float:
     return float(found[1]) * PREFIXES[found[2]] / (8 if found[3] == "b" else 1)
 
 
-def _check_positive(values: dict[str, float | None]) -> None:
-    for option, value in values.items():
-        if value is not None and not 0 < value < math.inf:
-            raise UsageError(f"{option} is {value:g}; it must be more than 0", remedy="operant plan --help")
-
-
-def _check_not_negative(values: dict[str, float | None]) -> None:
-    for option, value in values.items():
-        if value is not None and not 0 <= value < math.inf:
-            raise UsageError(f"{option} is {value:g}; it must be 0 or more", remedy="operant plan --help")
+def _check_numbers(more_than_0: dict[str, float | None], at_least_0: dict[str, float | None]) -> None:
+    for option, value in (more_than_0 | at_least_0).items():
+        zero = option in at_least_0 and value == 0
+        if value is not None and not zero and not 0 < value < math.inf:
+            wanted = "0 or more" if option in at_least_0 else "more than 0"
+            raise UsageError(f"{option} is {value:g}; it must be {wanted}", remedy="operant plan --help")
 
 
 def plan_lines(found: Plan) -> list[str]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from operant.cli.files import new_file
-from operant.cli.model_evaluation import (
+from operant.cli.eval_options import (
     EvalOptions,
     Follow,
     Harness,
@@ -24,8 +23,9 @@ from operant.cli.model_evaluation import (
     Tasks,
     Temperature,
     Url,
-    evaluate_on_tasks,
 )
+from operant.cli.files import new_file
+from operant.cli.model_evaluation import evaluate_on_tasks
 from operant.cli.model_references import Device, Dtype, Manner, RunOrModel
 from operant.cli.options import DEFAULT_ROOT, AsJson, CheckpointName, Root, RunName
 from operant.cli.output import aside, document, plural, say

@@ -115,10 +115,14 @@ def losses(workload: Workload, rates: Rates, machines: Machines, outcome: Outcom
 def _generator_loss(
     workload: Workload, rates: Rates, machines: Machines, outcome: Outcome, node: int, seed: int
 ) -> Loss:
-    """The same run with and without the loss; it goes on long enough for the node to be back."""
+    """The same run with and without the loss, until the node is back.
+
+    Where that would be too many rounds to simulate, the rest of the time costs as much as the part that was simulated.
+    """
     after = int(2 * machines.restart_seconds / outcome.round_seconds)
     rounds = min(ROUNDS + after, 10 * ROUNDS)
     at = outcome.first_round_seconds + outcome.round_seconds * (ROUNDS // 3 + 0.5)
     whole = TrainingSimulation(workload, rates, machines, outcome.split, seed).run(rounds)
     cut = TrainingSimulation(workload, rates, machines, outcome.split, seed, at, node).run(rounds)
-    return Loss("generator", max(0.0, cut.ends[-1] - whole.ends[-1]), cut.redone)
+    part = min(1.0, (cut.ends[-1] - at) / machines.restart_seconds) if machines.restart_seconds else 1.0
+    return Loss("generator", max(0.0, cut.ends[-1] - whole.ends[-1]) / part, cut.redone)

@@ -58,9 +58,9 @@ def read_rates(sessions: Sequence[Path], slots: int, generators: int, verifiers:
 
     `generators` shared every synchronous call, `verifiers` every verification; a generator has so many `slots`.
     """
-    _refuse_many_turns(sessions[0])
     lengths = _lengths(sessions)
     timelines = [each for session in sessions for each in read_trace(session / TRACE_FILE)]
+    _refuse_many_turns(timelines, sessions[0])
     calls = [call for each in timelines for call in _calls(each, generators)]
     trains = [pair for each in timelines for pair in _trained(each)]
     if not (calls and trains and lengths):
@@ -89,8 +89,9 @@ def read_rates(sessions: Sequence[Path], slots: int, generators: int, verifiers:
     return rates, remarks
 
 
-def _refuse_many_turns(session: Path) -> None:
-    if any("rollout/turns" in row for row in read_rows(session / METRICS_FILE)):
+def _refuse_many_turns(timelines: Sequence[Timeline], session: Path) -> None:
+    """Calls of a generator for one turn each of many rollouts have turns, and no prompts."""
+    if any("prompts" not in span.facts for each in timelines for span in each.spans["generate"]):
         raise UsageError(
             "tasks of many turns are not simulated", place=shown(session), remedy="plan a task of one turn"
         )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from operant.report.compare import Pair, Side, Verdict
 from operant.report.cost import energy, money
 from operant.report.formatting import columns, compact, duration, score
 from operant.report.improvement import NO_DIFFERENCE, fewest_seeds
 from operant.report.plots import labels
+from operant.report.sides import Pair, Side
 from operant.report.stats import NO_INTERVAL
 
 Cell = Callable[[Side], str]
 
 
-def render(verdict: Verdict) -> str:
+def render(sides: tuple[Side, ...], pairs: tuple[Pair, ...], notes: tuple[str, ...]) -> str:
     """The comparison in plain lines."""
-    lines = [*_table(verdict.sides), "", *_pair_lines(verdict)]
-    return "\n".join([*lines, *_seed_lines(verdict.pairs), *(f"note: {note}" for note in verdict.notes)])
+    lines = [*_table(sides), "", *_pair_lines(pairs), *_seed_lines(pairs)]
+    return "\n".join([*lines, *(f"note: {note}" for note in notes)])
 
 
 def _table(sides: tuple[Side, ...]) -> list[str]:
@@ -67,11 +67,11 @@ def _normalized(side: Side, name: str) -> str:
     return found.text(2).removesuffix(f" ({NO_INTERVAL})") if len(side.scores) > 1 else f"{found.point:.2f}"
 
 
-def _pair_lines(verdict: Verdict) -> list[str]:
+def _pair_lines(pairs: tuple[Pair, ...]) -> list[str]:
     """One sentence for two sides, a table for more."""
-    if len(verdict.pairs) == 1:
-        return [_sentence(verdict.pairs[0])]
-    compared = [pair for pair in verdict.pairs if pair.comparison is not None]
+    if len(pairs) == 1:
+        return [_sentence(pairs[0])]
+    compared = [pair for pair in pairs if pair.comparison is not None]
     head = ["pair", "first wins with probability", f"p (Holm, of {len(compared)})", "verdict"]
     rows = [
         [
@@ -80,7 +80,7 @@ def _pair_lines(verdict: Verdict) -> list[str]:
             "" if pair.comparison is None else f"{pair.comparison.p:.2g}",
             pair.verdict + _over(pair),
         ]
-        for pair in verdict.pairs
+        for pair in pairs
     ]
     return columns([head, *rows], right={2})
 

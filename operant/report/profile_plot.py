@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import UsageError
-from operant.report.compare import Side, normalized_scores, sides_of
 from operant.report.plots import COLOURS, DASHES, SIZE_INCHES, add_legend, dress, labels, save
 from operant.report.profiles import Profile, performance_profile, profile_scores
+from operant.report.sides import Side, normalized_scores, sides_of
 
 STEM = "performance_profile"
 KEY = "share of seeds above a score, 95 % bootstrap interval"

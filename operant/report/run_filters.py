@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from operant.errors import UsageError
+from operant.report.experiment_row import ExperimentRow
 from operant.run.tags import Tags
-
-if TYPE_CHECKING:
-    from operant.report.tables import ExperimentRow
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "!=": operator.ne,

@@ -10,14 +10,14 @@ from statistics import fmean
 from typing import Any
 
 from operant.errors import OperantError
-from operant.report.cost import Cost, cost_of, money
+from operant.report.cost import cost_of, money
 from operant.report.differences import leaves
+from operant.report.experiment_row import ExperimentRow
 from operant.report.formatting import columns, compact, duration
 from operant.report.intervals import mean_intervals
 from operant.report.read import EVAL_SCORE, FINAL_SCORE
 from operant.report.run_filters import RunFilter, is_priced, ordered
 from operant.report.search_table import inherited_frames, read_search
-from operant.report.stats import Estimate
 from operant.report.summary import overall_state
 from operant.report.tail import newest_values
 from operant.run.inventory import Fault, resume_faults
@@ -28,45 +28,6 @@ from operant.run.tags import Tags, read_tags
 UNREADABLE = "unreadable"
 HEAD = ["experiment", "state", "sessions", "frames", "score", "age", "cost", "tags"]
 OPTIONAL = ("cost", "tags")
-
-
-@dataclass(frozen=True)
-class ExperimentRow:
-    """One experiment. `score` is over the seeds of its best trial; `score_is_final` says whether training was over.
-
-    `seconds` are those that its sessions trained, added up; `cost` is read where rows are ordered by it.
-
-    An experiment whose files cannot be read has state "unreadable" and the reason in `error`.
-    """
-
-    name: str
-    stamp: str
-    path: Path
-    state: str
-    trials: int
-    sessions_done: int
-    sessions: int
-    frames: int
-    score: Estimate | None
-    score_is_final: bool
-    age: float | None
-    error: str | None = None
-    env: str | None = None
-    algorithm: str | None = None
-    seconds: float = 0.0
-    tags: tuple[str, ...] = ()
-    archived: bool = False
-    cost: Cost | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row for `--json`, age in seconds; with the cost, for which a file of each session is read."""
-        cost = self.cost or cost_of(self.path)
-        return {
-            **self.__dict__,
-            "path": str(self.path),
-            "score": None if self.score is None else self.score.as_dict(),
-            "cost": None if cost is None else cost.as_dict(),
-        }
 
 
 @dataclass(frozen=True)

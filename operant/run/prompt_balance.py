@@ -6,7 +6,7 @@ The journal is held against two other records: the completions that each checkpo
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +106,7 @@ class _Audit:
         self._first_frames = 0
         self._ready: set[int] = set()
         self._generated: set[int] = set()
-        self._turns: set[tuple[int, int, int]] = set()
+        self._turns: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
 
     def read(self, offset: int, line: int, row: dict[str, Any]) -> None:
         """Take in a row."""
@@ -202,16 +202,16 @@ class _Audit:
             found.regenerated += place in self._generated
             self._generated.add(place)
         elif event == "turn":
-            turn = (place, row["rollout"], row["turn"])
-            found.repeated_turns += turn in self._turns
-            self._turns.add(turn)
+            turn = row["rollout"], row["turn"]
+            found.repeated_turns += turn in self._turns[place]
+            self._turns[place].add(turn)
         found.continued += event == "continued"
 
     def _forget(self, place: int) -> None:
         """A prompt is generated once more by intent."""
         self._ready.discard(place)
         self._generated.discard(place)
-        self._turns = {turn for turn in self._turns if turn[0] != place}
+        self._turns.pop(place, None)
 
     def _fault(self, line: int, text: str) -> None:
         self.balance.faults.append(f"{PROMPTS_FILE}:{line}: {text}")

@@ -16,7 +16,6 @@ any moment loses nothing but time.
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 import traceback
@@ -25,7 +24,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from operant.errors import OperantError, RunError, StoppedError
 from operant.registry import Origin, changed, origin
@@ -50,13 +49,13 @@ from operant.run.provenance import add_fact, capture
 from operant.run.recovery import recover
 from operant.run.redaction import redact
 from operant.run.requests import take_requests
+from operant.run.schedule import Kind, Schedule
 from operant.run.seeding import Seeds
 from operant.run.stop import StopRequest
 
 if TYPE_CHECKING:
     from operant.run.run import Run
 
-Kind = Literal["log", "eval", "save"]
 RESERVE_BYTES = 1 << 16
 
 
@@ -94,23 +93,18 @@ class Session:
         self.seeds = Seeds(run.seed)
         self.latest: Checkpoint | None = None
         self.anchors: dict[str, float] = {}
-        self._budget = run.max_frame
-        self._until = self._budget if until is None else min(until, self._budget)
-        self._every = {kind: int(meta[f"{kind}_frequency"]) for kind in ("log", "eval", "save")}
+        self._schedule = Schedule(meta, run.max_frame, until)
         self._keep = int(meta["keep_checkpoints"])
         self._lock = RunLock(self.run.path / LOCK_FILE)
         self._stop = stop or StopRequest()
         self._shares_stop = stop is not None
-        self._save_seconds = 60.0 * (meta.get("save_minutes") or math.inf)
         self._price: float | None = meta.get("price_per_hour")
         self._journal: Journal | None = None
         self._account: CostAccount | None = None
         self._logs: list[JsonLines] = []
         self._uncut: list[AppendOnlyLog] = []
         self._frames = 0
-        self._saved_at: int | None = None
         self._phase: Phase | None = None
-        self._save_requested = False
 
     def __enter__(self) -> Session:
         with disk_guard(self.run.path, self.run.path):
@@ -170,35 +164,16 @@ class Session:
             self._show_phase(outer)
 
     def due(self, kind: Kind, at: Progress) -> bool:
-        """Whether it is time to log, evaluate or save. Depends on frames alone, save for requests and `save_minutes`.
-
-        True when a multiple of `meta.<kind>_frequency` was passed since the last call, and once
-        when the full budget is reached. A save is also due, once, when the session is done, when somebody asked
-        for one, and when the last one is `meta.save_minutes` ago; a checkpoint more or less changes nothing of what
-        follows.
-        """
-        frames, last, every = at.frames, self._asked[kind], self._every[kind]
-        self._asked[kind] = self._frames = frames
-        if last < self._budget and (frames // every > last // every or frames >= self._budget):
-            return True
-        if kind != "save":
-            return False
-        self._hear_requests()
-        late = time.perf_counter() - self._saved_when >= self._save_seconds
-        asked = self._stop.requested or self._save_requested
-        is_due = frames != self._saved_at and (frames >= self._until or asked or late)
-        if not is_due:
-            self._unsaved_at = frames
-        return is_due
+        """Whether it is time to log, evaluate or save, by the `Schedule`."""
+        self._frames = at.frames
+        if kind == "save":
+            self._hear_requests()
+        return self._schedule.due(kind, at.frames, self._stop.requested)
 
     def done(self, at: Progress) -> bool:
-        """Whether to leave the loop: the goal is reached or a stop was requested.
-
-        A stop that comes just after `due("save")` said no waits for the next update, so that no
-        update is lost to it.
-        """
+        """Whether to leave the loop: the goal is reached or a stop was requested."""
         self._advance(at)
-        return at.frames >= self._until or (self._stop.requested and at.frames != self._unsaved_at)
+        return self._schedule.done(at.frames, self._stop.requested)
 
     def log(self, at: Progress, values: Mapping[str, Any]) -> None:
         """Write a metric row, visible to other processes at once. Leave out what has no value yet."""
@@ -231,7 +206,7 @@ class Session:
         for log in logs:
             log.sync()
         self.latest = publish(self.run.checkpoints, at, write, score, offsets)
-        self._saved_at, self._saved_when, self._save_requested = at.frames, time.perf_counter(), False
+        self._schedule.saved(at.frames)
         if self._account is not None:
             self._account.count()
         with disk_guard(self.run.checkpoints, self.run.path):
@@ -277,12 +252,10 @@ class Session:
         self.anchors = self._read_anchors()
         start = self.latest.at if self.latest else Progress()
         self._frames = start.frames
-        self._asked = dict.fromkeys(self._every, start.frames)
-        self._saved_at = start.frames if self.latest else None
-        self._unsaved_at: int | None = None
+        self._schedule.start(start.frames, is_saved=self.latest is not None)
         self._not_finite: set[str] = set()
         self._seconds_before = start.seconds
-        self._started = self._saved_when = time.perf_counter()
+        self._started = time.perf_counter()
         self._account = CostAccount(run.path, attempt, start, self._price, self._lock.is_mine)
 
     def _advance(self, at: Progress) -> None:
@@ -300,7 +273,7 @@ class Session:
 
     def _hear_requests(self) -> None:
         asked = take_requests(self.run.path)
-        self._save_requested |= "save" in asked
+        self._schedule.save_requested |= "save" in asked
         if "stop" in asked and not self._stop.requested:
             self._stop.requested = True
             self.event("stop", "a stop was requested; the session saves and ends")
@@ -311,7 +284,7 @@ class Session:
 
     def _nothing_unsaved(self) -> bool:
         """Whether an end now would lose no update."""
-        return self._frames == (self._saved_at or 0)
+        return self._schedule.is_saved(self._frames)
 
     def _may_end_now(self) -> bool:
         return self._phase is not None and self._nothing_unsaved()
@@ -348,7 +321,9 @@ class Session:
             for log in self._logs:
                 log.sync()
             if failure is None or isinstance(failure, KeyboardInterrupt | StoppedError):
-                self.run.record(state="done" if failure is None and self._frames >= self._budget else "stopped")
+                self.run.record(
+                    state="done" if failure is None and self._frames >= self._schedule.budget else "stopped"
+                )
                 return
         except (OSError, OperantError) as unwritten:
             failure = failure or unwritten

@@ -100,6 +100,11 @@ def test_topics_of_help() -> None:
     assert "agent.algorithm.gamma" in values("help", "agent.algorithm.g")
 
 
+def test_a_command_is_a_topic_of_help() -> None:
+    assert "train" in values("help", "tr")
+    assert "train" not in values("help", "algorithm", "tr")
+
+
 def test_zsh_and_fish_are_told_what_each_offer_means() -> None:
     line = "operant train ppo_cartpole -s agent.algorithm.clip_"
     assert '"agent.algorithm.clip_eps=":"Clip range' in ask("zsh", _TYPER_COMPLETE_ARGS=line).stdout

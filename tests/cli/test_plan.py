@@ -51,6 +51,7 @@ def test_json_has_the_same_numbers(operant: Operant) -> None:
         (("ppo_cartpole",), "ppo has no generators and verifiers"),
         (("grpo_tny",), "grpo_tiny"),
         (("grpo_tiny", "--trainers", "9", "--generators", "1", *STATED), "do not fit 8 GPUs"),
+        (("grpo_tiny", "-s", "env.text.max_tokens=64", *STATED), "env.text.max_tokens is 64"),
     ],
 )
 def test_nonsense_is_told_in_a_line(operant: Operant, words: tuple[str, ...], told: str) -> None:

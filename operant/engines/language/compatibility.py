@@ -76,8 +76,8 @@ def _check_packing(source: str, model: Any) -> None:
 def _check_gold(spec: Spec, sampler: ProblemSampler) -> None:
     """Something to imitate in every task, where gold answers are learnt from, and to tell a teacher who is told it."""
     from operant.engines.language.config import settings_of, sft_data_of, supervised_of
-    from operant.engines.language.learning.distillation import answer_first_prompt
     from operant.engines.language.learning.sft import refuse_without_gold
+    from operant.engines.language.learning.teacher_prompts import answer_first_prompt
 
     settings = settings_of(spec)
     supervised = supervised_of(spec) is not None or settings.sft_coef

@@ -13,10 +13,11 @@ from operant.engines.language.config import model_of, supervised_of, text_of
 from operant.engines.language.distributed.weight_sync import deserialize, serialize, trained_weights
 from operant.engines.language.generation.build import training_sampling
 from operant.engines.language.learning import checkpoint as checkpoint_files
-from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.learner import Learner
 from operant.engines.language.learning.sft import imitated, next_examples
+from operant.engines.language.learning.teacher_prompts import with_teacher_prompts
 from operant.engines.language.policy.build import prepare_torch
+from operant.engines.language.rollouts.multi_turn import single_turn_tasks
 from operant.envs.text.dialogue import DialogueTask
 from operant.errors import UsageError
 from operant.run.expense import Estimate
@@ -52,7 +53,7 @@ def measure_rates(spec: Spec) -> tuple[Rates, list[str]]:
     """Build everything in memory, and measure each part by itself: what a plan of many machines is simulated from."""
     prepare_torch(spec, spec.meta.threads or 1)
     with build_context(spec, Seeds(spec.meta.seed)) as context:
-        if any(isinstance(task, DialogueTask) for task in context.sampler.tasks):
+        if single_turn_tasks(context.sampler.tasks) != list(context.sampler.tasks):
             raise UsageError("tasks of many turns are not simulated", place=spec.name, remedy="plan a task of one turn")
         context.learner.snapshot_reference()
         context = replace(context, learner=_eager(context.learner))

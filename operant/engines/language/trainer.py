@@ -11,9 +11,9 @@ from operant.engines.language.alerts import Alerts
 from operant.engines.language.build import TrainingContext
 from operant.engines.language.config import supervised_of, text_of
 from operant.engines.language.generation.generator import Sampling
-from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.learner import Report
 from operant.engines.language.learning.sft import imitated, next_examples, warm_up
+from operant.engines.language.learning.teacher_prompts import with_teacher_prompts
 from operant.engines.language.rollouts.types import SEARCH, as_episodes, tree_episodes
 from operant.engines.language.telemetry.heartbeat import TRAINER
 from operant.run.episode import Episode, counted_scores

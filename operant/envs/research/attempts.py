@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from operant.envs.research.rollout import Rollout, Start, Usage, start_from
+from operant.envs.research.rollout import Rollout
 from operant.envs.research.settings import Settings
+from operant.envs.research.state import Start, Usage, start_from
 from operant.envs.text.dialogue import Message, Response, Scripted
 from operant.envs.text.task import Problem, Verdict
 from operant.run.episode import Turn

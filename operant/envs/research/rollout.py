@@ -7,20 +7,19 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from random import Random
 from typing import Any
 
 from operant.envs.research import tools, wording
-from operant.envs.research.checkpoint import decode_checkpoint, decode_files, encode_checkpoint, encode_files
 from operant.envs.research.commands import Misspoken, parse
 from operant.envs.research.grading import GraderBroken, GraderFailed, Unfit
 from operant.envs.research.rewards import improvement, penalty, schemes
 from operant.envs.research.settings import Settings
+from operant.envs.research.state import RolloutState, Start, Validated, decode_checkpoint, encode_checkpoint
 from operant.envs.research.workspace import Interrupted, Workspace
 from operant.envs.sandbox import SandboxDied
-from operant.envs.sandbox.base import unarchived
 from operant.envs.text.dialogue import Dialogue, Message, Response
 from operant.envs.text.task import Outcome, Verdict
 from operant.errors import OperantError, UsageError
@@ -31,31 +30,6 @@ NOT_YOURS = "the validation itself failed; it was not counted"
 LONGEST_FAULT = 400  # characters
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Usage:
-    """What a rollout has used. `previous` is the normalized score of the last validation."""
-
-    turns: int = 0
-    seconds: float = 0.0
-    validations: int = 0
-    faults: int = 0
-    previous: float | None = None
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a rollout begins: at the files of its problem, or at another's snapshot, in files or in an archive.
-
-    `artefacts` is the digest of what was there to be graded at the snapshot: who changes none of it has no score of
-    its own.
-    """
-
-    tally: Usage = field(default_factory=Usage)
-    files: Mapping[str, bytes] | None = None
-    base: bytes | None = None
-    artefacts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,15 +43,6 @@ class Answer:
     done: bool = False
 
 
-@dataclass(frozen=True)
-class Validated:
-    """A validation: the score as it was shown, the same normalized, and what was scored."""
-
-    shown: float
-    normalized: float
-    artefacts: Mapping[str, bytes]
-
-
 class Rollout(Dialogue):
     """An agent's dialogue with its workspace (final)."""
 
@@ -85,18 +50,11 @@ class Rollout(Dialogue):
         self._settings = settings
         self._problem, self._seed = problem, seed
         self._start = start
-        self._tally = Usage(**asdict(start.tally))
+        self._state = RolloutState(replace(start.tally))
         files = settings.files(problem)
         self._files = tuple(files)
         disk = settings.folder.task.limits.sandbox().disk
         self._workspace = Workspace(settings.opened, files if start.files is None else start.files, disk, start.base)
-        self._validated: list[Validated] = []
-        self._refused: dict[str, str] = {}
-        self._final: dict[str, bytes] | None = None
-        self._ended = False
-        self._broken = ""
-        self._interrupted = False
-        self._tool_errors = 0
         self._tools: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
             "bash": self._bash,
             "view": self._view,
@@ -119,21 +77,21 @@ class Rollout(Dialogue):
 
         Whatever a policy says is answered. Only what the user of Operant has to mend is raised.
         """
-        if self._ended:
+        if self._state.ended:
             return Response(fault="the rollout has ended", done=True)
-        self._tally.turns += 1
+        self._state.tally.turns += 1
         tool, answer = self._answered(text, cut)
         if answer.done or self._spent:
             self._end()
         message = wording.answer(self._settings, answer.text, self._left, tool)
-        return Response((message,), tool, answer.reward, answer.score, answer.fault, self._ended)
+        return Response((message,), tool, answer.reward, answer.score, answer.fault, self._state.ended)
 
     def verdict(self) -> Verdict:
         """The hidden score of what was kept, normalized, and the rewards by scheme."""
-        if not self._ended:
+        if not self._state.ended:
             self._end()
-        if self._broken:
-            return Verdict(None, "error", self._counts(), self._broken)
+        if self._state.broken:
+            return Verdict(None, "error", self._counts(), self._state.broken)
         broke = False
         try:
             raw, note = self._hidden_score(), ""
@@ -152,63 +110,43 @@ class Rollout(Dialogue):
         """The tally and the workspace, but none of the scores: who goes on from here earns their own."""
         in_memory = self._workspace.in_memory
         archive = self._workspace.snapshot()
-        facts = {"task": self._settings.folder.task.name, "problem": self._problem, "tally": asdict(self._tally)}
+        facts = {"task": self._settings.folder.task.name, "problem": self._problem, "tally": asdict(self._state.tally)}
         facts |= {"artefacts": _digest(self._collected()), "on_paper": in_memory}
         return json.dumps(facts).encode() + b"\n" + archive
 
     def checkpoint(self) -> bytes | None:
         """The workspace after the last turn, with the tally and all scores."""
         files, base = {}, None
-        if not self._ended:
+        if not self._state.ended:
             try:
                 files, base = self._workspace.state()
             except Interrupted:
-                self._interrupted = True  # the policy has not heard of it yet
+                self._state.interrupted = True  # the policy has not heard of it yet
                 raise
-        facts = {
-            "start": {"tally": asdict(self._start.tally), "artefacts": self._start.artefacts},
-            "tally": asdict(self._tally),
-            "files": encode_files(files),
-            "validated": [{**vars(each), "artefacts": encode_files(each.artefacts)} for each in self._validated],
-            "final": encode_files(self._final),
-            "refused": self._refused,
-            "counts": [self._ended, self._broken, self._tool_errors, self._workspace.reopened, self._interrupted],
-        }
-        return encode_checkpoint(facts, base)
+        return encode_checkpoint(self._state, self._start, files, base, self._workspace.reopened)
 
     @classmethod
     def restored(cls, settings: Settings, problem: int, seed: int, checkpoint: bytes) -> Rollout:
         """The rollout itself as it was at its checkpoint."""
-        facts, base = decode_checkpoint(checkpoint)
-        start = facts["start"]
-        files = decode_files(facts["files"]) or {}
-        rollout = cls(settings, problem, seed, Start(Usage(**start["tally"]), files, base, start["artefacts"]))
-        rollout._tally = Usage(**facts["tally"])
-        rollout._validated = [
-            Validated(each["shown"], each["normalized"], decode_files(each["artefacts"]) or {})
-            for each in facts["validated"]
-        ]
-        rollout._final, rollout._refused = decode_files(facts["final"]), facts["refused"]
-        counts = facts["counts"]
-        rollout._ended, rollout._broken, rollout._tool_errors, rollout._workspace.reopened, rollout._interrupted = (
-            counts
-        )
+        state, start, reopened = decode_checkpoint(checkpoint)
+        rollout = cls(settings, problem, seed, start)
+        rollout._state, rollout._workspace.reopened = state, reopened
         return rollout
 
     def close(self) -> None:
         """End the sandbox."""
-        self._ended = True
+        self._state.ended = True
         self._workspace.close()
 
     @property
     def _left(self) -> wording.Left:
-        settings, tally = self._settings, self._tally
+        settings, tally = self._settings, self._state.tally
         seconds = settings.folder.task.limits.total_seconds - tally.seconds
         return wording.Left(tally.turns, settings.turns, settings.validations - tally.validations, seconds)
 
     @property
     def _spent(self) -> bool:
-        return self._tally.turns >= self._settings.turns or self._left.seconds <= 0
+        return self._state.tally.turns >= self._settings.turns or self._left.seconds <= 0
 
     def _answered(self, text: str, cut: bool) -> tuple[str | None, Answer]:
         """The tool that was asked for and its answer: the one place where what goes wrong becomes words.
@@ -220,8 +158,8 @@ class Rollout(Dialogue):
         try:
             action = parse(text, cut)
             tool = action.tool
-            if self._interrupted:
-                self._interrupted = False
+            if self._state.interrupted:
+                self._state.interrupted = False
                 raise Interrupted("the sandbox died after the last turn, and was made anew")
             answer = self._tools[tool](action.arguments)
             more = action.more and self._settings.style == "words"
@@ -229,7 +167,7 @@ class Rollout(Dialogue):
         except Interrupted:
             return tool, Answer("[interrupted]" if self._settings.style == "bare" else wording.INTERRUPTED)
         except SandboxDied as died:
-            self._broken = died.cause
+            self._state.broken = died.cause
             return tool, Answer("[no sandbox could be opened]", done=True)
         except UsageError:
             raise
@@ -241,13 +179,13 @@ class Rollout(Dialogue):
 
     def _count_tool_error(self, tool: str | None) -> None:
         """Count and log the exception in hand, which is a defect of ours or of a grader."""
-        self._tool_errors += 1
+        self._state.tool_errors += 1
         log.exception("task %s: %s failed", self._settings.folder.task.name, tool or "reading a message")
 
     def _faulty(self, reason: str) -> Answer:
         reason = tools.abridged(reason, LONGEST_FAULT)
-        each, faults = self._settings.fault_penalty, self._tally.faults
-        self._tally.faults += 1
+        each, faults = self._settings.fault_penalty, self._state.tally.faults
+        self._state.tally.faults += 1
         cost = penalty(faults + 1, each) - penalty(faults, each)
         return Answer(wording.fault(self._settings, reason), reward=-cost, fault=reason)
 
@@ -280,7 +218,7 @@ class Rollout(Dialogue):
         try:
             yield
         finally:
-            self._tally.seconds += time.monotonic() - began
+            self._state.tally.seconds += time.monotonic() - began
 
     def _submit(self, arguments: Mapping[str, Any]) -> Answer:
         del arguments
@@ -292,9 +230,9 @@ class Rollout(Dialogue):
             return self._faulty("no validations are left")
         self._workspace.save()
         artefacts = self._collected()
-        which = self._seed, self._tally.validations
+        which = self._seed, self._state.tally.validations
         seed = self._settings.seed("validation", self._problem, *which)
-        self._tally.validations += 1
+        self._state.tally.validations += 1
         try:
             raw = self._settings.grade(artefacts, "validation", seed, self._problem)
         except GraderFailed as failed:
@@ -305,7 +243,7 @@ class Rollout(Dialogue):
         except UsageError:
             raise
         except Exception:
-            self._tally.validations -= 1
+            self._state.tally.validations -= 1
             self._count_tool_error("validate")
             return Answer(NOT_YOURS)
         luck = Random(self._settings.seed("noise", self._problem, *which)).gauss(0, 1)
@@ -314,16 +252,16 @@ class Rollout(Dialogue):
     def _scored(self, shown: float, artefacts: Mapping[str, bytes]) -> Answer:
         scale = self._settings.scale
         normalized = scale.normalized(shown)
-        reward = improvement(normalized, self._tally.previous)
-        self._tally.previous = normalized
-        self._validated.append(Validated(shown, normalized, artefacts))
-        best = scale.best([each.shown for each in self._validated])
+        reward = improvement(normalized, self._state.tally.previous)
+        self._state.tally.previous = normalized
+        self._state.validated.append(Validated(shown, normalized, artefacts))
+        best = scale.best([each.shown for each in self._state.validated])
         return Answer(wording.scored(self._settings, shown, best, self._left.validations), reward, shown)
 
     def _collected(self) -> dict[str, bytes]:
         """The declared artefacts that are plain files of a fair size; others are as if they were not there."""
         found: dict[str, bytes] = {}
-        self._refused = {}
+        self._state.refused = {}
         for name in self._settings.folder.task.artefacts:
             try:
                 if name.endswith("/"):
@@ -333,24 +271,24 @@ class Rollout(Dialogue):
             except (Interrupted, SandboxDied, UsageError):
                 raise
             except OperantError as problem:
-                self._refused[name] = problem.cause
+                self._state.refused[name] = problem.cause
         return found
 
     def _why(self, unfit: Unfit) -> str:
         """Why something cannot be scored; where files were not taken, why that is."""
-        return "; ".join(dict.fromkeys([unfit.cause, *self._refused.values()]))
+        return "; ".join(dict.fromkeys([unfit.cause, *self._state.refused.values()]))
 
     def _end(self) -> None:
         """Take what is there to be graded; of work that died with its sandbox, what is known of it.
 
         Who can kill their sandbox must not thereby escape a score. Without any sandbox nothing can be graded.
         """
-        self._ended = True
+        self._state.ended = True
         try:
-            if not self._broken and not (self._validated and self._settings.keep == "best"):
-                self._final = self._collected_anew()
+            if not self._state.broken and not (self._state.validated and self._settings.keep == "best"):
+                self._state.final = self._collected_anew()
         except SandboxDied as died:
-            self._broken = f"at the end of the work {died.cause}"
+            self._state.broken = f"at the end of the work {died.cause}"
         self._workspace.close()
 
     def _collected_anew(self) -> dict[str, bytes]:
@@ -362,10 +300,10 @@ class Rollout(Dialogue):
 
     def _kept(self) -> Mapping[str, bytes]:
         """What is graded: what was best when it was validated, or what was there at the end."""
-        if self._final is not None:
-            return self._final
-        best = self._settings.scale.best([each.shown for each in self._validated])
-        return next(each.artefacts for each in self._validated if each.shown == best)
+        if self._state.final is not None:
+            return self._state.final
+        best = self._settings.scale.best([each.shown for each in self._state.validated])
+        return next(each.artefacts for each in self._state.validated if each.shown == best)
 
     def _hidden_score(self) -> float:
         return self._settings.grade(self._kept(), "hidden", self._settings.seed("hidden", self._problem), self._problem)
@@ -377,28 +315,17 @@ class Rollout(Dialogue):
         return "right" if score >= 1 - slack - 1e-9 else "partial"
 
     def _rewards(self, score: float) -> dict[str, float]:
-        validated = [each.normalized for each in self._validated]
-        start, faults = self._start.tally, self._tally.faults
+        validated = [each.normalized for each in self._state.validated]
+        start, faults = self._start.tally, self._state.tally.faults
         return schemes(score, validated, start.previous, faults, self._settings.fault_penalty)
 
     def _counts(self) -> dict[str, float]:
-        tally = self._tally
+        tally = self._state.tally
         counts = {"faults": tally.faults, "validations": tally.validations, "reopened": self._workspace.reopened}
-        counts |= {"tool_errors": self._tool_errors}
-        inherited = (
-            self._start.artefacts is not None and not self._broken and _digest(self._kept()) == self._start.artefacts
-        )
+        counts |= {"tool_errors": self._state.tool_errors}
+        began_with = None if self._state.broken else self._start.artefacts
+        inherited = began_with is not None and _digest(self._kept()) == began_with
         return {name: float(count) for name, count in {**counts, "inherited": inherited}.items()}
-
-
-def start_from(settings: Settings, problem: int, snapshot: bytes) -> Start:
-    """Where a snapshot was taken; `UsageError` for one of another problem."""
-    head, _, archive = snapshot.partition(b"\n")
-    facts = json.loads(head)
-    if (facts["task"], facts["problem"]) != (settings.folder.task.name, problem):
-        raise UsageError(f"this snapshot is of {facts['task']}, problem {facts['problem']}, not of problem {problem}")
-    files = unarchived(archive) if facts["on_paper"] else {}
-    return Start(Usage(**facts["tally"]), files, None if facts["on_paper"] else archive, facts["artefacts"])
 
 
 def _digest(artefacts: Mapping[str, bytes]) -> str:

@@ -11,9 +11,10 @@ from operant.envs.research import wording
 from operant.envs.research.catalogue import MLGYM
 from operant.envs.research.folder import load_folder
 from operant.envs.research.mlgym.task import load_imported
-from operant.envs.research.rollout import Rollout, Start, start_from
+from operant.envs.research.rollout import Rollout
 from operant.envs.research.settings import Keep, Settings, Style
 from operant.envs.research.source import Source
+from operant.envs.research.state import Start, start_from
 from operant.envs.sandbox import Kind, require_sandbox
 from operant.envs.secret import load_secret
 from operant.envs.text.dialogue import Dialogue, DialogueTask, Scripted

@@ -9,10 +9,11 @@ program that was run. Whoever scores must compare values outside.
 
 from __future__ import annotations
 
-from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
+from operant.envs.sandbox.base import Sandbox, SandboxDied
 from operant.envs.sandbox.fault import SandboxKilled, retried, sandbox_works
 from operant.envs.sandbox.limits import Limits, Ran
 from operant.envs.sandbox.opening import Kind, open_sandbox, require_sandbox
+from operant.envs.sandbox.running import Running
 
 __all__ = [
     "Kind",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import posixpath
 import tarfile
 from abc import ABC, abstractmethod
@@ -13,6 +12,7 @@ from typing import Self
 
 from operant.envs.sandbox.limits import Limits, Ran
 from operant.envs.sandbox.pump import pump
+from operant.envs.sandbox.running import Running
 from operant.errors import OperantError
 
 # A snapshot is a tar of at most the work area; its headers and padding take about this much more per file.
@@ -73,39 +73,6 @@ class CommandTooLong(OperantError):
 
     def __init__(self) -> None:
         super().__init__("so long a command line does not fit; write a file and name it")
-
-
-class Running(ABC):
-    """A program that runs in a sandbox, with three pipes: `stdin`, `stdout` and `stderr` are our ends (abstract).
-
-    The pipes belong to this object. Its children live as long as it does, unless a `Sandbox.run` ends before.
-    """
-
-    stdin: int
-    stdout: int
-    stderr: int
-
-    @abstractmethod
-    def wait(self, seconds: float) -> Ran | None:
-        """How it ended, without its output; None if it still runs after so many seconds."""
-
-    @abstractmethod
-    def kill(self) -> None:
-        """End it now."""
-
-    def close_stdin(self) -> None:
-        """Tell the program that no more input comes."""
-        if self.stdin >= 0:
-            os.close(self.stdin)
-            self.stdin = -1
-
-    def close(self) -> None:
-        """Close the pipes; the program itself is not touched."""
-        self.close_stdin()
-        for fd in (self.stdout, self.stderr):
-            if fd >= 0:
-                os.close(fd)
-        self.stdout = self.stderr = -1
 
 
 class Sandbox(ABC):

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from operant.envs.sandbox import cgroup
-from operant.envs.sandbox.base import Running, Sandbox, SandboxDied
+from operant.envs.sandbox.base import Sandbox, SandboxDied
 from operant.envs.sandbox.keeper import Keeper
 from operant.envs.sandbox.limits import Limits
+from operant.envs.sandbox.running import Running
 from operant.envs.sandbox.seccomp import filter_program
 from operant.envs.secret import secret_file
 

@@ -14,8 +14,9 @@ import sys
 import uuid
 from collections.abc import Mapping, Sequence
 
-from operant.envs.sandbox.base import CommandTooLong, Running, Sandbox, SandboxDied
+from operant.envs.sandbox.base import CommandTooLong, Sandbox, SandboxDied
 from operant.envs.sandbox.limits import Limits, Ran
+from operant.envs.sandbox.running import Running
 
 # The version of Python that runs here, so that packages of this one fit.
 IMAGE = f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"

@@ -16,9 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from operant.envs.sandbox.base import CommandTooLong, Running, SandboxDied
+from operant.envs.sandbox.base import CommandTooLong, SandboxDied
 from operant.envs.sandbox.cgroup import TCP_SHARE, Group, make_group, read
 from operant.envs.sandbox.limits import Cause, Limits, Ran
+from operant.envs.sandbox.running import Running
 
 OPEN_SECONDS = 10.0
 KILL_SECONDS = 10.0

@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 
 from operant.envs.sandbox.agent import FOLDER_PREFIX
-from operant.envs.sandbox.base import Running, Sandbox
+from operant.envs.sandbox.base import Sandbox
 from operant.envs.sandbox.bubblewrap import as_nobody, interpreter
 from operant.envs.sandbox.keeper import Keeper
 from operant.envs.sandbox.limits import Limits
+from operant.envs.sandbox.running import Running
 
 LEAVE_SECONDS = 5.0
 WARNING = "warning: code runs in an UNSAFE limited process: it can read your files and reach the network"

@@ -7,12 +7,9 @@ import selectors
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from operant.envs.sandbox.limits import Ran
-
-if TYPE_CHECKING:
-    from operant.envs.sandbox.base import Running
+from operant.envs.sandbox.running import Running
 
 CHUNK = 1 << 16
 GRACE = 5.0

@@ -126,7 +126,7 @@ class JsonlTask(Task):
         if self.verifier == "math":
             return latex_forms(str(problem.answer))
         right = value(str(problem.answer)) if self.verifier in NUMBERS else None
-        return super().equivalents(problem, rng) if right is None else number_forms(right, self.verifier == "number")
+        return number_forms(right, self.verifier == "number") or super().equivalents(problem, rng)
 
     def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
         """Other answers."""
@@ -135,7 +135,7 @@ class JsonlTask(Task):
         if self.verifier == "exact":
             return {"more behind": f"{problem.answer} and more", "more before": f"So {problem.answer}"}
         right = value(str(problem.answer)) if self.verifier in NUMBERS else None
-        return {} if right is None else number_near_misses(right, rng, self.verifier == "number")
+        return number_near_misses(right, rng, self.verifier == "number")
 
     def cheats(self, problem: Problem) -> Mapping[str, str]:
         """No answer, or any."""

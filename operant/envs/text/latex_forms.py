@@ -41,7 +41,7 @@ def _same_number(answer: str) -> dict[str, str]:
             forms["braced thousands"] = f"{int(answer):,}".replace(",", "{,}")
             forms["thousands by a thin space"] = f"{int(answer):,}".replace(",", "\\,")
         return forms
-    if fraction := _FRACTION.fullmatch(answer):
+    if (fraction := _FRACTION.fullmatch(answer)) and int(fraction[3]):
         sign, over, under = fraction[1], int(fraction[2]), int(fraction[3])
         forms = {
             "dfrac": answer.replace("\\frac", "\\dfrac"),

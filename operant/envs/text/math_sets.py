@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from random import Random
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from operant.envs.text.instruction_sets import example, ground_truth, verified_i
 from operant.envs.text.latex import final_answer
 from operant.envs.text.latex_forms import latex_cheats, latex_forms, latex_near_misses
 from operant.envs.text.number_forms import number_cheats, number_forms, number_near_misses
-from operant.envs.text.numbers import last_number
+from operant.envs.text.numbers import last_number, value
 from operant.envs.text.sources import Row
 from operant.envs.text.task import UNPARSED, Problem, Task, Verdict, without_question
 from operant.envs.text.word_problems import same_number
@@ -160,18 +159,14 @@ class AllenaiRlvr(DatasetTask):
         kind, truth = problem.answer["kind"], problem.answer["truth"]
         if kind == "ifeval":
             return super().equivalents(problem, rng)
-        return latex_forms(truth) if kind == "math" else number_forms(Decimal(truth.replace(",", "")), marked=False)
+        return latex_forms(truth) if kind == "math" else number_forms(value(truth), marked=False)
 
     def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
         """Other numbers and formulas."""
         kind, truth = problem.answer["kind"], problem.answer["truth"]
         if kind == "ifeval":
             return super().near_misses(problem, rng)
-        return (
-            latex_near_misses(truth, rng)
-            if kind == "math"
-            else number_near_misses(Decimal(truth.replace(",", "")), rng, marked=False)
-        )
+        return latex_near_misses(truth, rng) if kind == "math" else number_near_misses(value(truth), rng, marked=False)
 
     def cheats(self, problem: Problem) -> Mapping[str, str]:
         """No answer, or any; whatever does what an instruction asks has earned it."""

@@ -19,8 +19,13 @@ def plain(number: Decimal) -> str:
     return f"{number:f}"
 
 
-def number_forms(number: Decimal, marked: bool = True) -> dict[str, str]:
-    """Answers that give a number; with `marked` also those that say where it stands, and go on after it."""
+def number_forms(number: Decimal | None, marked: bool = True) -> dict[str, str]:
+    """Answers that give a number; with `marked` also those that say where it stands, and go on after it.
+
+    None, a reference answer that is no number, has no forms.
+    """
+    if number is None:
+        return {}
     n = plain(number)
     forms = {
         "alone": n,
@@ -85,8 +90,10 @@ def other_numbers(number: Decimal, rng: Random) -> dict[str, Decimal]:
     return {name: value for name, value in near.items() if value != number}
 
 
-def number_near_misses(number: Decimal, rng: Random, marked: bool = True) -> dict[str, str]:
-    """Answers that give another number, though the right one may stand beside it."""
+def number_near_misses(number: Decimal | None, rng: Random, marked: bool = True) -> dict[str, str]:
+    """Answers that give another number, though the right one may stand beside it; None has none."""
+    if number is None:
+        return {}
     n, misses = plain(number), {}
     for name, value in other_numbers(number, rng).items():
         forms = number_forms(value, marked)

@@ -152,9 +152,11 @@ def _drawn(
 ) -> list[Sample]:
     """Up to `count` answers, each to a problem and in a form drawn by chance."""
     samples: list[Sample] = []
-    for _ in range(2 * count if problems else 0):
+    for _ in range(2 * count):
+        if len(samples) == count or not problems:
+            break
         problem = rng.choice(problems)
-        if len(samples) < count and (forms := forms_of(problem)):
+        if forms := forms_of(problem):
             form = rng.choice(sorted(forms))
             samples.append(Sample(problem, form, forms[form]))
     return samples

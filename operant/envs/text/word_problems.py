@@ -70,11 +70,11 @@ class _WordProblems(Task):
     def equivalents(self, problem: Problem, rng: Random) -> Mapping[str, str]:
         """The number in other forms."""
         del rng
-        return number_forms(Decimal(problem.answer["number"].replace(",", "")))
+        return number_forms(value(problem.answer["number"]))
 
     def near_misses(self, problem: Problem, rng: Random) -> Mapping[str, str]:
         """Other numbers, and two at once."""
-        return number_near_misses(Decimal(problem.answer["number"].replace(",", "")), rng)
+        return number_near_misses(value(problem.answer["number"]), rng)
 
     def cheats(self, problem: Problem) -> Mapping[str, str]:
         """No number, or all of them."""

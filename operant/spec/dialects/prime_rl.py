@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from operant.spec.dialects.conversion import Converter, Section, has_shape
+from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.converter import Converter, has_shape
 from operant.spec.dialects.prime_rl_table import TABLE
 from operant.spec.dialects.table import read
 from operant.spec.reading.document import Document, leaves

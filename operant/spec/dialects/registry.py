@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operant.spec.dialects import hackmatrix, prime_rl, rlvr
-from operant.spec.dialects.conversion import Converter
+from operant.spec.dialects.converter import Converter
 from operant.spec.dialects.slm.convert import convert, is_slm
 from operant.spec.dialects.table import Table
 from operant.spec.reading.document import lookup

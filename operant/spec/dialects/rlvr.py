@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from operant.spec.dialects import rlvr_data, rlvr_training
-from operant.spec.dialects.conversion import Converter, Section, has_shape
+from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.converter import Converter, has_shape
 from operant.spec.dialects.table import (
     Row,
     Table,

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from operant.errors import SpecError
-from operant.spec.dialects.conversion import Converter, Remark, Section
+from operant.spec.dialects.conversion import Remark, Section
+from operant.spec.dialects.converter import Converter
 from operant.spec.dialects.table import Table, ignored, read, refused, same, under, worked
 from operant.spec.reading.document import Document, Source
 from operant.spec.reading.limits import MAX_BYTES

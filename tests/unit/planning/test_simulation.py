@@ -176,6 +176,15 @@ def test_an_asynchronous_run_goes_on_with_the_others() -> None:
     assert generator.redone == 1
 
 
+def test_an_outage_of_very_many_rounds_costs_in_proportion() -> None:
+    machines = Machines(nodes=9, gpus=1, restart_seconds=100_000.0)
+    work, split = Workload(prompts=8, group_size=1, staleness=4), Split(1, 8, 1)
+    own = rates(generate=8.0, train=0.5)
+    found = simulate(work, own, machines, split)
+    generator = next(loss for loss in losses(work, own, machines, found) if loss.node == "generator")
+    assert generator.seconds == pytest.approx(100_000 / 8, rel=0.1)
+
+
 def test_a_lost_trainer_goes_back_to_its_checkpoint() -> None:
     work = replace(ONE, save_rounds=10.0)
     machines = Machines(nodes=2, gpus=1, restart_seconds=60.0)

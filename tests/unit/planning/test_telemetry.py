@@ -118,6 +118,7 @@ def test_a_run_without_a_round_has_no_rates(tmp_path: Path) -> None:
 def test_tasks_of_many_turns_are_refused(tmp_path: Path) -> None:
     session = Session(tmp_path / "session_0")
     session.round(prompts=2, generate=1.0, verify=0.5, train=1.5, sync=0.25, rest=0.0)
-    (session.write() / "metrics.jsonl").write_text('{"rollout/turns":3}\n')
+    session.span("generate", "generator", 2.0, turns=8)
+    session.write()
     with pytest.raises(UsageError, match="many turns"):
         read_rates([session.path], slots=64, generators=1, verifiers=1)

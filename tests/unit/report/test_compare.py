@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from operant.errors import UsageError
-from operant.report.compare import compare, label
+from operant.report.compare import compare
+from operant.report.sides import label
 
 STAMPS = [f"202501{day:02d}-000000" for day in range(1, 10)]
 GOOD, BAD = (480.0, 490.0, 485.0, 495.0), (100.0, 120.0, 110.0, 130.0)

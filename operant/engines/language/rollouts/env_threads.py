@@ -88,15 +88,24 @@ class EnvThread:
 
     def _restored(self, task: DialogueTask, problem: Problem, seed: int, kept: Kept) -> bool:
         """Whether the environment could be brought to where it was; if not, it is closed."""
+        try:
+            if self._brought_back(task, problem, seed, kept):
+                return True
+        except UsageError:
+            raise
+        except Exception:  # environments of others may fail in any way; one that begins anew loses time only
+            pass
+        self._close()
+        return False
+
+    def _brought_back(self, task: DialogueTask, problem: Problem, seed: int, kept: Kept) -> bool:
+        """By its checkpoint, or by the same words, if it has the same answers to them."""
         if kept.env is not None:
             self.dialogue = task.restore(problem, seed, kept.env)
             return True
         self.dialogue = task.begin(problem, seed)
         answers = (self.dialogue.opening(), *(self.dialogue.hear(text, cut).messages for text, cut in kept.said))
-        if answers == kept.heard:
-            return True
-        self._close()
-        return False
+        return answers == kept.heard
 
     @property
     def _open_dialogue(self) -> Dialogue:

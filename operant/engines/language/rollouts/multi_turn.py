@@ -6,6 +6,7 @@ makes the same rollouts. An environment that fails costs its rollout, which is c
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from operant.engines.language.rollouts.rollout import Rollout
 from operant.engines.language.rollouts.single_turn import RolloutWorker
 from operant.engines.language.rollouts.types import Answer, Group, PromptPlace, invalid_of
 from operant.envs.text.dialogue import DialogueTask, Message, Response
-from operant.envs.text.task import Problem, Task, Verdict
+from operant.envs.text.task import Problem, Task, Verdict, failed
 from operant.envs.verifiers.task import VerifiersTask
 from operant.errors import UsageError
 from operant.run.episode import Turn
@@ -257,12 +258,18 @@ class MultiTurnRollouts:
 
     def _group(self, problem: Problem, rollouts: Sequence[Rollout], number: int) -> Group:
         mine = [each for each in rollouts if each.group == number]
-        scored = [(each, each.verdict) for each in mine if each.verdict is not None]
+        scored = [(each, self._checked(each.verdict)) for each in mine if each.verdict is not None]
         answers = tuple(self._answer(each, verdict) for each, verdict in scored if verdict.score is not None)
         first = next((each.steps[0].prompt for each in mine if each.steps), ())
         prompt = Prompt(first, problem.max_tokens, problem.stop)
         errors, reasons = invalid_of(verdict for _, verdict in scored)
         return Group(problem, prompt, answers, errors, reasons=reasons)
+
+    def _checked(self, verdict: Verdict) -> Verdict:
+        """The verdict; invalid where the environment's reward is no number."""
+        if verdict.score is None or math.isfinite(reward := reward_of(verdict, self.settings)):
+            return verdict
+        return failed(f"the environment gave the reward {reward}")
 
     def _answer(self, rollout: Rollout, verdict: Verdict) -> Answer:
         return Answer(

@@ -40,7 +40,8 @@ class Rollout:
 
     It may go on from an `origin`; with `pauses` it ends at the first turn that shows a score, and keeps a snapshot of
     the environment as it is then. One of training has the `place` of its prompt, and goes on from what is `kept` of it.
-    `heard` are the environment's messages, before the first step and after each.
+    `heard` are the environment's messages, before the first step and after each. Its first steps may have come from
+    weights that were made by all prompts before the place `begun_after`, which is that of an earlier attempt.
     """
 
     problem: Problem
@@ -60,6 +61,7 @@ class Rollout:
     turns: list[Turn] = field(default_factory=list)
     heard: list[tuple[Message, ...]] = field(default_factory=list)
     begun: float = 0.0
+    begun_after: int = 0
     took: float = 0.0
     done: bool = False
     cut: bool = False
@@ -69,7 +71,7 @@ class Rollout:
         """All that goes on from here needs: the transcript, in tokens, and a checkpoint of the environment, if any."""
         assert self.place is not None
         return {
-            "after": self.place.after,
+            "after": max(self.place.after, self.begun_after),
             "steps": step_rows(self.steps),
             "turns": [turn.as_dict() for turn in self.turns],
             "heard": [message_rows(each) for each in self.heard],
@@ -82,6 +84,7 @@ class Rollout:
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Take over what `as_row` wrote; the environment is restored when its thread begins."""
+        self.begun_after = row["after"]
         self.steps, self.turns = steps_of(row["steps"]), list(turns_of(row["turns"]))
         self.heard = [messages_of(each) for each in row["heard"]]
         self.took, self.done, self.cut = row["took"], row["done"], row["cut"]
@@ -92,4 +95,4 @@ class Rollout:
     def forget(self) -> None:
         """Begin at the opening after all: the environment could not be brought to where it was."""
         self.steps, self.turns, self.heard, self.kept = [], [], [], None
-        self.took, self.done, self.cut = 0.0, False, False
+        self.took, self.done, self.cut, self.begun_after = 0.0, False, False, 0

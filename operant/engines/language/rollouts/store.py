@@ -30,10 +30,12 @@ class RolloutStore:
         self.folder = folder
 
     def write(self, group: Group, after: int) -> None:
-        """Keep a graded group, in place of its rollouts."""
+        """Keep a graded group, in place of its rollouts; of which some may have been begun by later weights."""
         assert group.place is not None
-        self._write(f"{group.place}.json", {"after": after, **group_row(group)})
-        self._remove(self._files(f"{group.place}-*.json"))
+        rollouts = self._files(f"{group.place}-*.json")
+        begun = (row["after"] for path in rollouts if (row := self._read(path.name)) is not None)
+        self._write(f"{group.place}.json", {"after": max([after, *begun]), **group_row(group)})
+        self._remove(rollouts)
 
     def read(self, place: int, problem: Problem) -> Group | None:
         """The group of a prompt, if there is one."""

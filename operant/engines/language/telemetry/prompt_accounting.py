@@ -22,6 +22,7 @@ class PromptAccounting:
         self.journal = journal
         self.counts: Counter[str] = Counter()
         self._open: dict[int, str] = {}
+        self._left = False
         self._lock = threading.Lock()
 
     @property
@@ -51,10 +52,11 @@ class PromptAccounting:
         self._write("b", place, "drawn", problem=problem)
 
     def note(self, place: int, event: PromptEvent, **facts: object) -> None:
-        """Something happens to an open prompt."""
+        """Something happens to an open prompt. A worker that did not end in time may still say so after the end."""
         with self._lock:
-            self.counts[event] += 1
-        self._write("n", place, event, **facts)
+            if not self._left:
+                self.counts[event] += 1
+                self._write("n", place, event, **facts)
 
     def end(self, place: int, outcome: PromptOutcome, **facts: object) -> None:
         """A prompt has its outcome."""
@@ -62,6 +64,8 @@ class PromptAccounting:
 
     def leave(self) -> None:
         """End the account: what is still open is left for a resumed run to draw again."""
+        with self._lock:
+            self._left = True
         for place in self.open:
             self._end(place, "left")
 
@@ -69,7 +73,7 @@ class PromptAccounting:
         with self._lock:
             self.counts[outcome] += 1
             problem = self._open.pop(place)
-        self._write("e", place, outcome, problem=problem, **facts)
+            self._write("e", place, outcome, problem=problem, **facts)
 
     def _write(self, phase: str, place: int, event: str, **facts: object) -> None:
         if self.journal is not None:

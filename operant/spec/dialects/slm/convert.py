@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from operant.spec.dialects.conversion import Converter, Section
+from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.converter import Converter
 from operant.spec.dialects.slm.learning import NAMES
 from operant.spec.dialects.slm.search import dimensions
 from operant.spec.dialects.slm.table import ROWS, kind_of

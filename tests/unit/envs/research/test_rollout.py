@@ -408,7 +408,7 @@ def test_a_checkpoint_is_the_rollout_itself() -> None:
     assert checkpoint is not None
     again = task.restore(problem, 0, checkpoint)
     assert isinstance(again, Rollout)
-    assert (again._tally, again._validated) == (first._tally, first._validated)
+    assert again._state == first._state
     assert "note" in words(again.hear("view note.txt"))
     assert "[turn 5 of 8 | validations left 2" in words(again.hear(RIGHT))
     done = again.hear("submit")

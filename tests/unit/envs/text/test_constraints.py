@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -185,3 +186,11 @@ def test_the_mixed_set_is_verified_by_the_kind_of_its_rows() -> None:
     assert task.verify(mixed_row("MATH", "\\frac{1}{2}"), "so $\\boxed{0.5}$").score == 1
     assert task.verify(mixed_row("ifeval", '{"func_name": "validate_lowercase"}'), "all low").score == 1
     assert task.verify(mixed_row("ifeval", '{"func_name": "validate_lowercase"}'), "Not low").score == 0
+
+
+@pytest.mark.parametrize(("truth", "worth"), [("$1,200", "1200"), ("12%", "12"), ("n/a", None)])
+def test_a_number_with_its_unit_has_other_forms_and_what_is_none_has_not(truth: str, worth: str | None) -> None:
+    """Rows of other people's files say it in many ways, which must not end a validation."""
+    task, problem = make_task("allenai_rlvr", {}), mixed_row("gsm8k", truth)
+    assert task.equivalents(problem, Random(0)).get("alone") == worth
+    assert bool(task.near_misses(problem, Random(0))) == (worth is not None)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from operant.errors import SpecError
-from operant.spec.dialects.conversion import Converted, Converter, Section
+from operant.spec.dialects.conversion import Section
+from operant.spec.dialects.converter import Converted, Converter
 from operant.spec.dialects.explain import explain
 from operant.spec.dialects.table import Table, ignored, only_of, read, refused, same, under, worked
 from operant.spec.reading.document import Source

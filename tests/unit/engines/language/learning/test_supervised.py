@@ -12,8 +12,8 @@ import torch
 
 from operant.engines.language.build import TrainingContext, build_context
 from operant.engines.language.compatibility import check_compatibility
-from operant.engines.language.learning.distillation import with_teacher_prompts
 from operant.engines.language.learning.sft import imitated, next_examples
+from operant.engines.language.learning.teacher_prompts import with_teacher_prompts
 from operant.envs.text.examples import ExampleSampler, read_examples
 from operant.errors import UsageError
 from operant.run.progress import Progress

@@ -221,3 +221,47 @@ def test_a_world_that_answers_otherwise_than_before_begins_anew(tmp_path: Path):
         (group,) = worker.rollout(problems, sampling, [0], 0)
         assert [turn.text for turn in group.answers[0].turns if turn.role == "user"] == ["hi", "1", "2", "3"]
     assert not OPEN
+
+
+def test_a_checkpoint_that_cannot_be_restored_costs_no_rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> Dialogue:
+        raise RuntimeError("the sandbox of this checkpoint is gone")
+
+    monkeypatch.setattr(Echo, "restore", refuse)
+    with echoing() as context:
+        worker = context.worker
+        worker.store = RolloutStore(tmp_path)
+        problems, sampling = context.sampler.take(0, 1), Sampling(1, 1.0, seed=5)
+        (whole,) = worker.rollout(problems, sampling, [0], 0)
+        row = worker.store.read_rollout(0, 0)
+        assert row is not None
+        worker.store.write_rollout(0, 0, {**row, "verdict": None, "done": False, "env": "eA=="})
+        (group,) = worker.rollout(problems, sampling, [0], 0)
+    assert group.errors == ()
+    assert [answer.steps for answer in group.answers] == [answer.steps for answer in whole.answers]
+
+
+def test_a_reward_that_is_no_number_is_no_reward(monkeypatch: pytest.MonkeyPatch):
+    verdict = Verdict(1.0, "partial", {"delta": float("nan")})
+    monkeypatch.setattr(Heard, "verdict", lambda self: verdict)
+    with echoing(reward="delta") as context:
+        (group,) = context.worker.rollout(context.sampler.take(0, 1), Sampling(4, 1.0, seed=5))
+    assert (group.answers, group.errors) == ((), ("the environment gave the reward nan",) * 4)
+
+
+@pytest.mark.parametrize(("heard", "after"), [("1", 6), ("another answer", 0)])
+def test_a_rollout_that_goes_on_stays_with_the_weights_that_began_it(tmp_path: Path, heard: str, after: int):
+    """They may be later than those that finish it after a crash; what begins anew is of these alone."""
+    with echoing() as context:
+        worker = context.worker
+        worker.store = RolloutStore(tmp_path)
+        problems, sampling = context.sampler.take(0, 1), Sampling(1, 1.0, seed=5)
+        worker.rollout(problems, sampling, [0], 0)
+        row = worker.store.read_rollout(0, 0)
+        assert row is not None
+        row["heard"][1][0]["text"] = heard
+        worker.store.write_rollout(0, 0, {**row, "verdict": None, "done": False, "after": 6})
+        worker.rollout(problems, sampling, [0], 0)
+        found = worker.store.read_rollout(0, 0)
+    assert found is not None
+    assert found["after"] == after

@@ -61,3 +61,12 @@ def test_rollouts_of_weights_that_will_not_come_again_are_forgotten(tmp_path: Pa
     store.write_rollout(8, 1, {"after": 6})
     store.check_lineage([4], 5)
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["4", "6"]
+
+
+def test_a_group_of_rollouts_that_later_weights_began_goes_with_those_weights(tmp_path: Path) -> None:
+    """A resumed run began at 4 and finished rollouts that the weights after prompt 5 had begun before the crash."""
+    store = RolloutStore(tmp_path)
+    store.write_rollout(8, 0, {"after": 6})
+    store.write(group(8), after=4)
+    store.check_lineage([4], 5)
+    assert not list(tmp_path.iterdir())

@@ -11,6 +11,9 @@ import pytest
 
 from operant.engines.language.telemetry.prompt_accounting import PromptAccounting
 from operant.engines.language.telemetry.trace import Trace
+from operant.run.layout import PROMPTS_FILE
+from operant.run.metrics import read_rows
+from operant.run.prompt_journal import PromptJournal
 
 
 def read_trace(path: Path) -> list[dict[str, Any]]:
@@ -77,3 +80,15 @@ def test_every_prompt_taken_is_open_or_has_a_fate() -> None:
     assert accounting.counts == {"drawn": 4, "stale": 1, "redone": 1, "trained": 1, "dropped": 1, "left": 2}
     with pytest.raises(KeyError):
         accounting.end(0, "trained")
+
+
+def test_what_a_late_worker_says_after_the_end_is_not_written(tmp_path: Path) -> None:
+    """Its generator was in the middle of a call; the prompt is left, and the journal has to balance."""
+    journal = PromptJournal(tmp_path, attempt=1)
+    accounting = PromptAccounting(Trace(), journal)
+    accounting.draw(0, "sum/0")
+    accounting.leave()
+    accounting.note(0, "generated", tokens=5)
+    journal.close()
+    assert [row["event"] for row in read_rows(tmp_path / PROMPTS_FILE)] == ["drawn", "left"]
+    assert accounting.counts == {"drawn": 1, "left": 1}
