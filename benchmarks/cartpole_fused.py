@@ -17,7 +17,8 @@ import jax
 import numpy as np
 
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import Program, prepare_jax, stacked
+from operant.engines.jax.platform import prepare_jax
+from operant.engines.jax.program import Program, stacked
 from operant.run.seeding import Seeds
 from operant.spec.schema import Spec
 

@@ -39,7 +39,8 @@ def rate_jax(spec: Spec, lanes: int = 1) -> float:
     import jax
     import numpy as np
 
-    from operant.engines.jax.program import prepare_jax, stacked
+    from operant.engines.jax.platform import prepare_jax
+    from operant.engines.jax.program import stacked
     from operant.engines.jax.programs import build_program
 
     prepare_jax(spec)

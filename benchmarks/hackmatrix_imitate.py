@@ -29,8 +29,9 @@ from operant.engines.jax.evaluation import evaluate_policy
 from operant.engines.jax.learner import GREEDY, SAMPLED, Policy
 from operant.engines.jax.learners import build_learner
 from operant.engines.jax.optimizer import Optimizer, optimizer_hyper
+from operant.engines.jax.platform import prepare_jax
 from operant.engines.jax.ppo import Ppo
-from operant.engines.jax.program import prepare_jax, stacked
+from operant.engines.jax.program import stacked
 from operant.engines.jax.vector_env import VecEnvState
 from operant.envs.hackmatrix.players.scripted import scripted_actions
 from operant.report.stats import episode_interval

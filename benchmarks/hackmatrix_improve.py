@@ -30,8 +30,9 @@ from operant.engines.jax.learners import build_learner
 from operant.engines.jax.normalize import RunningMeanStd
 from operant.engines.jax.on_policy import RolloutState
 from operant.engines.jax.optimizer import OptimizerHyper, optimizer_hyper
+from operant.engines.jax.platform import prepare_jax
 from operant.engines.jax.ppo import Ppo, Samples
-from operant.engines.jax.program import Program, lane_of, prepare_jax, stacked
+from operant.engines.jax.program import Program, lane_of, stacked
 from operant.engines.jax.vector_env import Step, VecEnvState
 from operant.envs.functional.find import find_functional
 from operant.envs.hackmatrix.constants import VICTORY_PAY

@@ -17,7 +17,7 @@ from typing import Any
 from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.evaluation import Evaluator, load_policy
 from operant.engines.jax.learner import GREEDY, RANDOM
-from operant.engines.jax.program import compiler_options
+from operant.engines.jax.platform import compiler_options
 from operant.report.episode_metrics import over_episodes
 from operant.report.stats import episode_interval
 from operant.run.run import Run

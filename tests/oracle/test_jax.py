@@ -14,8 +14,9 @@ import torch
 from operant.engines.jax import losses
 from operant.engines.jax.learner import Policy, TrainState
 from operant.engines.jax.learners import build_learner
+from operant.engines.jax.platform import compiler_options
 from operant.engines.jax.ppo import Ppo, Samples
-from operant.engines.jax.program import Program, compiler_options, stacked
+from operant.engines.jax.program import Program, stacked
 from operant.engines.torch import advantages
 from operant.engines.torch.learners import build_learner as build_deep
 from operant.engines.torch.on_policy import collect

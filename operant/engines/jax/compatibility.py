@@ -82,7 +82,7 @@ def check_compatibility(spec: Spec) -> None:
         raise refusal
     # The devices of other nodes cannot be seen from here; a session that does not find them says so.
     if (spec.meta.device != "cpu" or spec.meta.devices > 1) and spec.meta.launch.nodes == 1:
-        from operant.engines.jax.program import prepare_jax
+        from operant.engines.jax.platform import prepare_jax
 
         prepare_jax(spec)
 

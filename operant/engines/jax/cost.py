@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from operant.engines.jax import nets
-from operant.engines.jax.program import prepare_jax, stacked
+from operant.engines.jax.platform import prepare_jax
+from operant.engines.jax.program import stacked
 from operant.engines.jax.programs import build_program
 from operant.envs.functional.find import steps_on_host
 from operant.envs.vector.backend import choose_backend

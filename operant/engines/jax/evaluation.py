@@ -15,7 +15,7 @@ from operant.engines.jax import codec, distributions
 from operant.engines.jax.episodes import EpisodeResults, FinishedEpisode, episode_at
 from operant.engines.jax.learner import RANDOM, Learner, Policy
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import prepare_jax
+from operant.engines.jax.platform import prepare_jax
 from operant.envs.functional.env import State as EnvState
 from operant.spec.schema import Spec
 

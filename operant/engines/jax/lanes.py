@@ -18,8 +18,9 @@ from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.host.evaluation import HostEvaluator
 from operant.engines.jax.host.program import HostProgram
 from operant.engines.jax.learners import learner_class
+from operant.engines.jax.platform import gpus_of, limit_threads, prepare_jax
 from operant.engines.jax.processes import begin, join
-from operant.engines.jax.program import Program, gpus_of, limit_threads, prepare_jax
+from operant.engines.jax.program import Program
 from operant.engines.jax.programs import build_evaluator, build_program
 from operant.engines.jax.trainer import Lane, Trainer, in_phase
 from operant.envs.functional.find import steps_on_host

@@ -14,7 +14,8 @@ from typing import Any
 
 import jax
 
-from operant.engines.jax.program import Program, advance, choose_platform, prepare_jax, stacked
+from operant.engines.jax.platform import choose_platform, prepare_jax
+from operant.engines.jax.program import Program, advance, stacked
 from operant.engines.jax.programs import build_program
 from operant.engines.jax.trainer import Lane, initial_states
 from operant.run.processes.connection import Message

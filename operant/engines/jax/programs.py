@@ -11,7 +11,8 @@ from operant.engines.jax.host.evaluation import HostEvaluator
 from operant.engines.jax.host.program import HostProgram
 from operant.engines.jax.learner import GREEDY, SAMPLED, Learner
 from operant.engines.jax.learners import build_learner
-from operant.engines.jax.program import Program, compiler_options
+from operant.engines.jax.platform import compiler_options
+from operant.engines.jax.program import Program
 from operant.spec.schema import Spec
 
 

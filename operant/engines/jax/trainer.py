@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from operant.engines.jax import codec
+from operant.engines.jax.chunks import updates_left
 from operant.engines.jax.devices import of_this_process
 from operant.engines.jax.episodes import FinishedEpisode, mean_parts
 from operant.engines.jax.evaluation import Evaluator
@@ -21,7 +22,7 @@ from operant.engines.jax.health import Health
 from operant.engines.jax.host.evaluation import HostEvaluator
 from operant.engines.jax.host.program import HostProgram
 from operant.engines.jax.learner import GREEDY, TrainState
-from operant.engines.jax.program import Program, advance, lane_of, stacked, updates_left
+from operant.engines.jax.program import Program, advance, lane_of, stacked
 from operant.engines.jax.tracker import Tracker
 from operant.envs.functional.env import Continuous, Discrete
 from operant.run.episode import Episode

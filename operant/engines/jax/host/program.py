@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from operant.engines.jax.chunks import chunk_updates
 from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.host.groups import VectorEnvGroups
@@ -31,7 +32,7 @@ from operant.engines.jax.learner import (
     UpdateMetrics,
 )
 from operant.engines.jax.nets import Params
-from operant.engines.jax.program import chunk_updates, compiler_options
+from operant.engines.jax.platform import compiler_options
 from operant.envs.vector.autoreset import Ended
 from operant.run.seeding import Seeds
 
