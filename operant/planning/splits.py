@@ -68,8 +68,8 @@ class SplitSearch:
         gpus, own = self.machines.all_gpus, self.generator_gpus
         generators = self.generators if self.generators is not None else (gpus - (self.trainers or 1)) // own
         trainers = self.trainers if self.trainers is not None else (gpus - generators * own if generators == 0 else 1)
-        if trainers < 1 or trainers + generators * own > gpus:
-            asked = f"{trainers} trainers and {generators} generators of {own} GPUs"
+        if trainers < 1 or generators < 0 or trainers + generators * own > gpus:
+            asked = f"{trainers} trainers" + (f" and {generators} generators of {own} GPUs" if generators > 0 else "")
             raise UsageError(f"{asked} do not fit {gpus} GPUs", remedy="--nodes and --gpus say how many there are")
         return Split(trainers, generators, self._verifiers(), own)
 

@@ -23,6 +23,7 @@ from operant.run.layout import (
     EVENTS_FILE,
     EXPERIMENT_FILE,
     METRICS_FILE,
+    PROMPTS_FILE,
     RESOLVED_FILE,
     RUN_FILE,
     SPEC_STEM,
@@ -40,6 +41,7 @@ from operant.run.run import Run, read_session
 LOST = {
     METRICS_FILE: "the curve, the scores and the speed of this session up to there are lost",
     EPISODES_FILE: "the episodes of this session up to there are lost",
+    PROMPTS_FILE: "what became of each prompt up to there can no longer be shown",
 }
 
 
@@ -137,6 +139,8 @@ def _of_session(path: Path) -> Iterator[Fault]:
 def _of_logs(run: Run, saved: Checkpoint | None) -> Iterator[Fault]:
     for name, meaning in LOST.items():
         file, expected = run.path / name, 0 if saved is None else saved.offsets.get(name, 0)
+        if name == PROMPTS_FILE and not expected:  # no run of prompts, or one from before there was a journal
+            continue
         problem = _unreadable(file)
         if problem is not None:
             yield Fault(file, problem, meaning, harms_resume=expected > 0)

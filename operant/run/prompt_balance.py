@@ -14,8 +14,7 @@ from typing import Any
 
 from operant.run.checkpoint import Checkpoint, list_checkpoints
 from operant.run.layout import EPISODES_FILE, PROMPTS_FILE, shown
-from operant.run.metrics import read_rows
-from operant.run.prompt_journal import OUTCOMES, START
+from operant.run.prompt_journal import FIELDS, OUTCOMES, START
 from operant.run.run import Run
 
 MOST_FAULTS = 20
@@ -72,49 +71,60 @@ class PromptBalance:
         told = [f"{count:,} {name}" for name, count in self.counts.items()]
         told += [f"{len(self.open):,} open"] if self.open else []
         told += [f"{self.undone:,} outcomes undone by crashes"] if self.undone else []
-        left = len(self.drawn) - len(self.outcomes) - len(self.open)
+        left = len(self.drawn - self.outcomes.keys() - self.open)
         told += [f"{left:,} left at the end"] if left else []
         attempts = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
         text = f"{len(self.drawn):,} prompts in {attempts}: {', '.join(told) or 'no outcome yet'}"
-        return text if self.balanced else f"{text}; {len(self.faults)} do not balance, first: {self.faults[0]}"
+        if self.balanced:
+            return text
+        more = f" (and {len(self.faults) - 1:,} more)" if len(self.faults) > 1 else ""
+        return f"{text}; does not balance: {self.faults[0]}{more}"
 
 
 def check_prompts(run: Run) -> PromptBalance | None:
-    """The balance of a run's prompt journal, held against its checkpoints and episodes; None where it has none."""
-    journal = run.path / PROMPTS_FILE
-    if not journal.is_file():
-        return None
+    """The balance of a run's prompt journal, held against its checkpoints and episodes; None where it never had one."""
+    path = run.path / PROMPTS_FILE
     # Before the journal, which may be growing: it then holds all that they count.
     checkpoints = [each for each in list_checkpoints(run.checkpoints) if PROMPTS_FILE in each.offsets]
-    audit = _Audit()
-    for offset, line, row in _rows(journal):
-        audit.read(offset, line, row)
-    audit.end()
-    for checkpoint in checkpoints:
-        audit.compare_frames(checkpoint)
+    if not path.is_file() and not checkpoints:
+        return None
+    audit, data = _Audit(), path.read_bytes() if path.is_file() else b""
     if checkpoints:
-        audit.compare_episodes(run.path / EPISODES_FILE, checkpoints[-1])
+        audit.compare_size(path, len(data), checkpoints[-1])
+    for offset, line, text in _lines(data):
+        audit.read(offset, line, _row(text))
+    audit.end()
+    if not audit.lacks_rows:
+        for checkpoint in checkpoints:
+            audit.compare_frames(checkpoint)
+        if checkpoints:
+            audit.compare_episodes(run.path / EPISODES_FILE, checkpoints[-1])
     return audit.balance
 
 
 class _Audit:
-    """Reads a journal row by row (final)."""
+    """Reads a journal row by row (final). `lacks_rows` if an attempt began when rows before it were gone."""
 
     def __init__(self) -> None:
         self.balance = PromptBalance()
+        self.lacks_rows = False
         self._begun_before: set[int] = set()
         self._first_frames = 0
         self._ready: set[int] = set()
         self._generated: set[int] = set()
         self._turns: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
 
-    def read(self, offset: int, line: int, row: dict[str, Any]) -> None:
-        """Take in a row."""
-        event = row["event"]
-        if event == START:
-            self._start(line, row)
+    def read(self, offset: int, line: int, row: dict[str, Any] | None) -> None:
+        """Take in a row, or None where a line is none."""
+        if row is None:
+            self._fault(line, "this line is no row of the journal; what it said is lost")
             return
-        place = row["prompt"]
+        if row["event"] == START:
+            self._start(offset, line, row)
+            return
+        if not self.balance.attempts and not self.balance.drawn:
+            self._fault(line, "the row is lost that an attempt begins with")
+        event, place = row["event"], row["prompt"]
         if event == "drawn":
             self._draw(place, line)
         elif event in OUTCOMES:
@@ -132,6 +142,15 @@ class _Audit:
         lost = [place for place in range(last) if place not in known]
         self.balance.faults += [f"prompt {place} is lost: later ones have outcomes, it has none" for place in lost]
 
+    def compare_size(self, path: Path, size: int, checkpoint: Checkpoint) -> None:
+        """The journal is as long as it was at a checkpoint, at least."""
+        expected = checkpoint.offsets[PROMPTS_FILE]
+        if size < expected:
+            self.balance.faults.append(
+                f"{shown(path)} lacks {expected - size:,} of the {expected:,} bytes that it had at"
+                f" {shown(checkpoint.path)}"
+            )
+
     def compare_frames(self, checkpoint: Checkpoint) -> None:
         """The completions of all outcomes up to a checkpoint are those that it counted."""
         counted = sum(each.row["completions"] for each in self._until(checkpoint))
@@ -144,8 +163,8 @@ class _Audit:
     def compare_episodes(self, path: Path, checkpoint: Checkpoint) -> None:
         """The episodes of training up to a checkpoint are the completions of the prompts with outcomes, by problem."""
         data = path.read_bytes()[: checkpoint.offsets[EPISODES_FILE]] if path.is_file() else b""
-        rows = [json.loads(line) for line in data.splitlines() if line]
-        episodes = Counter(row.get("item") for row in rows if row["split"] == "train")
+        rows = (_parsed(text) for _, _, text in _lines(data))
+        episodes = Counter(row.get("item") for row in rows if row.get("split") == "train")
         prompts: Counter[str | None] = Counter()
         for each in self._until(checkpoint):
             prompts[each.row["problem"]] += each.row["completions"]
@@ -157,11 +176,18 @@ class _Audit:
     def _until(self, checkpoint: Checkpoint) -> Iterator[Outcome]:
         return (each for each in self.balance.outcomes.values() if each.offset < checkpoint.offsets[PROMPTS_FILE])
 
-    def _start(self, line: int, row: dict[str, Any]) -> None:
+    def _start(self, offset: int, line: int, row: dict[str, Any]) -> None:
         """An attempt begins: outcomes after its checkpoint count no more, and those before it must be as it says."""
         found, had = self.balance, {*range(row["next"])} - {*row["owed"]}
         if not found.attempts:
             self._begun_before, self._first_frames = had, row["frames"]
+        if offset < row["offset"]:
+            self.lacks_rows, self._begun_before = True, self._begun_before | had
+            self._fault(
+                line,
+                f"{row['offset'] - offset:,} of the {row['offset']:,} bytes were gone that the journal had at the"
+                f" checkpoint of frame {row['frames']:,}; no balance can be struck of the prompts before it",
+            )
         kept = {place: each for place, each in found.outcomes.items() if each.offset < row["offset"]}
         found.undone += len(found.outcomes) - len(kept)
         for place in sorted(had - self._begun_before - kept.keys()):
@@ -217,13 +243,29 @@ class _Audit:
         self.balance.faults.append(f"{PROMPTS_FILE}:{line}: {text}")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """The whole rows of a journal, with the byte where each begins and its line."""
-    rows, offset = read_rows(path), 0
-    lines = path.read_bytes().split(b"\n")
-    for number, (row, line) in enumerate(zip(rows, lines, strict=False), start=1):
-        yield offset, number, row
+def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """The whole lines, each with the byte where it begins and its number; one that was cut by a kill is left out."""
+    offset = 0
+    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+        if line:
+            yield offset, number, line
         offset += len(line) + 1
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """A row of the journal with all that its event says; None where a line is none."""
+    row = _parsed(line)
+    needed = FIELDS.get(str(row.get("event")))
+    return row if needed and all(type(row.get(name)) is kind for name, kind in needed.items()) else None
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line; empty where it is none."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from operant.run.layout import PROMPTS_FILE
 from operant.run.metrics import JsonLines
@@ -24,6 +24,14 @@ START = "start"
 PromptEvent = Literal["generating", "turn", "generated", "graded", "restored", "continued", "stale", "redone"]
 PromptOutcome = Literal["trained", "dropped"]
 OUTCOMES: tuple[PromptOutcome, ...] = ("trained", "dropped")
+FIELDS: dict[str, dict[str, type]] = {
+    START: {"offset": int, "next": int, "owed": list, "frames": int},
+    **{event: {"prompt": int} for event in ("drawn", "left", *get_args(PromptEvent))},
+    "turn": {"prompt": int, "rollout": int, "turn": int},
+    "trained": {"prompt": int, "problem": str, "completions": int},
+    "dropped": {"prompt": int, "problem": str, "completions": int, "reason": str},
+}
+"""What the row of each event must say; rows may say more."""
 
 
 class PromptJournal:

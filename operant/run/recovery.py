@@ -67,11 +67,15 @@ def _start_again(session: Path, attempt: int, log: JsonLines, report: Report) ->
 
 
 def _cut_back(log: JsonLines, good: Checkpoint, report: Report) -> None:
-    offset = good.offsets.get(log.path.name, 0)
-    log.truncate_to(offset)
-    if log.offset < offset:
-        missing = offset - log.offset
-        report("lost_rows", f"{shown(log.path)} lacks {missing:,} bytes that it had at {shown(good.path)}")
+    log.truncate_to(good.offsets.get(log.path.name, 0))
+    tell_lost_rows(log.path, log.offset, good, report)
+
+
+def tell_lost_rows(log: Path, length: int, good: Checkpoint, report: Report) -> None:
+    """Report a log that is shorter than it was at a checkpoint."""
+    missing = good.offsets.get(log.name, 0) - length
+    if missing > 0:
+        report("lost_rows", f"{shown(log)} lacks {missing:,} bytes that it had at {shown(good.path)}")
 
 
 def _copy(source: Path, target: Path) -> None:

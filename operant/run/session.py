@@ -46,7 +46,7 @@ from operant.run.metrics import JsonLines
 from operant.run.phase import Phase, write_phase
 from operant.run.progress import Progress
 from operant.run.provenance import add_fact, capture
-from operant.run.recovery import recover
+from operant.run.recovery import recover, tell_lost_rows
 from operant.run.redaction import redact
 from operant.run.requests import take_requests
 from operant.run.schedule import Kind, Schedule
@@ -223,6 +223,8 @@ class Session:
 
     def note_offsets_of(self, log: AppendOnlyLog) -> None:
         """Let checkpoints say how long this log was, and close it with the session. A resume leaves it as it is."""
+        if self.latest is not None:
+            tell_lost_rows(log.path, log.offset, self.latest, self.event)
         self._uncut.append(log)
 
     def use_gpus(self, count: int) -> None:

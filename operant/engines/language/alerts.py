@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from operant.engines.language.config import text_of
 from operant.engines.language.rollouts.types import Group
 from operant.errors import RunError
 
 if TYPE_CHECKING:
     from operant.engines.language.build import TrainingContext
+    from operant.spec.schema import Spec
 
 SILENT_ROUNDS = 8
 MANY = 0.5
 SHOWN = 160
+
+
+def _validation(spec: Spec) -> str:
+    """The command that checks the verifier of a spec."""
+    name, arguments = spec.env.name, text_of(spec).arguments
+    return shlex.join(["operant", "tasks", "validate", name, *_options(arguments)])
+
+
+def _options(arguments: Mapping[str, object]) -> list[str]:
+    said = ((key, value if isinstance(value, str) else json.dumps(value)) for key, value in arguments.items())
+    return [word for key, value in said for word in ("-a", f"{key}={value}")]
 
 
 class Alerts:
@@ -31,7 +46,7 @@ class Alerts:
             note = next((note for group in groups for note in group.errors), "no reason given")
             raise RunError(
                 f"not one answer of this round could be scored: {note}",
-                remedy=f"operant tasks validate {self.context.spec.env.name}    (scores gold answers without a model)",
+                remedy=f"{_validation(self.context.spec)}    (scores gold answers without a model)",
             )
         self._check_invalid(groups, len(answers))
         group, answer = answers[0]

@@ -77,9 +77,11 @@ class Trainer:
         if latest is not None:
             return
         found = self.evaluate(context.spec.meta.eval_episodes)
-        self.session.anchor("start", found["eval/score"])
+        score = found.get("eval/score")
+        if score is not None:
+            self.session.anchor("start", score)
         self.session.log(self.at, {**warmed, **found})
-        self.save(found["eval/score"])
+        self.save(score)
 
     def _start_journal(self) -> None:
         """Begin this attempt in the prompt journal, and forget rollouts that the checkpoint covers."""
@@ -161,7 +163,7 @@ class Trainer:
             row |= self._rates()
         if self.session.due("eval", at):
             row |= self.evaluate(self.context.spec.meta.eval_episodes)
-            score = row["eval/score"]
+            score = row.get("eval/score")
         if row:
             self.session.log(at, row)
             self.context.telemetry.trace.flush()
@@ -176,14 +178,15 @@ class Trainer:
         self.context.discard_rollouts()
 
     def evaluate(self, count: int) -> dict[str, float]:
-        """The mean greedy score on held-out problems, whose episodes are kept, and how many have no score."""
+        """The mean greedy score on held-out problems, if any has one, and how many have none; all are recorded."""
         meta = self.context.spec.meta
         with self.session.phase("evaluating"):
             episodes = self._recorded(evaluate_held_out(self.context, count, meta.eval_seed, True, "eval", self.at))
         self._asked = time.perf_counter()
-        score = float(np.mean(counted_scores(each.score for each in episodes) or [np.nan]))
+        scores = counted_scores(each.score for each in episodes)
+        mean = {"eval/score": float(np.mean(scores))} if scores else {}
         unscored, by_task = self._unscored(episodes, "eval"), self._by_task(episodes, "eval")
-        return {"eval/score": score, **unscored, **by_task, **self._reward_parts(episodes)}
+        return {**mean, **unscored, **by_task, **self._reward_parts(episodes)}
 
     def _recorded(self, episodes: Iterable[Episode]) -> list[Episode]:
         """The episodes, all of which are recorded, but for the attempts of which some are made."""
@@ -206,9 +209,8 @@ class Trainer:
             scores.setdefault(each.env, []).append(each.score)
         if len(scores) < 2:
             return {}
-        return {
-            f"{split}/score/{task}": float(np.mean(counted_scores(own) or [np.nan])) for task, own in scores.items()
-        }
+        counted = {task: counted_scores(own) for task, own in scores.items()}
+        return {f"{split}/score/{task}": float(np.mean(own)) for task, own in counted.items() if own}
 
     def _unscored(self, episodes: Sequence[Episode], split: str) -> dict[str, float]:
         """How many answers have no score; where there are any, an event says what that means."""

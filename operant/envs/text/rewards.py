@@ -94,6 +94,8 @@ def _checked(found: Any) -> Value:
 
 
 def _number(found: Any) -> Value:
+    if isinstance(found, str | bytes):
+        return f"returned the text {found!r}"[:LONGEST_NOTE]
     value = float(found)
     return value if math.isfinite(value) else f"returned {value}"
 

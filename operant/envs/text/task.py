@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Literal, get_args
 from operant.run.episode import Turn
 
 Invalid = Literal["timeout", "crash", "undecided", "no_gold", "late", "reward_function", "error"]
-Outcome = Literal["right", "wrong", "partial", "unparsed"] | Invalid
+Scored = Literal["right", "wrong", "partial", "unparsed"]
+Outcome = Scored | Invalid
 INVALID: tuple[Invalid, ...] = get_args(Invalid)
 """Why there is no verdict: the verifier took too long; its process died; it cannot tell; the reference answer cannot be
 read; it was not there when the round ended; a reward function failed; anything else went wrong."""
@@ -65,7 +66,7 @@ class Verdict:
     nodes: tuple[TreeNode, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.score is None) != (self.outcome in INVALID):
+        if self.outcome not in (INVALID if self.score is None else get_args(Scored)):
             raise ValueError(f"an invalid verdict has no score, and every other has one: {self.outcome}, {self.score}")
         if self.score is not None and not math.isfinite(self.score):
             raise ValueError(f"{self.score} is no score")

@@ -7,6 +7,7 @@ A worker that hangs or dies costs a fork, which takes milliseconds, and not a st
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import signal
@@ -133,11 +134,22 @@ def _done(job: Job, tasks: Mapping[str, Task], functions: RewardFunctions) -> Ve
 
 
 def verify(task: Task, problem: Problem, completion: str) -> Verdict:
-    """The task's verdict; what its verifier raises is an error of the verifier, never a wrong answer."""
+    """The task's verdict; what its verifier raises, or returns instead, is an error of it, never a wrong answer."""
     try:
-        return task.verify(problem, completion)
+        return _checked(task.verify(problem, completion))
     except Exception as problem_of_ours:
         return failed(f"{type(problem_of_ours).__name__}: {problem_of_ours}"[:300])
+
+
+def _checked(found: object) -> Verdict:
+    """What a verifier returned, if it is a verdict on one answer."""
+    if not isinstance(found, Verdict):
+        raise TypeError(f"the verifier returned {found!r}, which is no Verdict")
+    if found.score is not None and not 0 <= found.score <= 1:
+        raise ValueError(f"the verifier gave a score of {found.score}, which is not from 0 to 1")
+    if not all(map(math.isfinite, found.parts.values())):
+        raise ValueError(f"the verifier gave parts that are not finite: {found.parts}")
+    return found
 
 
 def _make(recipes: Sequence[Recipe]) -> dict[str, Task]:

@@ -56,6 +56,8 @@ def test_what_is_asked_for_is_not_varied() -> None:
 def test_more_than_there_are_is_refused() -> None:
     with pytest.raises(UsageError, match="do not fit 8 GPUs"):
         SplitSearch(WORK, rates(3.0, 1.0), Machines(gpus=8), trainers=4, generators=5).run()
+    with pytest.raises(UsageError, match="9 trainers do not fit 8 GPUs"):
+        SplitSearch(WORK, rates(3.0, 1.0), Machines(gpus=8), trainers=9).run()
 
 
 def test_one_gpu_takes_turns() -> None:

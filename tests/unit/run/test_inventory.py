@@ -10,6 +10,8 @@ import pytest
 from toy_trainer import make_run, train
 
 from operant.run.inventory import faults, resume_faults
+from operant.run.progress import Progress
+from operant.run.prompt_journal import PromptJournal
 from operant.run.run import read_session
 
 
@@ -62,3 +64,22 @@ def test_the_quick_look_finds_what_harms_a_resume(
 def test_a_session_that_never_began_lacks_nothing(tmp_path: Path) -> None:
     run, document = read_session(make_run(tmp_path / "session_0").path)
     assert resume_faults(run, document, run.state) == []
+
+
+@pytest.mark.parametrize("kept", [None, 0, 5])
+def test_a_prompt_journal_that_is_gone_or_shorter_is_a_fault(tmp_path: Path, kept: int | None) -> None:
+    run = make_run(tmp_path / "session_0")
+    journal = run.path / "prompts.jsonl"
+    with run.session() as session:
+        log = PromptJournal(run.path, 1)
+        session.note_offsets_of(log)
+        log.start(0, 0, [], 0)
+        session.anchor("start", 0.0)
+        session.save(Progress(), lambda folder: (folder / "w").write_text("w"))
+    assert faults(run.path) == []
+    if kept is None:
+        journal.unlink()
+    else:
+        journal.write_bytes(journal.read_bytes()[:kept])
+    (fault,) = faults(run.path)
+    assert (fault.path, fault.harms_resume) == (journal, True)

@@ -121,3 +121,64 @@ def test_an_outcome_without_a_grade_is_told(trained: Trained) -> None:
 
 def test_a_run_without_a_journal_has_no_balance(tmp_path: Path) -> None:
     assert check_prompts(Trained(tmp_path).run) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "[1]",
+        '{"event":"dra',
+        '{"prompt":3}',
+        '{"event":["drawn"],"prompt":3}',
+        '{"event":"eaten","prompt":3}',
+        '{"event":"drawn","prompt":"3"}',
+        '{"event":"drawn","prompt":true}',
+        '{"event":"trained","prompt":3,"problem":"p3"}',
+        '{"event":"start","attempt":1}',
+        '{"event":"turn","prompt":3}',
+    ],
+)
+def test_a_line_that_is_no_row_is_named_and_read_over(trained: Trained, line: str) -> None:
+    trained.edit(lambda lines: [*lines, line])
+    found = trained.balance()
+    assert found.faults == ["prompts.jsonl:51: this line is no row of the journal; what it said is lost"]
+    assert found.counts == {"trained": 10}
+
+
+def test_a_damaged_row_of_the_episodes_is_an_episode_less(trained: Trained) -> None:
+    path = trained.run.path / "episodes.jsonl"
+    first, rest = path.read_bytes().split(b"\n", 1)
+    path.write_bytes(b"x" * len(first) + b"\n" + rest)
+    assert trained.balance().faults == ["p0 has 1 episodes, and 2 completions in the journal"]
+
+
+def test_a_journal_that_has_gone_is_missed(trained: Trained) -> None:
+    (trained.run.path / PROMPTS_FILE).unlink()
+    first, *_ = trained.balance().faults
+    assert "prompts.jsonl lacks" in first
+    assert "bytes that it had at" in first
+
+
+def test_the_first_row_of_an_attempt_is_missed(trained: Trained) -> None:
+    trained.edit(
+        lambda lines: [line.replace('"start"', '"begin"') if '"attempt":1' in line else line for line in lines]
+    )
+    assert "prompts.jsonl:2: the row is lost that an attempt begins with" in trained.balance().faults
+
+
+def test_a_row_that_is_missing_is_no_negative_count(trained: Trained) -> None:
+    trained.edit(lambda lines: [line for line in lines if line != '{"event":"drawn","prompt":9,"problem":"p9"}'])
+    assert str(trained.balance()).startswith(
+        "9 prompts in 2 attempts: 10 trained, 2 outcomes undone by crashes; does not"
+    )
+
+
+@pytest.mark.parametrize("kept", [0, 300])
+def test_an_attempt_that_began_with_a_shortened_journal_says_so_once(trained: Trained, kept: int) -> None:
+    path = trained.run.path / PROMPTS_FILE
+    path.write_bytes(path.read_bytes()[:kept])
+    trained.attempt(2)
+    (fault,) = trained.balance().faults
+    assert "bytes were gone that the journal had at the checkpoint of frame 16" in fault
+    assert "lost_rows" in (trained.run.path / "events.jsonl").read_text()

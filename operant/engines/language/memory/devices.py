@@ -48,7 +48,7 @@ class Device:
     @property
     def room(self) -> int | None:
         """Bytes for tensors."""
-        return self.memory if self.memory is None or not self.on_gpu else self.memory - CUDA_BYTES
+        return self.memory if self.memory is None or not self.on_gpu else max(0, self.memory - CUDA_BYTES)
 
 
 def named_device(text: str) -> Device:

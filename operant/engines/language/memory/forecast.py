@@ -33,6 +33,7 @@ FIRST_ROUNDS = 4
 """Rounds of prompts that are read to find the longest."""
 
 NAMES = {"kv_cache": "KV cache"}
+LEAST_SLOTS = 8
 
 
 @dataclass(frozen=True)
@@ -168,18 +169,44 @@ def alternatives(case: Case) -> Iterator[tuple[str, Case]]:
     checkpointed = _with_model(case, gradient_checkpointing=True)
     if not case.model.gradient_checkpointing:
         yield "-s agent.model.gradient_checkpointing=true", checkpointed
-    longest = max(
-        len(prompt) + length for prompt, length in zip(case.round.prompts, case.round.completions, strict=True)
-    )
-    yield from _halved(case, "agent.algorithm.pass_tokens", case.settings.pass_tokens, longest)
-    yield from _halved(case, "agent.model.slots", case.model.slots, 8)
+    yield from _halved(case, "agent.algorithm.pass_tokens", case.settings.pass_tokens, case.round.longest)
+    yield from _halved(case, "agent.model.slots", case.model.slots, LEAST_SLOTS)
     yield from _halved(case, "env.text.max_tokens", max(case.round.completions), 16)
     if case.model.lora is None:
         yield "-s agent.model.lora.rank=16", _with_model(case, lora=LoraSpec())
-    both = checkpointed if case.model.lora is not None else _with_model(checkpointed, lora=LoraSpec())
-    words = "-s agent.model.gradient_checkpointing=true -s agent.model.lora.rank=16"
-    for more, smaller in _halved(both, "agent.algorithm.pass_tokens", case.settings.pass_tokens, longest):
-        yield f"{words} {more}", smaller
+    if checkpointed.estimate().peak > (case.device.room or 0):
+        yield from _together(checkpointed)
+    if case.model.lora is None:
+        yield from _together(_with_model(checkpointed, lora=LoraSpec()))
+
+
+def _together(case: Case) -> Iterator[tuple[str, Case]]:
+    """Micro-batches and slots halved in turn, each time what helps more, until the case fits, if it comes to fit."""
+    room, made = case.device.room or 0, case
+    while made.estimate().peak > room:
+        smaller = [
+            _with(made, path, value // 2)
+            for path, value, least in (
+                ("agent.algorithm.pass_tokens", made.settings.pass_tokens, made.round.longest),
+                ("agent.model.slots", made.model.slots, LEAST_SLOTS),
+            )
+            if value // 2 >= least
+        ]
+        if not smaller:
+            return
+        made = min(smaller, key=lambda each: each.estimate().peak)
+    yield _told(made), made
+
+
+def _told(case: Case) -> str:
+    """The settings of a case that `_together` came to."""
+    settings = {
+        "agent.model.gradient_checkpointing": "true",
+        **({} if case.model.lora is None else {"agent.model.lora.rank": str(case.model.lora.rank)}),
+        "agent.algorithm.pass_tokens": str(case.settings.pass_tokens),
+        "agent.model.slots": str(case.model.slots),
+    }
+    return " ".join(f"-s {path}={value}" for path, value in settings.items())
 
 
 def _halved(case: Case, path: str, value: int, least: int) -> Iterator[tuple[str, Case]]:

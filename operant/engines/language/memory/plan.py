@@ -28,6 +28,11 @@ class Round:
     generates: bool = True
 
     @property
+    def longest(self) -> int:
+        """Tokens of the longest text."""
+        return max(len(prompt) + length for prompt, length in zip(self.prompts, self.completions, strict=True))
+
+    @property
     def samples(self) -> list[Sample]:
         """All completions of the round, each as long as it may become."""
         pairs = zip(self.prompts, self.completions, strict=True)

@@ -48,8 +48,12 @@ def test_rewards_that_never_differ(context: TrainingContext):
 
 def test_a_round_that_could_not_be_scored_stops_the_run(context: TrainingContext):
     failed = [replace(group, answers=(), errors=("the judge broke",)) for group in context.gather()]
-    with pytest.raises(RunError, match="the judge broke"):
+    with pytest.raises(RunError, match="the judge broke") as stopped:
         told(context, failed)
+    text = context.spec.env.text
+    assert text is not None
+    options = "".join(f" -a {key}={value}" for key, value in text.arguments.items())
+    assert str(stopped.value.remedy).startswith(f"operant tasks validate {context.spec.env.name}{options}    (")
 
 
 def test_a_generator_that_drifts_stops_the_run(context: TrainingContext):

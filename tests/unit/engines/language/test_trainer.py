@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from operant.engines import language
 from operant.engines.language.build import TrainingContext
 from operant.engines.language.cost import arithmetic, updates
 from operant.engines.language.evaluation.evaluator import format_episode
 from operant.engines.language.rollouts.types import as_episodes
 from operant.engines.language.tracker import Tracker
+from operant.envs.text.letters import Copy
+from operant.envs.text.task import Problem, Verdict, failed
 from operant.run.episode import Episode
 from operant.run.progress import Progress
 from operant.run.run import Run
@@ -38,6 +42,25 @@ def test_a_session_records_rows_and_answers(tmp_path: Path):
     assert first["item"].startswith("copy/eval/")
     assert [turn["role"] for turn in first["turns"]] == ["user", "assistant"]
     assert len([row for row in episodes if row["split"] == "train"]) == rows[-1]["frames"]
+
+
+def test_an_evaluation_without_a_verdict_has_no_score_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = spec_of().model_dump(mode="json")
+    data["env"]["max_frame"] = 16
+    data["meta"] |= {"eval_frequency": 8, "eval_episodes": 3, "final_episodes": 3}
+    verify = Copy.verify
+
+    def broken_for_evaluation(task: Copy, problem: Problem, completion: str) -> Verdict:
+        return failed("the verifier broke") if "/eval/" in problem.id else verify(task, problem, completion)
+
+    monkeypatch.setattr(Copy, "verify", broken_for_evaluation)
+    run = trained(tmp_path / "run", Spec.model_validate(data))
+    rows = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert not any("eval/score" in row or "final/score" in row for row in rows)
+    assert rows[0]["eval/without_score"] == rows[-1]["final/without_score"] == 3
+    assert not (run.path / "anchors.json").exists()
 
 
 def test_episodes_say_which_problem_and_what_was_said(context: TrainingContext):

@@ -196,3 +196,48 @@ def test_a_fork_server_that_was_killed_is_started_again(task: Task) -> None:
         assert verifiers.verify(problem, "die").outcome == "crash"
         assert verifiers.verify(problem, "right").score == 1.0
     assert wait_until(lambda: not lives(worker))
+
+
+WHATEVER = """
+from operant.envs.text.task import Problem, Task, Verdict
+
+RETURNS = {
+    "none": None,
+    "text": "right",
+    "number": 1.0,
+    "truth": True,
+    "pair": (1.0, "right"),
+    "too much": Verdict(2.0, "right"),
+    "too little": Verdict(-0.5, "wrong"),
+    "words for parts": Verdict(1.0, "right", parts={"length": "long"}),
+    "parts without end": Verdict(1.0, "right", parts={"length": float("inf")}),
+}
+
+
+class Whatever(Task):
+    def __init__(self):
+        self.name = "whatever"
+
+    def problems(self, split):
+        return [Problem("whatever/0", self.name, "?", 1)]
+
+    def gold(self, problem):
+        return None
+
+    def verify(self, problem, completion):
+        return RETURNS[completion] if completion in RETURNS else Verdict(1.0, completion)
+"""
+
+
+def test_what_is_no_verdict_on_one_answer_is_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "whatever_of_a_test.py").write_text(WHATEVER)
+    monkeypatch.syspath_prepend(tmp_path)
+    task = make_task("whatever_of_a_test:Whatever", {})
+    said = ["none", "text", "number", "truth", "pair", "too much", "too little", "words for parts"]
+    said += ["parts without end", "splendid", "error", "right"]
+    with Verifiers([task], workers=1) as verifiers:
+        *invalid, right = verifiers.verify_all([(task.problems("train")[0], one) for one in said])
+    assert [(each.score, each.outcome) for each in invalid] == [(None, "error")] * 11
+    assert "the verifier returned None, which is no Verdict" in invalid[0].note
+    assert "a score of 2.0, which is not from 0 to 1" in invalid[5].note
+    assert right.score == 1.0

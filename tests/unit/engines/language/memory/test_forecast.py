@@ -114,6 +114,23 @@ def test_what_cannot_fit_is_refused_with_settings_that_fit() -> None:
     assert forecast(load("grpo_tiny", None, words).spec, scarce).refusal is None
 
 
+@pytest.mark.parametrize("memory", ["4GiB", "12GiB"])
+def test_where_no_single_setting_helps_several_are_named_that_fit_together(memory: str) -> None:
+    words = ["agent.model.tiny.layers=8", "agent.model.tiny.width=1024", "agent.model.tiny.context=1024"]
+    words += ["env.text.max_tokens=512", "agent.algorithm.batch_size=256", "agent.algorithm.pass_tokens=65536"]
+    refusal = forecast(load("grpo_tiny", None, words).spec, named_device(memory)).refusal
+    assert refusal is not None
+    offers = str(refusal.remedy).split("; or ")
+    assert any("pass_tokens" in offer and "slots" in offer for offer in offers)
+    for offer in offers:
+        changes = [word for word in offer.split(" (")[0].split() if word != "-s"]
+        assert forecast(load("grpo_tiny", None, [*words, *changes]).spec, named_device(memory)).refusal is None
+
+
+def test_a_gpu_smaller_than_what_cuda_takes_has_no_room() -> None:
+    assert named_device("1MiB").room == 0
+
+
 def test_a_model_that_fits_nowhere_has_no_setting_that_helps() -> None:
     spec = load("grpo_tiny", None, ["agent.model.tiny.layers=64", "agent.model.tiny.width=8192"]).spec
     refusal = forecast(spec, named_device("24GB")).refusal
