@@ -201,7 +201,7 @@ def compare(case: Case, session: Path, others: float, rates: Rates, rounds: int)
 def main() -> None:
     """Measure, simulate, print and store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generators", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--generators", type=int, nargs="*", default=[1, 2, 4, 8], help="none: only two raylets")
     parser.add_argument("--staleness", type=int, nargs="+", default=[0, 1, 4])
     parser.add_argument("--rounds", type=int, default=18)
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -211,7 +211,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="plan-") as name:
         folder = Path(name)
-        with raylets(1, max(asked.generators) + 2) as address:
+        with raylets(1, max(asked.generators, default=1) + 2) as address:
             rates = rates_of(folder / "rates", asked.rounds, address)
             for case in [Case(count, staleness) for count in asked.generators for staleness in asked.staleness]:
                 rows.append(compare(case, *train(folder, case, asked.rounds, address), rates, asked.rounds))

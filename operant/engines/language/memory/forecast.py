@@ -175,14 +175,14 @@ def alternatives(case: Case) -> Iterator[tuple[str, Case]]:
     if case.model.lora is None:
         yield "-s agent.model.lora.rank=16", _with_model(case, lora=LoraSpec())
     if checkpointed.estimate().peak > (case.device.room or 0):
-        yield from _together(checkpointed)
+        yield from _together(case, checkpointed)
     if case.model.lora is None:
-        yield from _together(_with_model(checkpointed, lora=LoraSpec()))
+        yield from _together(case, _with_model(checkpointed, lora=LoraSpec()))
 
 
-def _together(case: Case) -> Iterator[tuple[str, Case]]:
-    """Micro-batches and slots halved in turn, each time what helps more, until the case fits, if it comes to fit."""
-    room, made = case.device.room or 0, case
+def _together(case: Case, made: Case) -> Iterator[tuple[str, Case]]:
+    """`made` of a case with micro-batches and slots halved in turn, what helps more each time, if it comes to fit."""
+    room = case.device.room or 0
     while made.estimate().peak > room:
         smaller = [
             _with(made, path, value // 2)
@@ -195,18 +195,19 @@ def _together(case: Case) -> Iterator[tuple[str, Case]]:
         if not smaller:
             return
         made = min(smaller, key=lambda each: each.estimate().peak)
-    yield _told(made), made
+    before, after = _settings(case), _settings(made)
+    yield " ".join(f"-s {path}={value}" for path, value in after.items() if value != before[path]), made
 
 
-def _told(case: Case) -> str:
-    """The settings of a case that `_together` came to."""
-    settings = {
-        "agent.model.gradient_checkpointing": "true",
-        **({} if case.model.lora is None else {"agent.model.lora.rank": str(case.model.lora.rank)}),
+def _settings(case: Case) -> dict[str, str]:
+    """The settings that `_together` may differ in, as they are given by -s."""
+    lora = case.model.lora
+    return {
+        "agent.model.gradient_checkpointing": str(case.model.gradient_checkpointing).lower(),
+        "agent.model.lora.rank": "" if lora is None else str(lora.rank),
         "agent.algorithm.pass_tokens": str(case.settings.pass_tokens),
         "agent.model.slots": str(case.model.slots),
     }
-    return " ".join(f"-s {path}={value}" for path, value in settings.items())
 
 
 def _halved(case: Case, path: str, value: int, least: int) -> Iterator[tuple[str, Case]]:
