@@ -128,6 +128,15 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return [_parse(path, number, line) for number, line in enumerate(lines[:-1], start=1) if line]
 
 
+def parse_row(line: bytes) -> dict[str, Any]:
+    """The row of a line; an empty one for a line that is none."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
 def unreadable(path: Path, error: OSError) -> RunError:
     """The error for rows that are there and cannot be read."""
     is_folder = isinstance(error, IsADirectoryError)
@@ -144,11 +153,7 @@ def read_last_row(path: Path) -> dict[str, Any]:
             lines = file.read().split(b"\n")[:-1]
     except OSError:
         return {}
-    try:
-        row = json.loads(lines[-1]) if lines else {}
-    except ValueError:
-        row = {}
-    return row if isinstance(row, dict) else {}
+    return parse_row(lines[-1]) if lines else {}
 
 
 def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -5,7 +5,6 @@ The journal is held against two other records: the completions that each checkpo
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 
 from operant.run.checkpoint import Checkpoint, list_checkpoints
 from operant.run.layout import EPISODES_FILE, PROMPTS_FILE, shown
+from operant.run.metrics import parse_row
 from operant.run.prompt_journal import FIELDS, OUTCOMES, START
 from operant.run.run import Run
 
@@ -163,7 +163,7 @@ class _Audit:
     def compare_episodes(self, path: Path, checkpoint: Checkpoint) -> None:
         """The episodes of training up to a checkpoint are the completions of the prompts with outcomes, by problem."""
         data = path.read_bytes()[: checkpoint.offsets[EPISODES_FILE]] if path.is_file() else b""
-        rows = (_parsed(text) for _, _, text in _lines(data))
+        rows = (parse_row(text) for _, _, text in _lines(data))
         episodes = Counter(row.get("item") for row in rows if row.get("split") == "train")
         prompts: Counter[str | None] = Counter()
         for each in self._until(checkpoint):
@@ -254,18 +254,9 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 def _row(line: bytes) -> dict[str, Any] | None:
     """A row of the journal with all that its event says; None where a line is none."""
-    row = _parsed(line)
+    row = parse_row(line)
     needed = FIELDS.get(str(row.get("event")))
     return row if needed and all(type(row.get(name)) is kind for name, kind in needed.items()) else None
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    """The JSON object of a line; empty where it is none."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return {}
-    return row if isinstance(row, dict) else {}
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.run.layout import EPISODES_FILE, MEDIA_FOLDER, METRICS_FILE
+from operant.run.metrics import parse_row
 from operant.trackers.position import Mark, Position, checksum
 from operant.trackers.tracker import Batch
 
@@ -37,7 +37,7 @@ def batches(session: Path, position: Position, state: str, until: Mark | None) -
     for begin, line in _lines(session / METRICS_FILE, position.metrics):
         if until is None or begin >= until.end:
             break
-        row = _parsed(line)
+        row = parse_row(line)
         step = int(row.get("frames", position.step))
         taken = episodes.until(step)
         position = position.after(
@@ -70,7 +70,7 @@ class _Episodes:
         found = []
         while self._next is not None:
             begin, line = self._next
-            row = _parsed(line)
+            row = parse_row(line)
             if step is not None and int(row.get("frames", 0)) > step:
                 break
             found.append(row)
@@ -90,15 +90,6 @@ def _lines(file: Path, offset: int) -> Iterator[tuple[int, bytes]]:
                 offset += len(line)
     except FileNotFoundError:
         return
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    """The row of a line; an empty one for a line that is none."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return {}
-    return row if isinstance(row, dict) else {}
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
