@@ -74,7 +74,7 @@ def test_a_card_that_a_person_wrote_stays(make_run: Made, hub: Hub) -> None:
 
 
 def test_a_busy_hub_is_asked_again(make_run: Made, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(backend, "FIRST_DELAY", 0.01)
     hub.fail_next_commit = 1
     lines: list[str] = []
     push(make_run(10), "hf://me/dev", report=lines.append)
