@@ -53,7 +53,7 @@ def rate_jax(spec: Spec, lanes: int = 1) -> float:
         states, metrics = program.chunk(states, hyper, np.int32(updates))
         jax.block_until_ready((states, metrics))
 
-    whole = max(1, min(program.longest, 4096 // program.learner.frames))
+    whole = max(1, min(program.row_updates, 4096 // program.learner.frames))
     for _ in range(2 + program.learner.start // (program.learner.frames * whole)):
         advance(whole)
     began, frames = time.perf_counter(), 0

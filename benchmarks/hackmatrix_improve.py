@@ -24,6 +24,7 @@ from jax import Array
 from benchmarks import hackmatrix_imitate as imitation
 from benchmarks.hackmatrix_imitate import FIRST_SEED, Record, imitate, learn_from_script, spec_of
 from operant.engines.jax import losses, nets
+from operant.engines.jax.chunks import ChunkRow
 from operant.engines.jax.devices import Axis
 from operant.engines.jax.learner import GREEDY, SAMPLED, LinearSchedule, OwnSchedule, Policy, TrainState, build_schedule
 from operant.engines.jax.learners import build_learner
@@ -156,16 +157,16 @@ class Reports:
     """What the rounds since the last row reported."""
 
     def __init__(self) -> None:
-        self.rounds: list[Any] = []
+        self.rounds: list[list[ChunkRow]] = []  # of each lane
 
     def of_lane(self, lane: int, last: int = 0) -> dict[str, float]:
         """Means of all or the last rounds, and the sampled games that ended: won those of 64 environments only."""
-        rounds = [lane_of(each, lane) for each in self.rounds[-last:]]
+        rounds = [each[lane].metrics for each in self.rounds[-last:]]
         found = {name: float(np.mean([each.means[name] for each in rounds])) for name in rounds[0].means}
         episodes = max(1.0, float(sum(each.episodes for each in rounds)))
-        over = max(1, sum(int(each.recorded.over.sum()) for each in rounds))
-        won = sum(float((each.recorded.facts["won"] * each.recorded.over).sum()) for each in rounds)
-        found |= {"won": won / over, "of": over, "return": float(sum(each.score for each in rounds)) / episodes}
+        won = [episode.parts["won"] for each in self.rounds[-last:] for episode in each[lane].episodes]
+        over = max(1, len(won))
+        found |= {"won": sum(won) / over, "of": over, "return": float(sum(each.score for each in rounds)) / episodes}
         return found | {"length": float(sum(each.length for each in rounds)) / episodes}
 
 
@@ -202,7 +203,7 @@ class Lanes:
     def advance(self, states: TrainState, numbers: Numbers, reports: Reports) -> TrainState:
         """One round of all lanes."""
         states, report = self.program.chunk(states, numbers, np.int32(1))
-        reports.rounds.append(jax.device_get(report))
+        reports.rounds.append([row for (row,) in self.program.fetch(report, 1)])
         self.round += 1
         return states
 

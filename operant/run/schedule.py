@@ -55,6 +55,10 @@ class Schedule:
             self._unsaved_at = frames
         return is_due
 
+    def next_due(self, frames: int) -> int:
+        """The frame after `frames` from which on there is more to do than to log: evaluate, save or end."""
+        return min(self.until, *((frames // self._every[kind] + 1) * self._every[kind] for kind in ("eval", "save")))
+
     def done(self, frames: int, stop: bool) -> bool:
         """Whether to end. A stop that comes just after a save was not due waits, so that no update is lost to it."""
         return frames >= self.until or (stop and frames != self._unsaved_at)

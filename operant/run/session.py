@@ -170,6 +170,10 @@ class Session:
             self._hear_requests()
         return self._schedule.due(kind, at.frames, self._stop.requested)
 
+    def next_due(self, frames: int) -> int:
+        """The frame from which on more is due than a metric row: until then a loop need not ask for the rest."""
+        return self._schedule.next_due(frames)
+
     def done(self, at: Progress) -> bool:
         """Whether to leave the loop: the goal is reached or a stop was requested."""
         self._advance(at)

@@ -43,7 +43,7 @@ def measure(spec: Spec) -> Estimate:
         states, metrics = program.chunk(states, hyper, np.int32(1))
         found = program.fetch(metrics, 1)
         frames += program.learner.frames
-        episodes += float(np.mean([mine.episodes for mine, _ in found]))
+        episodes += float(np.mean([row.metrics.episodes for (row,) in found]))
     rate = frames / (time.perf_counter() - begun)
     lines, updates = program.learner.update_counts()
     share = f"{lanes} sessions are lanes of one program" if lanes > 1 else "one session"

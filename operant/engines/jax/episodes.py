@@ -39,9 +39,9 @@ def episode_at(found: EpisodeResults, at: Any, seed: int | None = None) -> Finis
     return FinishedEpisode(seed, float(found.score[at]), int(found.length[at]), bool(found.terminated[at]), parts)
 
 
-def finished_episodes(recorded: RecordedSteps, updates: int) -> list[FinishedEpisode]:
-    """The episodes that ended in the recorded environments during a chunk, in the order they ended."""
-    rows: RecordedSteps = jax.tree.map(lambda part: part[:updates].reshape(-1, part.shape[-1]), recorded)
+def finished_episodes(recorded: RecordedSteps) -> list[FinishedEpisode]:
+    """The episodes that ended in the recorded environments [U, T, E] during U updates, in the order they ended."""
+    rows: RecordedSteps = jax.tree.map(lambda part: part.reshape(-1, part.shape[-1]), recorded)
     found = EpisodeResults(rows.score, rows.length, rows.terminated, rows.facts)
     return [episode_at(found, at) for at in zip(*np.nonzero(rows.over), strict=True)]
 

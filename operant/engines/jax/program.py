@@ -17,10 +17,10 @@ import numpy as np
 from jax import Array, lax
 from jax.sharding import PartitionSpec
 
-from operant.engines.jax.chunks import chunk_updates
+from operant.engines.jax.chunks import ChunkRow, most_rows, row_sizes, row_updates
 from operant.engines.jax.devices import AXIS, SPLIT, WHOLE, gathered, place, split_over
-from operant.engines.jax.episodes import FinishedEpisode, finished_episodes
-from operant.engines.jax.learner import Learner, RecordedSteps, TrainState, UpdateMetrics
+from operant.engines.jax.episodes import finished_episodes
+from operant.engines.jax.learner import Learner, TrainState, UpdateMetrics
 from operant.engines.jax.nets import Params
 from operant.engines.jax.platform import compiler_options
 from operant.run.seeding import Seeds
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """A learner compiled for a number of lanes; `longest` is the most updates of one chunk."""
+    """A learner compiled for a number of lanes; a chunk has at most `most_rows` rows of `row_updates` updates."""
 
     def __init__(self, learner: Learner, lanes: int) -> None:
         self.learner = learner
         self.lanes = lanes
         self.devices = learner.spec.meta.devices
-        self.longest = chunk_updates(learner)
+        self.row_updates = row_updates(learner)
+        self.most_rows = most_rows(self.row_updates)
         self._axis = AXIS if self.devices > 1 else None
         self._parts = TrainState(WHOLE, WHOLE, SPLIT)  # pyright: ignore[reportArgumentType]
         self.options = compiler_options()
@@ -93,20 +94,28 @@ class Program:
 
     def _updates(self, update: Any, states: TrainState, hyper: Any, updates: Array) -> tuple[TrainState, UpdateMetrics]:
         update = jax.jit(update)  # only so that it is traced once, for its shapes and for the loop
-        start = _no_metrics(jax.eval_shape(update, states, hyper)[1], self.longest)
+        start = _no_metrics(jax.eval_shape(update, states, hyper)[1], self.most_rows, self.row_updates)
 
         def one(number: Array, carry: tuple[TrainState, UpdateMetrics]) -> tuple[TrainState, UpdateMetrics]:
             states, metrics = carry
             states, found = update(states, hyper)
-            return states, _accumulate(metrics, found, number)
+            return states, _accumulate(metrics, found, number, number // self.row_updates)
 
         return lax.fori_loop(0, updates, one, (states, start))
 
-    def fetch(self, metrics: Any, updates: int) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
-        """Of each lane, what a chunk of `updates` returned: sums on the host, and the episodes that are recorded."""
+    def fetch(self, metrics: Any, updates: int) -> list[list[ChunkRow]]:
+        """Of each lane, the rows of a chunk of `updates`."""
         on_host = jax.device_get(gathered(self.devices, metrics))
-        found = [lane_of(on_host, lane) for lane in range(self.lanes)]
-        return [(mine, finished_episodes(mine.recorded, updates)) for mine in found]
+        return [self._rows(on_host, lane, updates) for lane in range(self.lanes)]
+
+    def _rows(self, found: UpdateMetrics, lane: int, updates: int) -> list[ChunkRow]:
+        rows, sums = [], found._replace(recorded=None)
+        for row, size in enumerate(row_sizes(self.row_updates, updates)):
+            first = row * self.row_updates
+            recorded = jax.tree.map(lambda x, first=first, size=size: x[lane, first : first + size], found.recorded)
+            mine = jax.tree.map(lambda x, row=row: x[row, lane], sums)
+            rows.append(ChunkRow(size, mine, finished_episodes(recorded)))
+        return rows
 
     def env_state(self) -> dict[str, np.ndarray]:
         """What reproduces environments on the host: there are none."""
@@ -132,28 +141,30 @@ def _without_lane(tree: Any) -> Any:
     return jax.tree.map(lambda x: x[0], tree)
 
 
-def _no_metrics(shapes: UpdateMetrics, longest: int) -> UpdateMetrics:
-    """Metrics of no updates, with room for the recorded steps of `longest`."""
-    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    env_maxima = jax.tree.map(lambda x: jnp.full(x.shape, -jnp.inf), shapes.env_maxima)
-    room = jax.tree.map(lambda x: jnp.zeros((x.shape[0], longest, *x.shape[1:]), x.dtype), shapes.recorded)
+def _no_metrics(shapes: UpdateMetrics, rows: int, updates: int) -> UpdateMetrics:
+    """Metrics of so many rows [rows, lanes], with room for the recorded steps of all their updates."""
+    zero = jax.tree.map(lambda x: jnp.zeros((rows, *x.shape), x.dtype), shapes._replace(recorded=None))
+    env_maxima = jax.tree.map(lambda x: jnp.full((rows, *x.shape), -jnp.inf), shapes.env_maxima)
+    room = jax.tree.map(lambda x: jnp.zeros((x.shape[0], rows * updates, *x.shape[1:]), x.dtype), shapes.recorded)
     return zero._replace(env_maxima=env_maxima, recorded=room)
 
 
-def _accumulate(total: UpdateMetrics, one: UpdateMetrics, number: Array) -> UpdateMetrics:
-    """A chunk's metrics with those of its update `number` added."""
+def _accumulate(total: UpdateMetrics, one: UpdateMetrics, number: Array, row: Array) -> UpdateMetrics:
+    """A chunk's metrics with those of its update `number` added to their row."""
     sums = jax.tree.map(
-        jnp.add, total._replace(env_maxima={}, recorded=None), one._replace(env_maxima={}, recorded=None)
+        lambda room, x: room.at[row].add(x),
+        total._replace(env_maxima={}, recorded=None),
+        one._replace(env_maxima={}, recorded=None),
     )
-    env_maxima = jax.tree.map(jnp.maximum, total.env_maxima, one.env_maxima)
-    recorded: RecordedSteps = jax.tree.map(lambda room, x: room.at[:, number].set(x), total.recorded, one.recorded)
+    env_maxima = jax.tree.map(lambda room, x: room.at[row].max(x), total.env_maxima, one.env_maxima)
+    recorded = jax.tree.map(lambda room, x: room.at[:, number].set(x), total.recorded, one.recorded)
     return sums._replace(env_maxima=env_maxima, recorded=recorded)
 
 
 def advance(
     program: Program | HostProgram, states: TrainState, hyper: Any, updates: int, moving: Sequence[int]
-) -> tuple[TrainState, list[tuple[UpdateMetrics, list[FinishedEpisode]]]]:
-    """States after one chunk, whose results only the lanes `moving` keep; and of each lane, what the chunk returned."""
+) -> tuple[TrainState, list[list[ChunkRow]]]:
+    """States after one chunk, whose results only the lanes `moving` keep; and the rows of each lane."""
     resting = [i for i in range(program.lanes) if i not in moving]
     unchanged = {i: jax.tree.map(lambda x, i=i: x[i].copy(), states) for i in resting}
     states, metrics = program.chunk(states, hyper, np.int32(updates))

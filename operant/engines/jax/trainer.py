@@ -6,6 +6,7 @@ a lane whose session waits for the others, or is not here, is restored to what i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from operant.engines.jax import codec
-from operant.engines.jax.chunks import updates_left
+from operant.engines.jax.chunks import ChunkLength, ChunkRow, updates_left
 from operant.engines.jax.devices import of_this_process
 from operant.engines.jax.episodes import FinishedEpisode, mean_parts
 from operant.engines.jax.evaluation import Evaluator
@@ -45,8 +46,25 @@ class Lane:
     @property
     def at(self) -> Progress:
         """Where the session is."""
-        tracker = self.tracker
-        return Progress(tracker.frames, tracker.updates, tracker.episodes, 0, self.session.seconds())
+        return self.at_second(self.session.seconds())
+
+    def at_second(self, seconds: float) -> Progress:
+        """Where it is, if that was reached after so many seconds."""
+        return Progress(self.tracker.frames, self.tracker.updates, self.tracker.episodes, 0, seconds)
+
+    def count(self, row: ChunkRow, frames: int, seconds: float) -> Progress:
+        """Count a row, which ended after so many seconds and has `frames` frames for each update."""
+        self.tracker.add(row.metrics, row.updates * frames, row.updates)
+        at = self.at_second(seconds)
+        self.record(row.episodes, "train", at)
+        return at
+
+    def next_row(self, at: Progress) -> dict[str, float | None]:
+        """What the metric row at this place says of training."""
+        row = self.tracker.flush()
+        self.health.look(at, row)
+        row["perf/frames_per_second"] = at.frames / at.seconds if at.seconds > 0 else None
+        return row
 
     def record(self, ended: list[FinishedEpisode], split: str, at: Progress) -> None:
         """Record episodes."""
@@ -82,6 +100,7 @@ class Trainer:
         settings = [by_index.get(i, lanes[0]).spec for i in range(program.lanes)]
         self.hyper = stacked([program.learner.hyper(each) for each in settings])
         self._is_compiled = False
+        self._length = ChunkLength(program.most_rows)
         with self._phase("compiling"):
             self.states = self._start(by_index)
 
@@ -104,23 +123,35 @@ class Trainer:
             frames = min(lane.tracker.frames for lane in going)
             # Lanes differ in frames only after a kill between their saves; then those behind catch up first.
             now = [lane for lane in going if lane.tracker.frames == frames]
-            self.advance(now, updates_left(self.program.learner, self.program.longest, frames))
+            target = min(lane.session.next_due(frames) for lane in now)
+            program, rows = self.program, self._length.rows
+            self.advance(now, updates_left(program.learner, program.row_updates, rows, frames, target))
             self.log_evaluate_save(now)
         over = [lane for lane in self.lanes if lane.tracker.frames >= lane.spec.env.max_frame]
         if over:
             self.final_evaluation(over)
 
     def advance(self, lanes: list[Lane], updates: int) -> None:
-        """One chunk, whose results only `lanes` keep."""
+        """One chunk, whose results only `lanes` keep; all its rows are logged but the last."""
         moving = [lane.index for lane in lanes]
         self._tell("advance", updates=updates, moving=moving)
+        began, seconds = time.perf_counter(), [lane.session.seconds() for lane in lanes]
         with nullcontext() if self._is_compiled else self._phase("compiling"):
             self.states, found = advance(self.program, self.states, self.hyper, updates, moving)
+        if self._is_compiled:
+            self._length.took(time.perf_counter() - began)
         self._is_compiled = True
-        for lane in lanes:
-            mine, ended = found[lane.index]
-            lane.tracker.add(mine, updates * self.program.learner.frames, updates)
-            lane.record(ended, "train", lane.at)
+        for lane, before in zip(lanes, seconds, strict=True):
+            self._log_rows(lane, found[lane.index], before, updates)
+
+    def _log_rows(self, lane: Lane, rows: list[ChunkRow], before: float, updates: int) -> None:
+        """Count the rows of a chunk that began at second `before`, and log those that nothing else is due at."""
+        taken, done = lane.session.seconds() - before, 0
+        for number, row in enumerate(rows, 1):
+            done += row.updates
+            at = lane.count(row, self.program.learner.frames, before + taken * done / updates)
+            if number < len(rows) and lane.session.due("log", at):
+                lane.session.log(at, lane.next_row(at))
 
     def log_evaluate_save(self, lanes: list[Lane]) -> None:
         """Log, evaluate and save, each when it is due."""
@@ -134,9 +165,7 @@ class Trainer:
             row: dict[str, float | None] = {}
             score = None
             if lane in due["log"]:
-                row |= lane.tracker.flush()
-                lane.health.look(at, row)
-                row["perf/frames_per_second"] = at.frames / at.seconds if at.seconds > 0 else None
+                row |= lane.next_row(at)
             if lane in due["eval"]:
                 ended = episodes[lane.index]
                 score = float(np.mean([episode.score for episode in ended]))

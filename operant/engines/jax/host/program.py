@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from operant.engines.jax.chunks import chunk_updates
+from operant.engines.jax.chunks import ChunkRow, row_updates
 from operant.engines.jax.episodes import FinishedEpisode
 from operant.engines.jax.host.env import HostEnv
 from operant.engines.jax.host.groups import VectorEnvGroups
@@ -64,17 +64,18 @@ class StackedMetrics:
 
 
 class HostProgram:
-    """A learner whose environments step on the host; `longest` is the most updates of one chunk."""
+    """A learner whose environments step on the host; a chunk has one row, of at most `row_updates` updates."""
 
     lanes = 1
     devices = 1
+    most_rows = 1
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
         self.options = compiler_options()
-        whole = chunk_updates(learner)
-        # A divisor, so that metric rows come at the frames where the whole chunk would end.
-        self.longest = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
+        whole = row_updates(learner)
+        # A divisor, so that metric rows come at the frames where the whole row would end.
+        self.row_updates = next(count for count in range(min(whole, MOST_UPDATES), 0, -1) if whole % count == 0)
         self._envs: VectorEnvGroups | None = None
         self._images: Array | None = None
         self._packing: Packing | None = None
@@ -234,11 +235,8 @@ class HostProgram:
         played = joined([recorder.close() for recorder in recorders])
         return played if self._images is None else played._replace(observation=self._images), ended
 
-    def fetch(
-        self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int
-    ) -> list[tuple[UpdateMetrics, list[FinishedEpisode]]]:
-        """Of the one lane: what `chunk` returned, as sums on the host."""
-        del updates
+    def fetch(self, metrics: tuple[list[StackedMetrics], list[Ended]], updates: int) -> list[list[ChunkRow]]:
+        """The one row of the one lane: what a chunk of `updates` returned."""
         found, ended = metrics
         means: dict[str, Any] = {}
         learned = steps = 0
@@ -249,7 +247,7 @@ class HostProgram:
         played = (len(ended), sum(over.score for over in ended), sum(over.length for over in ended))
         episodes = [FinishedEpisode(over.seed, over.score, over.length, over.terminated) for over in ended]
         counted: Any = (means, {}, {}, learned, steps, *played, None)
-        return [(UpdateMetrics(*counted), episodes)]
+        return [[ChunkRow(updates, UpdateMetrics(*counted), episodes)]]
 
     def env_state(self) -> dict[str, np.ndarray]:
         """What reproduces the environments."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from operant.engines.jax.episodes import finished_episodes, mean_parts
+from operant.engines.jax.episodes import mean_parts
 from operant.engines.jax.evaluation import Evaluator
 from operant.engines.jax.learner import SAMPLED
 from operant.engines.jax.learners import learner_class
@@ -61,7 +61,7 @@ def test_facts_stay_with_their_episode(algorithm: dict[str, object]):
     )
     assert len({over.length for over in played}) > 3
     _, report = program.chunk(states, hyper, np.int32(1))
-    trained = finished_episodes(lane_of(jax.device_get(report), 0).recorded, 1)
+    trained = program.fetch(report, 1)[0][0].episodes
     assert len(trained) > 3
     for ended in (played, trained):
         assert [over.parts["time"] for over in ended] == [over.length for over in ended]

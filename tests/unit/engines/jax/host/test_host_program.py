@@ -55,7 +55,8 @@ def test_what_steps_on_the_host(env: dict[str, Any], on_host: bool):
 def advanced(program: Any, spec: Spec, updates: int) -> Any:
     states = program.placed(program.start([Seeds(3)]))
     states, metrics = program.chunk(states, stacked([program.learner.hyper(spec)]), updates)
-    return states, program.fetch(metrics, updates)[0]
+    (row,) = program.fetch(metrics, updates)[0]
+    return states, row.metrics, row.episodes
 
 
 def test_two_groups_play_the_episodes_of_one(monkeypatch: pytest.MonkeyPatch):
@@ -65,7 +66,7 @@ def test_two_groups_play_the_episodes_of_one(monkeypatch: pytest.MonkeyPatch):
     for count in (1, 2):
         monkeypatch.setattr(host_program, "group_count", lambda num, count=count: count)
         program = HostProgram(build_learner(spec))
-        _, (metrics, ended) = advanced(program, spec, 8)
+        _, metrics, ended = advanced(program, spec, 8)
         assert metrics.episodes == len(ended)
         assert metrics.gradient_steps == 8 * 2
         seeds.append({episode.seed for episode in ended if episode.seed is not None})
@@ -100,12 +101,12 @@ def test_frames_before_training_start_are_stored_and_not_learned_from():
     spec = spec_of(SAC, {"name": "Pendulum-v1", "vectorization": "serial", "num_envs": 2})
     program = build_program(spec, 1)
     before = program.start([Seeds(3)]).policy.params
-    states, (metrics, _) = advanced(program, spec, 149)
+    states, metrics, _ = advanced(program, spec, 149)
     assert metrics.learned == 0
     assert int(states.rollout.buffer.added[0, 0]) == 149
     jax.tree.map(np.testing.assert_array_equal, states.policy.params, before)
     states, metrics = program.chunk(states, stacked([program.learner.hyper(spec)]), 3)
-    assert program.fetch(metrics, 3)[0][0].gradient_steps == 3
+    assert program.fetch(metrics, 3)[0][0].metrics.gradient_steps == 3
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_hidden_states_are_shared_out_to_groups_and_begin_at_zero(monkeypatch: p
         seen: list[Any] = []
         act = program._act
         program._act = lambda *given, act=act, seen=seen: seen.append(given[1]) or act(*given)
-        states, _ = advanced(program, spec, 1)
+        states, *_ = advanced(program, spec, 1)
         assert [len(each.observation) for each in seen] == [4 // count] * 16 * count
         assert not any(np.any(each.hidden) for each in seen[:count])
         assert all(np.all(np.any(each.hidden, 1)) for each in seen[count:])
