@@ -42,7 +42,7 @@ def test_scores_go_on_over_rollouts_and_every_episode_is_counted():
     assert after.score.tolist() == [1.0, 0.0, 7.0]
     assert after.length.tolist() == [1, 0, 3]
     assert [float(part) for part in ended] == [2.0, 6.0 + 4.0, 3.0 + 2.0]
-    rows = finished_episodes(jax.tree.map(lambda part: np.asarray(part)[None], recorded), 1)
+    rows = finished_episodes(jax.tree.map(lambda part: np.asarray(part)[None], recorded))
     assert [(row.score, row.length, row.terminated) for row in rows] == [(6.0, 3, True), (4.0, 2, False)]
     assert [row.parts for row in rows] == [{"stage": 1.0}, {"stage": 2.0}]
 
