@@ -31,6 +31,7 @@ EXTRA_OF = {
         ),
         "language",
     ),
+    "mujoco.mjx": "mjx",
     "mujoco_playground": "playground",
     "reasoning_gym": "reasoning",
     "ray": "cluster",
@@ -69,7 +70,7 @@ def install_package(package: str) -> str:
 
 def install_module(module: str) -> str:
     """The command that brings a module that cannot be imported."""
-    name = module.partition(".")[0]
+    name = _package_of(module)
     if name in CORE:
         return install_extra(None)
     return install_extra(EXTRA_OF[name]) if name in EXTRA_OF else install_package(name.replace("_", "-"))
@@ -77,9 +78,14 @@ def install_module(module: str) -> str:
 
 def missing_package(module: str, wanted_by: str, extra: str | None = None) -> UsageError:
     """The one clear line for a package that is absent; `extra` is the one to install where several bring it."""
-    name = module.partition(".")[0]
+    name = _package_of(module)
     remedy = install_extra(extra) if extra else install_module(name)
     return UsageError(f"{wanted_by} needs the package {name}, which is not installed", remedy=remedy)
+
+
+def _package_of(module: str) -> str:
+    """Its outermost package, but for modules that come in a package of their own."""
+    return module if module in EXTRA_OF else module.partition(".")[0]
 
 
 def is_clone() -> bool:

@@ -26,6 +26,7 @@ def test_what_an_extra_asks_for_leads_back_to_an_extra_that_brings_it(extra: str
     names = [re.split(r"[\[>= ;]", line)[0] for line in EXTRAS[extra]]
     modules = {"gymnasium": "mujoco", "box2d": "Box2D", "box2d-py": "Box2D"}
     modules |= {"mlflow-skinny": "mlflow", "psycopg2-binary": "psycopg2", "playground": "mujoco_playground"}
+    modules |= {"mujoco-mjx": "mujoco.mjx"}
     for name in names:
         module = modules.get(name, name.replace("-", "_"))
         if module != "operant":

@@ -1,10 +1,11 @@
-"""From `env.name` to a functional environment in JAX: registered ones, one's own, and those of three libraries.
+"""From `env.name` to a functional environment in JAX: registered ones, one's own, and those of libraries.
 
 * `CartPole-v1`: a registered name, see `operant.envs.registry`;
 * `my_module:MyEnv`: a subclass of `FunctionalEnv`;
 * `gymnax:Breakout-MinAtar`: an environment of gymnax, where that is installed;
 * `brax:ant`: an environment of Brax, where that is installed;
-* `playground/CheetahRun`: an environment of MuJoCo Playground, where that is installed.
+* `playground/CheetahRun`: an environment of MuJoCo Playground, where that is installed;
+* `mjx/HalfCheetah-v5`: a MuJoCo task of Gymnasium, where MJX is installed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ LIBRARIES = {
     "gymnax:": ("gymnax", "operant.envs.functional.gymnax_envs"),
     "brax:": ("brax", "operant.envs.functional.brax_envs"),
     "playground/": ("mujoco_playground", "operant.envs.functional.playground"),
+    "mjx/": ("mujoco.mjx", "operant.envs.functional.mjx_envs"),
 }
 
 
@@ -80,7 +82,7 @@ def need_jax(wanted_by: str) -> None:
 
 def _of_library(prefix: str, spec: EnvSpec) -> FunctionalEnv:
     (package, ours), name = LIBRARIES[prefix], spec.name.removeprefix(prefix)
-    if find_spec(package) is None:
+    if not _is_installed(package):
         raise missing_package(package, f"env.name: {spec.name}")
     module = import_module(ours)
     if name not in module.names():
@@ -89,6 +91,12 @@ def _of_library(prefix: str, spec: EnvSpec) -> FunctionalEnv:
             f"env.name: {package} has no environment {name!r}", remedy=f"did you mean {' or '.join(near)}?"
         )
     return module.make(name, spec.max_t, dict(spec.kwargs))
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package is there; one within another cannot be looked for where that is absent."""
+    outer = package.rpartition(".")[0]
+    return (not outer or find_spec(outer) is not None) and find_spec(package) is not None
 
 
 def _made(kind: Callable[..., FunctionalEnv], spec: EnvSpec, declared: Environment) -> FunctionalEnv:
@@ -110,6 +118,6 @@ def _made(kind: Callable[..., FunctionalEnv], spec: EnvSpec, declared: Environme
 
 def _unknown(name: str) -> UsageError:
     near = get_close_matches(name, registry.names("functional"), n=3, cutoff=0.7)
-    known = "classic control, HackMatrix-v0, gymnax:NAME, brax:NAME and playground/NAME are in JAX"
+    known = "classic control, HackMatrix-v0, gymnax:NAME, brax:NAME, playground/NAME and mjx/NAME are in JAX"
     remedy = f"did you mean {' or '.join(near)}?" if near else f"-s engine=torch for Gymnasium's; {known}"
     return UsageError(f"env.name: no functional environment is called {name!r}", remedy=remedy)

@@ -23,7 +23,7 @@ MemorySpec = Annotated[Memory, OneOf(MEMORIES)]
 Trackers = Annotated[
     tuple[Annotated[TrackerSpec, OneOf(TRACKERS)], ...], BeforeValidator(listed), AfterValidator(each_once), AnyForm()
 ]
-ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:", "playground/")
+ONLY_JAX = ("HackMatrix-v0", "gymnax:", "brax:", "playground/", "mjx/")
 EARLIER_ENGINES = {"deep": "torch", "fused": "jax"}
 """The names that engines had, which specs and runs made then still say."""
 MAX_SEED = 2**31 - 1

@@ -34,11 +34,16 @@ def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
     import operant.envs.functional.find as module
 
     monkeypatch.setattr(
-        module, "find_spec", lambda name: None if name in ("gymnax", "brax", "mujoco_playground") else object()
+        module,
+        "find_spec",
+        lambda name: None if name in ("gymnax", "brax", "mujoco_playground", "mujoco") else object(),
     )
     assert remedy(name="gymnax:Catch-bsuite") == install_package("gymnax")
     assert remedy(name="brax:ant") == install_package("brax")
     assert remedy(name="playground/CheetahRun") == install_extra("playground")
+    assert remedy(name="mjx/HalfCheetah-v5") == install_extra("mjx")
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "mujoco.mjx" else object())
+    assert remedy(name="mjx/HalfCheetah-v5") == install_extra("mjx")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert remedy(name="CartPole-v1") == install_extra("jax")
 
