@@ -30,8 +30,9 @@ STRANGE = {
 
 
 def random_plan(rng: Random) -> str:
-    """The words that write a plan cut at random places."""
-    cuts = sorted(rng.randint(0, SOLDIERS) for _ in range(FIELDS - 1))
+    """The words that write a plan of round numbers, cut at random places."""
+    step = rng.choice((5, 10, 10))
+    cuts = sorted(step * rng.randint(0, SOLDIERS // step) for _ in range(FIELDS - 1))
     parts = [high - low for low, high in zip((0, *cuts), (*cuts, SOLDIERS), strict=True)]
     return f"write {PLAN} {' '.join(map(str, parts))}"
 
