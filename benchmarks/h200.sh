@@ -5,10 +5,14 @@
 #   benchmarks/h200.sh versus                  GRPO's tokens per second beside TRL
 #   benchmarks/h200.sh learn [operant train arguments]
 #   benchmarks/h200.sh cells SECONDS OUT       the published cells of classic control and Box2D, as far as time goes;
-#                                              again: go on, and in the end write OUT/cells.tgz
+#                                              again: go on, and in the end write OUT/suites.tgz
 #   benchmarks/h200.sh mixture                 GRPO and SFT of SmolLM2 on six tasks, and what either forgets (DATA: gsm8k, svamp, ifeval)
 #   benchmarks/h200.sh stale                   GRPO on one task at staleness 0, 1 and 4, with and without correction
 #   benchmarks/h200.sh pong SECONDS OUT        PPO on Pong: frames per second and a learning curve
+#   benchmarks/h200.sh mjx OUT                 PPO on MJX's HalfCheetah, three seeds in one program, played in Gymnasium's own
+#   benchmarks/h200.sh blotto OUT              SmolLM2 as a research agent on Colonel Blotto, three seeds beside each other
+#   benchmarks/h200.sh mujoco SECONDS OUT      MuJoCo's cells of 4 M frames at whole budgets on the CPU cores, as far as time goes
+#   benchmarks/h200.sh memory OUT              predicted against measured memory of a language run
 #   benchmarks/h200.sh returns SECONDS OUT     returns beside SB3's on the CPU cores, 16 seeds, as far as time goes
 set -euo pipefail
 MODEL=${MODEL:-/tmp/smollm2}
@@ -45,16 +49,45 @@ from operant.engines.language.policy.model import load_policy, write_folder
 write_folder(load_policy('$MODEL.gguf/model.gguf', dtype='bfloat16'), Path('$MODEL'))"
 }
 
-cells() {
-    local tries finished=runs/cells
+suites() { # SECONDS OUT: what `operant bench` runs comes from standard input
+    local tries finished=runs/suites
     tries=$(mktemp)
-    cat > "$tries" <<'JSON'
+    cat > "$tries"
+    mkdir -p "$finished"
+    python3 -m benchmarks.variants "$tries" --out "$finished" --seconds "$1"
+    tar czf "$2/suites.tgz" -C "$finished" .
+}
+
+cells() {
+    suites "$@" <<'JSON'
 {"box2d": ["box2d", "--cells", "*dqn*,a2c*,ppo*", "--jobs", "7"],
  "classic": ["classic", "--cells", "reinforce*,sarsa*,*dqn*,a2c*,ppo*", "--jobs", "9"]}
 JSON
-    mkdir -p "$finished"
-    python3 -m benchmarks.variants "$tries" --out "$finished" --seconds "$1"
-    tar czf "$2/cells.tgz" -C "$finished" .
+}
+
+mujoco() { # a session makes some 5,000 frames a second when eight share 16 cores: 14 minutes, in one unbroken hold
+    suites "$@" <<'JSON'
+{"mujoco": ["mujoco", "--cells", "ppo_hopper,ppo_swimmer,ppo_reacher,ppo_invertedpendulum", "--jobs", "8", "-s", "engine=jax", "-s", "meta.max_session=2"]}
+JSON
+}
+
+mjx() {
+    operant train ppo_halfcheetah_mjx -s meta.max_session=3 2>&1 | tail -30
+    operant eval ppo_halfcheetah_mjx --env HalfCheetah-v5 --episodes 100 | tee "$1/gymnasium.txt"
+    tar czf "$1/mjx.tgz" --exclude=replay* runs/ppo_halfcheetah_mjx*
+}
+
+blotto() { # a process for each seed: they are bound by launching kernels, not by the GPU
+    local seed
+    for seed in 0 1 2; do
+        model_spec grpo_smollm2_blotto -s name="blotto_$seed" -s meta.max_session=1 --seed "$seed" > "$1/blotto_$seed.txt" &
+    done
+    wait
+    tar czf "$1/blotto.tgz" --exclude=*.safetensors --exclude=checkpoints runs/blotto_*
+}
+
+memory() {
+    python3 -m benchmarks.language_memory --device cuda --model 135m --json "$1/memory.json"
 }
 
 operant() { python3 -m operant "$@"; }
@@ -104,7 +137,7 @@ returns() {
 }
 
 case ${1:-} in
-packages | model | cells | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
+packages | model | cells | mujoco | mjx | blotto | memory | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
 learn) model_spec grpo_smollm2_largest "${@:2}" ;;
 pong) python3 -m benchmarks.pong --spec ppo_atari_lam85 --frames 2500000 --seconds "$2" --out "$3" ;;

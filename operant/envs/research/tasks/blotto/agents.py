@@ -11,6 +11,7 @@ from operant.envs.text.dialogue import Scripted
 from .generals import FIELDS, SOLDIERS, best_plan
 
 PLAN = "plan.txt"
+STEP = 5
 EVEN = f"write {PLAN} 20 20 20 20 20 20"
 
 # Numbers that must not count as soldiers.
@@ -30,9 +31,8 @@ STRANGE = {
 
 
 def random_plan(rng: Random) -> str:
-    """The words that write a plan of round numbers, cut at random places."""
-    step = rng.choice((5, 10, 10))
-    cuts = sorted(step * rng.randint(0, SOLDIERS // step) for _ in range(FIELDS - 1))
+    """The words that write a plan in fives, cut at random places: coarser plans would hide better ones from a learner."""
+    cuts = sorted(STEP * rng.randint(0, SOLDIERS // STEP) for _ in range(FIELDS - 1))
     parts = [high - low for low, high in zip((0, *cuts), (*cuts, SOLDIERS), strict=True)]
     return f"write {PLAN} {' '.join(map(str, parts))}"
 
