@@ -145,7 +145,7 @@ LEARNERS = {
 # With every change: all problems for one learner of each kind, and the hardest, which needs what the others need
 # one by one, for every algorithm and each part that a learner may have instead of the plain one.
 PLAIN = ("ppo", "dqn")
-OFTEN = ("a2c", "reinforce", "sac-continuous")
+OFTEN = ("a2c", "reinforce")
 
 
 def train(learner: str, probe: str, seed: int) -> Learner:

@@ -71,7 +71,7 @@ def trunk_of(net: Net, module: torch.nn.Module) -> list[Any]:
     return [*layers, {**hidden, "weight": weight.reshape(hidden["weight"].shape)}]
 
 
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", ["nature", pytest.param("impala", marks=pytest.mark.slow)])
 def test_outputs_and_gradients_agree(name: str):
     net = NETS[name]
     torch.manual_seed(0)
@@ -172,6 +172,7 @@ def test_one_dqn_update_on_images_agrees():
     np.testing.assert_allclose(found, [loss, q, norm], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_one_sac_update_on_images_agrees():
     deep, fused, spec = learners({"name": "sac"})
 

@@ -110,7 +110,7 @@ def as_played(rollout: Rollout) -> HostRollout:
     return HostRollout(rollout.obs, None, rollout.action, *ends, last=rollout.last_obs, final=final)
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", ["gru", pytest.param("lstm-shared", marks=pytest.mark.slow)])
 def test_one_recurrent_update_agrees(name: str):
     """The second rollout, which begins in the midst of episodes, and with the hidden states of the first."""
     deep = build_deep(spec_of(UPDATES[name], "torch"), Seeds(3), torch.device("cpu"))

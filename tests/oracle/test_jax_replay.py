@@ -101,7 +101,11 @@ def test_one_dqn_loss_agrees(settings: dict[str, Any]):
 
 
 @pytest.mark.parametrize(
-    ("env", "settings"), [("CartPole-v1", {"critic_reduction": "mean", "loss": "huber"}), ("Pendulum-v1", {})]
+    ("env", "settings"),
+    [
+        pytest.param("CartPole-v1", {"critic_reduction": "mean", "loss": "huber"}, marks=pytest.mark.slow),
+        ("Pendulum-v1", {}),
+    ],
 )
 def test_one_sac_step_agrees(env: str, settings: dict[str, Any]):
     """A critic's step, then the policy's and the temperature's, all with the same noise."""
@@ -169,7 +173,7 @@ def test_one_td3_step_agrees():
     assert_close(networks.target_actor, layers(deep.target_policy))
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
+@pytest.mark.parametrize("env", [pytest.param("CartPole-v1", marks=pytest.mark.slow), "Pendulum-v1"])
 def test_crossq_steps_agree(env: str):
     """Three steps of the critics and one of the policy; by the last, statistics correct what is learned."""
     algorithm = {"name": "crossq", "renorm_warm_up": 1, "renorm_momentum": 0.3, "temperature": 0.3}

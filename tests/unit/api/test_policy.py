@@ -27,7 +27,12 @@ def play(session: operant.Session, policy: Any, seed: int) -> float:
     return score
 
 
-@pytest.mark.parametrize("kind", ["ppo", "ppo-continuous", "sac", "dqn", "ppo-gru", "ppo-lstm"])
+def slow(*kinds: str) -> list[Any]:
+    """One kind more of what another test tries."""
+    return [pytest.param(kind, marks=pytest.mark.slow) for kind in kinds]
+
+
+@pytest.mark.parametrize("kind", ["ppo", *slow("ppo-continuous"), "sac", "dqn", "ppo-gru", *slow("ppo-lstm")])
 def test_an_episode_played_by_hand_has_the_score_of_evaluation(trained: Trained, kind: str):
     session = trained(kind)
     policy = session.policy()
@@ -44,7 +49,7 @@ def test_single_observations_choose_as_a_batch_of_evaluation_does(trained: Train
     assert {seed: play(session, session.policy(), seed) for seed in scores} == scores
 
 
-@pytest.mark.parametrize("kind", ["ppo-gru", "ppo-lstm"])
+@pytest.mark.parametrize("kind", ["ppo-gru", *slow("ppo-lstm")])
 def test_a_recurrent_policy_remembers_until_it_is_reset(trained: Trained, kind: str):
     policy = trained(kind).policy()
     assert isinstance(policy, ArrayPolicy)
@@ -93,7 +98,7 @@ def test_drawn_actions_repeat_with_their_seed(trained: Trained, kind: str):
     assert not np.array_equal(first, second) or kind == "dqn"
 
 
-@pytest.mark.parametrize("kind", ["jax-ppo", "jax-sac", "jax-dqn"])
+@pytest.mark.parametrize("kind", ["jax-ppo", "jax-sac", *slow("jax-dqn")])
 def test_jax_policies_act_as_their_learner_does(trained: Trained, kind: str):
     import jax
     import jax.numpy as jnp

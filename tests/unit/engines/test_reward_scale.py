@@ -191,7 +191,7 @@ def fused_reports(num_envs: int, scale: float) -> dict[str, float]:
     return {name: float(value.sum()) for name, value in report.means.items()}
 
 
-@pytest.mark.parametrize("num_envs", [1, 4])
+@pytest.mark.parametrize("num_envs", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_another_scale_changes_nothing_in_the_fused_engine(num_envs: int):
     small, large = (fused_reports(num_envs, scale) for scale in (2.0**-20, 2.0**20))
     assert small == large

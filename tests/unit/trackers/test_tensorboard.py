@@ -89,10 +89,13 @@ POINTS = {
     "between the flush and the position": (PositionFile, "write", 3),
     "at the close": (TensorBoardTracker, "close", 1),
 }
+OFTEN = ("within the numbers of a row", "between the flush and the position", "at the close")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "point", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in POINTS]
+)
 def test_a_killed_process_leaves_no_gap_and_no_double(
     point: str, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def test_a_chunk_grows_while_it_is_short_and_shrinks_when_it_is_long():
     assert found == [2, 4, 8, 8, 8, 4, 2, 1, 1]
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_long_chunks_write_the_bytes_of_short_ones(algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     settings = {"ppo": {"time_horizon": 16, "minibatch_size": 32}, "sac": {"training_start": 64}}[algorithm]
     document = {

@@ -46,7 +46,7 @@ def program_of(algorithm: dict[str, object]) -> tuple[Program, Any]:
     "algorithm",
     [
         {"name": "ppo", "time_horizon": 64, "minibatch_size": 64},
-        {"name": "dqn", "training_frequency": 256, "training_start": 512},
+        pytest.param({"name": "dqn", "training_frequency": 256, "training_start": 512}, marks=pytest.mark.slow),
     ],
     ids=["ppo", "dqn"],
 )

@@ -7,7 +7,17 @@ import pytest
 from operant.engines.jax.shuffle import SORTED, shuffled
 
 
-@pytest.mark.parametrize("rows", [7, 1024, SORTED, 2 * SORTED, 96 * 128, 16 * 8191, 8191])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        7,
+        1024,
+        SORTED,
+        96 * 128,
+        8191,
+        *(pytest.param(rows, marks=pytest.mark.slow) for rows in (2 * SORTED, 16 * 8191)),
+    ],
+)
 def test_every_row_comes_once_in_each_order(rows: int):
     orders = np.asarray(shuffled(jax.random.key(1), 3, rows))
     assert orders.shape == (3, rows)
@@ -23,7 +33,7 @@ def test_every_order_of_few_rows_comes_equally_often():
     assert np.abs(times - 1000).max() < 5 * np.sqrt(1000)
 
 
-@pytest.mark.parametrize("rows", [512, SORTED, 1 << 16])
+@pytest.mark.parametrize("rows", [512, SORTED, pytest.param(1 << 16, marks=pytest.mark.slow)])
 def test_where_rows_land_looks_like_chance(rows: int):
     orders = np.asarray(shuffled(jax.random.key(2), 8, rows)).astype(np.float64)
     place = orders / rows

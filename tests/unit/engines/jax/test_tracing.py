@@ -133,6 +133,7 @@ def test_what_is_not_given_stays_not_given():
     assert spec.agent.algorithm.target_kl is None  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.slow
 def test_lanes_that_copy_and_that_blend_their_target_network():
     """Which lane comes first, and so whose spec the learner was built from, decides nothing."""
     copying, blending = (spec_of("dqn", "agent.algorithm.polyak", polyak) for polyak in (1.0, 0.005))

@@ -30,6 +30,7 @@ def programs() -> dict[str, str]:
 
 CHEATS = {name: program for name, program in programs().items() if not name.startswith("endless: ")}
 ENDLESS = {name: program for name, program in programs().items() if name.startswith("endless: ")}
+OFTEN = ("endless: an endless loop", "endless: a bomb that goes on", "endless: no signal ends it")
 
 
 def test_an_honest_program_is_right() -> None:
@@ -44,7 +45,9 @@ def test_a_cheat_scores_nothing_and_leaves_nothing(name: str) -> None:
     assert_nothing_left(mark)
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in ENDLESS]
+)
 def test_an_endless_program_is_out_of_time(name: str) -> None:
     began = time.monotonic()
     verdict = verify_program(ENDLESS[name], TESTS, seconds=2.0)
