@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,24 @@ from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode, counted_scores
 from operant.run.layout import EVALUATIONS_FILE, shown
 from operant.run.metrics import JsonLines
+from operant.run.run import Run
+
+TRANSFER = "transfer"
+"""The split of episodes in another environment, which are no evaluation of the run itself."""
 
 
 @dataclass(frozen=True)
 class SessionScore:
-    """One session's policy on fixed seeds; `score` counts answers without one as 0, `errors` says how many."""
+    """One session's policy on fixed seeds; `score` counts answers without one as 0, `errors` says how many.
+
+    `env` is the other environment that it played in; None for the one that it was trained in.
+    """
 
     session: Session
     checkpoint: Checkpoint
     first_seed: int
     episodes: tuple[Episode, ...]
+    env: str | None = None
 
     @property
     def returns(self) -> list[float]:
@@ -48,6 +56,7 @@ class SessionScore:
         """The row of `operant eval --json`."""
         return {
             "session": shown(self.session.path),
+            "env": self.env,
             "frames": self.checkpoint.at.frames,
             "score": self.score,
             "low": min(self.returns, default=None),
@@ -80,13 +89,17 @@ def evaluate(
     seed: int | None = None,
     checkpoint: str | int = LATEST,
     deterministic: bool = True,
+    env: str | None = None,
     root: str | Path = "runs",
 ) -> Evaluation:
     """Play every session's policy on fixed seeds (`meta.final_episodes` from `meta.eval_seed` on by default).
 
     The episodes are appended to eval.jsonl in each session's directory. A seed that was trained on is refused.
+
+    `env` names another environment to play in, with the same observations and actions: Gymnasium's form of it, as its
+    name alone makes it, and with its own rewards. Those episodes have the split "transfer".
     """
-    return Evaluation(tuple(evaluate_sessions(run, episodes, seed, checkpoint, deterministic, root)))
+    return Evaluation(tuple(evaluate_sessions(run, episodes, seed, checkpoint, deterministic, root, env)))
 
 
 def evaluate_sessions(
@@ -96,31 +109,47 @@ def evaluate_sessions(
     checkpoint: str | int,
     deterministic: bool,
     root: str | Path = "runs",
+    env: str | None = None,
 ) -> Iterator[SessionScore]:
-    """As `evaluate`, each session as it is played; all checkpoints are chosen before the first plays."""
+    """As `evaluate`, each session as it is played; all that can be refused is refused before the first plays."""
     opened = open(run, root) if isinstance(run, str | Path) else run
     trials = opened.trials if isinstance(opened, Experiment) else [opened]
     sessions = [each for trial in trials for each in ([trial] if isinstance(trial, Session) else trial.sessions)]
-    chosen = [(session, session.checkpoint(checkpoint)) for session in sessions]
-    for session, saved in chosen:
-        yield _evaluate_session(session, saved, episodes, seed, deterministic)
+    chosen = [(session, playing_in(session.run, env), session.checkpoint(checkpoint)) for session in sessions]
+    for session, playing, saved in chosen:
+        first, played = _played(playing, saved, episodes, seed, deterministic)
+        if env is not None:
+            played = tuple(replace(episode, split=TRANSFER) for episode in played)
+        _append(session.path / EVALUATIONS_FILE, played)
+        yield SessionScore(session, saved, first, played, env)
 
 
-def _evaluate_session(
-    session: Session, saved: Checkpoint, episodes: int | None, seed: int | None, deterministic: bool
-) -> SessionScore:
-    run = session.run
+def playing_in(run: Run, env: str | None) -> Run:
+    """The run for an engine to play its checkpoints, in another environment if that is named."""
+    if env is None:
+        return run
+    from operant.api.other_env import in_environment
+
+    return in_environment(run, env)
+
+
+def _played(
+    run: Run, saved: Checkpoint, episodes: int | None, seed: int | None, deterministic: bool
+) -> tuple[int, tuple[Episode, ...]]:
+    """The first seed, and an episode for each seed from there on."""
     meta = run.spec["meta"]
     count = episodes or meta["final_episodes"]
     first = meta["eval_seed"] if seed is None else seed
     _refuse_large_seeds(first, count)
-    played = tuple(engine_of_run(run).evaluate(run, saved, count, first, deterministic))
-    log = JsonLines(run.path / EVALUATIONS_FILE)
-    for episode in played:
+    return first, tuple(engine_of_run(run).evaluate(run, saved, count, first, deterministic))
+
+
+def _append(file: Path, episodes: tuple[Episode, ...]) -> None:
+    log = JsonLines(file)
+    for episode in episodes:
         log.append(episode.as_dict())
     log.sync()
     log.close()
-    return SessionScore(session, saved, first, played)
 
 
 def compare(

@@ -31,7 +31,7 @@ def _build(spec: EnvSpec) -> gym.Env:
         raise
     except (ModuleNotFoundError, gym.error.DependencyNotInstalled) as missing:
         raise missing_family(spec.name, missing) from missing
-    except gym.error.Error as problem:
+    except (gym.error.Error, ImportError) as problem:
         raise UsageError(f"env.name: {spec.name}: {problem}", remedy="operant help env") from problem
     except TypeError as problem:
         raise _refused_arguments(spec, problem) from problem

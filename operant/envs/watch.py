@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
-from operant.envs.gym import make_env
+from operant.envs.gym import MUJOCO, make_env
 from operant.envs.registry import declaration, registered
 from operant.envs.vector.actions import ActionMap
 from operant.envs.vector.masks import MaskReader
@@ -29,6 +30,7 @@ WINDOW = "window"
 TERMINAL = "terminal"
 SUFFIXES = (".gif", ".mp4")
 DEFAULT_FPS = 30
+SCREENS = {"DISPLAY", "WAYLAND_DISPLAY"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def play_one(env: gym.Env, decide: Decide, seed: int, frames: list[np.ndarray] |
     score = 0.0
     while True:
         if frames is not None:
-            frames.append(np.asarray(env.render()))
+            frames.append(_drawn(env))
         mask = masks.one(0, info)
         begins = np.array([not decisions])
         decisions.append(decide(np.asarray(obs, np.float32)[None], None if mask is None else mask[None], begins))
@@ -97,6 +99,19 @@ def play_one(env: gym.Env, decide: Decide, seed: int, frames: list[np.ndarray] |
         score += float(reward)
         if terminated or truncated:
             return Watched(seed, score, bool(terminated), decisions)
+
+
+def _drawn(env: gym.Env) -> np.ndarray:
+    """A picture; whatever the machine lacks for it is told in one line."""
+    try:
+        return np.asarray(env.render())
+    except Exception as problem:  # libraries of graphics fail in any way
+        name, reason = env.spec.id if env.spec else env, str(problem).partition("\n")[0]
+        in_mujoco = type(env.unwrapped).__module__.startswith(MUJOCO)
+        raise UsageError(
+            f"{name} cannot be drawn on this machine: {type(problem).__name__}: {reason}",
+            remedy="MUJOCO_GL=egl or osmesa, with the system's libEGL or libOSMesa" if in_mujoco else None,
+        ) from problem
 
 
 def _as_episode(watched: Watched, env: str, at: Progress, media: str | None) -> Episode:
@@ -116,6 +131,9 @@ def drawing_env(spec: EnvSpec, sink: str | Path) -> gym.Env:
     env = make_env(spec, render_mode=None)
     modes = env.metadata.get("render_modes") or []
     env.close()
+    if not in_window and sys.platform == "linux" and not (os.environ.keys() & SCREENS):
+        # MuJoCo would look for a screen. Not before it was imported, which fails where there is no EGL.
+        os.environ.setdefault("MUJOCO_GL", "egl")
     if mode not in modes:
         raise UsageError(f"{spec.name} cannot be drawn as {mode}; it offers {', '.join(modes) or 'nothing'}")
     return make_env(spec, render_mode=mode)

@@ -55,7 +55,8 @@ class Turn:
 class Episode:
     """One episode as it was played.
 
-    `split` says what it was played for: "train", "eval" or "final". `score` is the undiscounted
+    `split` says what it was played for: "train", "eval", "final", or "transfer" where a policy plays in another
+    environment than its own. `score` is the undiscounted
     return, or the task's own score; an episode that ended in an error has no score at all, so that
     a broken environment is never mistaken for a bad policy. `item` names the problem, where problems have names.
 

@@ -70,16 +70,14 @@ def program_key(spec: dict[str, Any]) -> str:
 
 
 def evaluate(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, greedy: bool = True) -> Iterator[Episode]:
-    """Evaluate a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ..."""
+    """Play a checkpoint's policy once for each of the seeds `seed`, `seed + 1`, ...; none may be of its training."""
     from operant.engines.jax.programs import evaluate_checkpoint
     from operant.engines.jax.trainer import as_episode
-    from operant.envs.functional.find import steps_on_host
     from operant.envs.vector.episode_seeds import refuse_trained_seeds
     from operant.spec.stored import stored
 
     spec = stored(run.spec)
-    if steps_on_host(spec.env):
-        refuse_trained_seeds(run, spec, checkpoint.path, range(seed, seed + episodes))
+    refuse_trained_seeds(run, spec, checkpoint.path, range(seed, seed + episodes))
     for ended in evaluate_checkpoint(spec, checkpoint.path, episodes, seed, greedy):
         yield as_episode(ended, spec.env.name, "eval", checkpoint.at)
 

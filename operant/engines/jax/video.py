@@ -1,4 +1,4 @@
-"""A checkpoint's policy in a window or a video file: in Gymnasium's form of the environment, which can be rendered."""
+"""A checkpoint's policy in a window or a video file: in Gymnasium's form of the environment, which can be drawn."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from operant.engines.jax.evaluation import load_policy
 from operant.engines.jax.learner import GREEDY, PolicyInput
+from operant.envs.functional.find import in_gymnasium
 from operant.envs.watch import Decide, Decision, watch_policy
 from operant.run.checkpoint import Checkpoint
 from operant.run.episode import Episode
@@ -21,9 +22,14 @@ from operant.spec.stored import stored
 
 def record_video(run: Run, checkpoint: Checkpoint, episodes: int, seed: int, sink: str | Path) -> list[Episode]:
     """Greedy episodes on the seeds from `seed` on, rendered to `sink`."""
-    spec = stored(run.spec)
-    seeds = range(seed, seed + episodes)
-    return watch_policy(spec.env, lambda: greedy(spec, checkpoint.path), seeds, sink, checkpoint.at)
+    trained, seeds = stored(run.spec), range(seed, seed + episodes)
+    env = in_gymnasium(trained.env)
+    if env.name != trained.env.name:
+        print(f"MJX draws nothing: {trained.env.name} is played in Gymnasium's {env.name}", flush=True)
+    # Gymnasium's environment has the same spaces, so that the policy can be read without MJX.
+    is_read_there = trained.agent.algorithm.learner("jax").ON_HOST
+    spec = trained.model_copy(update={"env": env}) if is_read_there else trained
+    return watch_policy(env, lambda: greedy(spec, checkpoint.path), seeds, sink, checkpoint.at)
 
 
 def greedy(spec: Spec, checkpoint: Path) -> Decide:

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from operant.spec.settings.sections import EnvSpec
 
 # The package that must be there, and our module, of everything whose name begins so.
+MJX = "mjx/"
 LIBRARIES = {
     "gymnax:": ("gymnax", "operant.envs.functional.gymnax_envs"),
     "brax:": ("brax", "operant.envs.functional.brax_envs"),
     "playground/": ("mujoco_playground", "operant.envs.functional.playground"),
-    "mjx/": ("mujoco.mjx", "operant.envs.functional.mjx_envs"),
+    MJX: ("mujoco.mjx", "operant.envs.functional.mjx_envs"),
 }
 
 
@@ -61,6 +62,16 @@ def steps_on_host(spec: EnvSpec) -> bool:
     if spec.vectorization != "auto" or (ident and not ident.isidentifier()):
         return True
     return registry.declaration(spec.name).functional is None
+
+
+def in_gymnasium(spec: EnvSpec) -> EnvSpec:
+    """Gymnasium's own environment of a task that MJX simulates, with the same spaces, rewards and endings; others stay.
+
+    MJX itself is not needed for it, and it can be drawn. Its `kwargs` would be another solver's.
+    """
+    if not spec.name.startswith(MJX):
+        return spec
+    return spec.model_copy(update={"name": spec.name.removeprefix(MJX), "kwargs": {}, "vectorization": "serial"})
 
 
 def traits_of(spec: EnvSpec) -> Traits:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,8 @@ from operant.envs.gym import MUJOCO, log_mujoco_warnings
 from operant.errors import UsageError
 
 with redirect_stdout(io.StringIO()):  # MJX prints that its CUDA kernels are absent
-    import mujoco  # pyright: ignore[reportMissingImports]
-    from mujoco import mjx  # pyright: ignore[reportMissingImports]
+    mujoco: Any = import_module("mujoco")
+    mjx: Any = import_module("mujoco.mjx")
 
 PREFIX = "mjx/"
 ASSETS = Path(envs.__file__).parent / "mujoco" / "assets"
@@ -108,7 +109,7 @@ class MjxEnv(FunctionalEnv):
         return Continuous(low, high, (int(self._model.nu),))
 
     def reset(self, key: Array) -> tuple[Body, Array]:
-        model, data = self._simulated
+        model, _ = self._simulated
         qpos, qvel = self.task.place(key, model.qpos0, int(model.nv))
         body = self.at(qpos, qvel)
         return body, self.observe(body)

@@ -29,6 +29,7 @@ class ActionMap:
             self.size = int(np.prod(space.shape))
             self.env_shape = space.shape
             self.log_dtype = space.dtype
+            self.low, self.high = space.low, space.high
             self.bounded = np.isfinite(space.low) & np.isfinite(space.high)
             low, high = np.where(self.bounded, space.low, -1.0), np.where(self.bounded, space.high, 1.0)
             self.middle, self.half = (high + low) / 2, (high - low) / 2
@@ -49,6 +50,26 @@ class ActionMap:
     def from_log(self, logged: np.ndarray) -> list[Any]:
         """Logged actions as they were passed to `step`."""
         return list(logged)
+
+    def matches(self, other: ActionMap) -> bool:
+        """Whether an action of a policy means the same in both spaces, wherever discrete ones are counted from."""
+        if self.discrete or other.discrete:
+            return (self.discrete, self.size) == (other.discrete, other.size)
+        if self.env_shape != other.env_shape:
+            return False
+        return np.allclose(self.low, other.low) and np.allclose(self.high, other.high)
+
+    def describe(self) -> str:
+        """The actions in words: `2 discrete ones`, `real ones of shape (6,) between -1 and 1`."""
+        if self.discrete:
+            return f"{self.size} discrete ones"
+        return f"real ones of shape {self.env_shape} between {_numbers(self.low)} and {_numbers(self.high)}"
+
+
+def _numbers(bounds: np.ndarray) -> str:
+    """One number where all are equal, else a list of them."""
+    distinct = np.unique(bounds)
+    return f"{distinct[0]:g}" if len(distinct) == 1 else f"[{', '.join(f'{bound:g}' for bound in bounds.ravel())}]"
 
 
 def uniform_action(noise: np.ndarray, actions: int, mask: np.ndarray | None) -> np.ndarray:

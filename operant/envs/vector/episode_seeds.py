@@ -13,6 +13,8 @@ from operant.run.run import Run
 from operant.run.seeding import EpisodeSeeds, Seeds, reserved_seeds
 from operant.spec.schema import Spec
 
+NUMBERS = "env/episode"  # in a checkpoint: the number of every environment's episode
+
 
 def episode_seeds(spec: Spec, seeds: Seeds) -> EpisodeSeeds:
     """Those of a session's training episodes."""
@@ -41,9 +43,12 @@ def refuse_trained_seeds(run: Run, spec: Spec, checkpoint: Path, seeds: range) -
 
 
 def trained_seeds(episode_seed: EpisodeSeeds, checkpoint: Path) -> Iterator[tuple[int, int, int]]:
-    """Environment, number and seed of every training episode that was begun before a checkpoint."""
+    """Environment, number and seed of every training episode that was begun before a checkpoint.
+
+    There are none where environments are compiled: their training episodes begin without seeds.
+    """
     with safe_open(checkpoint / LEARNER_FILE, "numpy") as arrays:
-        begun = arrays.get_tensor("env/episode").tolist()
+        begun = arrays.get_tensor(NUMBERS).tolist() if NUMBERS in arrays.keys() else []  # noqa: SIM118 - no mapping
     for env, last in enumerate(begun):
         for episode in range(last + 1):
             yield env, episode, episode_seed(env, episode)

@@ -7,6 +7,7 @@ NOT_HERE = {
     r"_gpu\b|--device cuda|generator_gpus|planner|hackmatrix_im": "a GPU",
     r"vllm": "vLLM is no package of the tests",
     r"playground/": "MuJoCo Playground is no package of the tests",
+    r"_mjx\b": "MJX is no package of the tests",
     r"sb3_contrib": "sb3-contrib is no package of the tests",
     r"hackmatrix_ceiling|ceiling/": "1,000 games of each player: a benchmark of minutes",
     r"pip install|uv tool install|-m venv|toolkit/": "packages come from the network",

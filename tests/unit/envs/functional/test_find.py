@@ -7,7 +7,7 @@ import pytest
 from operant.envs.builtin import BUILTIN
 from operant.envs.environment import Traits
 from operant.envs.functional.env import Continuous, Discrete
-from operant.envs.functional.find import find_functional, traits_of
+from operant.envs.functional.find import find_functional, in_gymnasium, steps_on_host, traits_of
 from operant.envs.probe import PROBES, Probe
 from operant.envs.registry import declaration
 from operant.errors import UsageError
@@ -46,6 +46,14 @@ def test_an_absent_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
     assert remedy(name="mjx/HalfCheetah-v5") == install_extra("mjx")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert remedy(name="CartPole-v1") == install_extra("jax")
+
+
+def test_a_task_of_mjx_in_gymnasium():
+    spec = EnvSpec(name="mjx/HalfCheetah-v5", max_t=10, kwargs={"iterations": 2}, normalize_obs=True)
+    there = in_gymnasium(spec)
+    assert there == EnvSpec(name="HalfCheetah-v5", max_t=10, normalize_obs=True, vectorization="serial")
+    assert steps_on_host(there)
+    assert in_gymnasium(there) is there
 
 
 @pytest.mark.parametrize("kind", PROBES)

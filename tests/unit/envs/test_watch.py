@@ -1,0 +1,54 @@
+"""Drawing on machines that lack something for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from operant.envs.watch import WINDOW, Decision, drawing_env, play_one
+from operant.errors import UsageError
+from operant.spec.settings.sections import EnvSpec
+
+CARTPOLE = EnvSpec(name="CartPole-v1")
+
+
+class Undrawable(gym.Env):
+    """Its library of graphics is absent."""
+
+    observation_space, action_space = Box(-1, 1, (1,), np.float32), Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        return np.zeros(1, np.float32), {}
+
+    def render(self) -> None:
+        raise RuntimeError("no OpenGL here\nand more")
+
+
+def test_what_a_machine_lacks_for_drawing_is_told_in_a_line():
+    with pytest.raises(UsageError, match=r"cannot be drawn on this machine: RuntimeError: no OpenGL here$"):
+        play_one(Undrawable(), lambda *_: Decision(np.zeros(1)), 0, [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems draw without a screen by themselves")
+@pytest.mark.parametrize(
+    ("display", "sink", "chosen"), [("", "pole.gif", "egl"), (":0", "pole.gif", None), ("", WINDOW, None)]
+)
+def test_mujoco_draws_without_a_screen_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, display: str, sink: str, chosen: str | None
+):
+    for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"):
+        # Set first, so that what the code sets is taken away again.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    if display:
+        monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    drawing_env(CARTPOLE, Path(sink) if sink != WINDOW else sink).close()
+    assert os.environ.get("MUJOCO_GL") == chosen
