@@ -31,7 +31,7 @@ STRANGE = {
 
 
 def random_plan(rng: Random) -> str:
-    """The words that write a plan in fives, cut at random places: coarser plans would hide better ones from a learner."""
+    """The words that write a plan in fives, cut at random places; coarser plans would hide the better ones."""
     cuts = sorted(STEP * rng.randint(0, SOLDIERS // STEP) for _ in range(FIELDS - 1))
     parts = [high - low for low, high in zip((0, *cuts), (*cuts, SOLDIERS), strict=True)]
     return f"write {PLAN} {' '.join(map(str, parts))}"
