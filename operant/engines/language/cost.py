@@ -184,7 +184,8 @@ def _shares(pace: Pace) -> list[str]:
         return []
     parts = {**pace.parts, "train": max(0.0, pace.seconds - sum(pace.parts.values()))}
     told = ", ".join(f"{part} {seconds / pace.seconds:.0%}" for part, seconds in parts.items())
-    return [f"time of a round: {told}"]
+    untrained = "; a policy that has learnt to act gives the world more to do" if "world" in parts else ""
+    return [f"time of a round: {told}{untrained}"]
 
 
 def _eager(learner: Learner) -> Learner:
