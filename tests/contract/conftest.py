@@ -690,7 +690,7 @@ OFTEN = ("ppo", "dqn", "ppo-fused", "ppo-host", "grpo")
 # Who is killed, resumed and still the same run can be stopped, and gives the same bytes for the same seed: these are
 # tried by themselves with these cases, and with the others among the slow ones.
 IMPLIED = {
-    "test_stopped_once": ("ppo", "grpo"),
+    "test_stopped_once": ("ppo",),
     "test_stopping_at_a_rung": ("ppo", "ppo-fused"),
     "test_the_same_seed_gives": ("ppo",),
     "test_another_seed_takes": ("ppo",),

@@ -41,6 +41,7 @@ LEARNERS: dict[str, tuple[dict[str, Any], int]] = {
     ),
     "sarsa": ({"name": "sarsa", "gamma": 0.5, "training_frequency": 4, "epsilon": EPSILON}, 12_000),
 }
+OFTEN = ("ppo", "reinforce", "dqn")
 MASKED = EnvSpec(name="operant/Masked-v0", num_envs=4)
 
 
@@ -54,7 +55,9 @@ def mean_score(act: Any) -> float:
     return float(np.mean([over.score for over in play(MASKED, act, EPISODES, FIRST_SEED)]))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in LEARNERS]
+)
 def test_learns_to_choose_the_best_legal_action_and_never_an_illegal_one(name: str):
     torch.set_num_threads(1)
     algorithm, frames = LEARNERS[name]

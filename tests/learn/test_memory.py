@@ -25,6 +25,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "a2c-lstm": {"algorithm": A2C, "net": {**FAST, "type": "lstm", "recurrent": 32}},
     "ppo-mlp": {"algorithm": PPO, "net": FAST},
 }
+OFTEN = ("ppo-gru", "a2c-lstm", "ppo-mlp")
 
 
 def train(spec: Spec, seed: int, frames: int) -> Learner:
@@ -39,7 +40,9 @@ def greedy_score(learner: Learner, episodes: int) -> float:
     return float(np.mean([over.score for over in play(learner.spec.env, learner.actor.greedy, episodes, 900)]))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in LEARNERS]
+)
 def test_only_a_memory_brings_the_cue_to_where_it_is_asked_for(name: str):
     env = {"name": "operant/Recall-v0", "num_envs": 8, "max_frame": 16_000}
     learner = train(Spec.model_validate({"env": env, "agent": LEARNERS[name]}), seed=1, frames=16_000)

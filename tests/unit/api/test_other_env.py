@@ -24,6 +24,7 @@ from tests.unit.api.conftest import META, PENDULUM, PPO, Trained
 
 # CartPole-v0 is CartPole-v1 but for its time limit, and Gymnasium would have it forgotten.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
+SLOW = pytest.mark.slow  # one kind more of what another case tries
 SCALED = {"normalize_obs": True, "normalize_reward": True, "reward_scale": 0.1, "clip_reward": 1.0}
 
 
@@ -87,7 +88,9 @@ def test_a_compiled_policy_plays_in_gymnasium_by_its_own_statistics_for_rewards_
     assert max(scores) < -100, "Pendulum's own rewards are of this size"
 
 
-@pytest.mark.parametrize("kind", ["ppo", "ppo-gru", "dqn", "jax-ppo", "jax-dqn"])
+@pytest.mark.parametrize(
+    "kind", ["ppo", "jax-ppo", *(pytest.param(kind, marks=SLOW) for kind in ("ppo-gru", "dqn", "jax-dqn"))]
+)
 def test_every_kind_of_policy_plays_as_it_would_by_itself(trained: Trained, kind: str):
     session = trained(kind)
     found = operant.evaluate(session, env="CartPole-v0", episodes=2, seed=3_000_000).sessions[0]
@@ -95,7 +98,7 @@ def test_every_kind_of_policy_plays_as_it_would_by_itself(trained: Trained, kind
     assert sorted(found.returns) == sorted(played(session, gym.make("CartPole-v0"), range(3_000_000, 3_000_002)))
 
 
-@pytest.mark.parametrize("kind", ["dqn", "jax-dqn"])
+@pytest.mark.parametrize("kind", ["dqn", pytest.param("jax-dqn", marks=SLOW)])
 def test_actions_are_called_as_the_other_environment_calls_them(trained: Trained, kind: str):
     found = operant.evaluate(trained(kind), env=path(Shifted), episodes=2, seed=3_000_000).sessions[0]
     plain = gym.make("CartPole-v1")
@@ -123,13 +126,17 @@ def test_episodes_elsewhere_are_labelled_and_leave_the_runs_own_score_alone(trai
     [
         ("ppo", "Pendulum-v1", r"its observations are numbers of shape \(3,\), not numbers of shape \(4,\)"),
         ("jax-ppo", "Acrobot-v1", r"its observations are numbers of shape \(6,\), not numbers of shape \(4,\)"),
-        ("jax-sac", path(Narrow), r"its actions are real ones of shape \(1,\) between -1 and 1, not .* -2 and 2"),
+        pytest.param(
+            "jax-sac", path(Narrow), "its actions are real ones .* between -1 and 1, not .* -2 and 2", marks=SLOW
+        ),
         ("sac", path(Narrow), r"its actions are real ones of shape \(1,\) between -1 and 1, not .* -2 and 2"),
         ("ppo", "CartPole-v7", "no environment is called 'CartPole-v7'"),
         ("ppo-continuous", "HalfCheetah-v2", "The mujoco v2 and v3 based environments have been moved"),
         ("jax-ppo", "no_such_module:Maze", "there is no module 'no_such_module'"),
         ("ppo", "mjx/HalfCheetah-v5", "it is compiled by the jax engine, and the policy is of the torch engine"),
-        ("jax-lstm", "operant.envs.functional.classic:Pendulum", "it is compiled, and lstm is recurrent"),
+        pytest.param(
+            "jax-lstm", "operant.envs.functional.classic:Pendulum", "it is compiled, and lstm is recurrent", marks=SLOW
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_line_with_both_names(trained: Trained, kind: str, env: str, why: str):

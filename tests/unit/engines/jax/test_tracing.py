@@ -152,6 +152,7 @@ def test_lanes_that_copy_and_that_blend_their_target_network():
     assert any(jax.tree.leaves(moved))
 
 
+@pytest.mark.slow
 def test_a_lane_that_is_not_a_number_leaves_the_other_as_it_is():
     spec = spec_of("ppo")
     program = Program(build_learner(spec), 2)

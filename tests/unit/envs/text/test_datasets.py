@@ -20,7 +20,7 @@ from operant.errors import UsageError
     [
         ("gsm8k", {"train": 7_473, "eval": 1_319}, 8_792),
         ("svamp", {"train": 700, "eval": 300}, 1_000),
-        ("math", {"eval": 500}, 500),
+        pytest.param("math", {"eval": 500}, 500, marks=pytest.mark.slow),
         ("ifeval", {"eval": 541}, 305),
     ],
 )
