@@ -38,6 +38,12 @@ def _own_arithmetic() -> Iterator[None]:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker more than cores: the tests wait for processes that they start for nearly half of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Scheduling by `scope_of`. The marks of `--dist=loadgroup` have no effect with pytest 9.2 and xdist 3.8."""
     from xdist.scheduler import LoadScopeScheduling
