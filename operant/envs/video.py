@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,10 @@ def write_video(path: Path, frames: list[np.ndarray], fps: int) -> None:
     else:
         import imageio.v3 as iio
 
-        iio.imwrite(path, frames, fps=fps, codec="libx264", macro_block_size=2)
+        with warnings.catch_warnings():
+            # What is forked becomes ffmpeg at once, so JAX's threads do it no harm.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            iio.imwrite(path, frames, fps=fps, codec="libx264", macro_block_size=2)
 
 
 def _write_frames(path: Path, frames: list[np.ndarray], fps: int) -> None:

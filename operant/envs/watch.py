@@ -31,6 +31,11 @@ TERMINAL = "terminal"
 SUFFIXES = (".gif", ".mp4")
 DEFAULT_FPS = 30
 SCREENS = {"DISPLAY", "WAYLAND_DISPLAY"}
+CAMERAS = {"camera_id", "camera_name", "default_camera_config"}
+FOLLOWING = "track"
+"""What Gymnasium's models call a camera that follows the body."""
+TRACKING = 1
+"""MuJoCo's `mjCAMERA_TRACKING`."""
 
 
 @dataclass(frozen=True)
@@ -136,4 +141,16 @@ def drawing_env(spec: EnvSpec, sink: str | Path) -> gym.Env:
         os.environ.setdefault("MUJOCO_GL", "egl")
     if mode not in modes:
         raise UsageError(f"{spec.name} cannot be drawn as {mode}; it offers {', '.join(modes) or 'nothing'}")
-    return make_env(spec, render_mode=mode)
+    env = make_env(spec, render_mode=mode)
+    if not spec.kwargs.keys() & CAMERAS:
+        follow(env)
+    return env
+
+
+def follow(env: gym.Env) -> None:
+    """Let the camera go along with a body whose MuJoCo model means to be followed: Gymnasium's stays behind."""
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if renderer is None or FOLLOWING not in [renderer.model.camera(k).name for k in range(renderer.model.ncam)]:
+        return
+    renderer.camera_id = None
+    renderer.default_cam_config = {"type": TRACKING, "trackbodyid": 1, **(renderer.default_cam_config or {})}

@@ -28,8 +28,10 @@ def validate(spec: Spec) -> None:
     if find_spec("jax") is None:
         raise missing_package("jax", "the jax engine")
     from operant.engines.jax.compatibility import check_compatibility
+    from operant.engines.jax.platform import memory_as_needed
 
-    check_compatibility(spec)
+    with memory_as_needed():
+        check_compatibility(spec)
 
 
 def train(run: Run, until: int | None = None) -> None:

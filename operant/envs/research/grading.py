@@ -31,9 +31,9 @@ class Work:
     """The work of an agent, as a grader gets it.
 
     `artefacts` are the declared files as they were read out of the agent's sandbox: regular files of limited size;
-    a missing one is absent. `seed` decides all that is random in this grading; no two validations share one, and
-    none shares the hidden one. `problem` is the seed that `files(data, seed)` of the grader was given, for splits that
-    must be the same every time. Both are drawn from a secret (operant.envs.secret).
+    a missing one is absent. `seed` decides all that is random in this grading; no two validations that are graded share
+    one, and none shares the hidden one. `problem` is the seed that `files(data, seed)` of the grader was given, for
+    splits that must be the same every time. Both are drawn from a secret (operant.envs.secret).
     `hidden` is the task's folder of that name, `data` the files by their names.
     """
 

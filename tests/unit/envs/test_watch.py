@@ -52,3 +52,30 @@ def test_mujoco_draws_without_a_screen_where_there_is_none(
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     drawing_env(CARTPOLE, Path(sink) if sink != WINDOW else sink).close()
     assert os.environ.get("MUJOCO_GL") == chosen
+
+
+@pytest.mark.parametrize("name", ["HalfCheetah-v5", "Swimmer-v5", "Hopper-v5"])
+def test_the_camera_goes_along_with_what_runs_away(name: str, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    env = drawing_env(EnvSpec(name=name), Path("run.mp4"))
+    env.reset(seed=0)
+    body: Any = env.unwrapped
+    position = body.data.qpos.copy()
+    position[0] += 30.0
+    body.set_state(position, body.data.qvel.copy())
+    try:
+        picture = np.asarray(env.render(), np.int32)
+    except Exception as absent:
+        pytest.skip(f"nothing draws here: {absent}")
+    assert np.sum(picture[..., 0] > picture[..., 2] + 40) > 500, "bodies are brown, floors and skies are not"
+    env.close()
+
+
+def test_who_chose_a_camera_keeps_it():
+    pytest.importorskip("mujoco")
+    chosen = EnvSpec(name="HalfCheetah-v5", kwargs={"default_camera_config": {"distance": 9.0}})
+    env: Any = drawing_env(chosen, Path("run.mp4"))
+    assert env.unwrapped.camera_name is None
+    assert env.unwrapped.mujoco_renderer.default_cam_config == {"distance": 9.0}
+    env.close()

@@ -160,12 +160,22 @@ def test_hidden_and_validation_cases_differ_and_repeat() -> None:
 
     def scores(seed: int) -> list[float | None]:
         rollout = begun(task, seed)
-        shown = [say(rollout, HALF, "validate").score, rollout.hear("validate").score]
+        shown = [say(rollout, each, "validate").score for each in (HALF, HALF.replace("2 * n", "n + n"))]
         return [*shown, rollout.verdict().parts["hidden"]]
 
     assert scores(0) == scores(0)
     assert len({*scores(0), *scores(1)[:2]}) > 2, "every validation draws its own cases"
     assert scores(0)[-1] == scores(1)[-1], "a problem's hidden cases are the same for all its rollouts"
+
+
+def test_asking_again_about_the_same_files_draws_no_luckier_score() -> None:
+    rollout = begun(ResearchTask(GUESS, noise=0.2))
+    first = say(rollout, HALF, "validate")
+    again = say(rollout, RIGHT, HALF, "validate")
+    assert again.score == first.score
+    assert again.reward == 0
+    assert "validations left 1" in words(again)
+    assert rollout.verdict().parts["best"] == rollout.verdict().parts["delta"] == first.score
 
 
 def test_shown_scores_may_be_noisy() -> None:
