@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from operant.engines.jax.devices import on_gpu
+from operant.envs.functional.find import steps_on_host
 from operant.errors import UsageError
 from operant.run.processes.distributed_config import distributed_config
 from operant.spec.schema import Spec
@@ -39,7 +40,13 @@ def compiler_options() -> dict[str, Any]:
 
 
 def prepare_jax(spec: Spec) -> str:
-    """Choose the platform and keep compiled programs for the next start; returns the kind of device."""
+    """Choose the platform and keep compiled programs for the next start; returns the kind of device.
+
+    Sessions whose environments step on the host are processes beside each other, and may share one GPU: each takes the
+    memory that it needs. Of one program for all sessions JAX takes most of the GPU at once, as it does by itself.
+    """
+    if steps_on_host(spec.env):
+        os.environ.setdefault(PREALLOCATE_VARIABLE, "false")
     choose_platform(spec)
     if not os.environ.get(CACHE_VARIABLE):
         jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))

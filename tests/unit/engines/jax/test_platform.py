@@ -8,7 +8,7 @@ import pytest
 
 from operant.engines import jax as engine
 from operant.engines.jax import compatibility
-from operant.engines.jax.platform import PREALLOCATE_VARIABLE
+from operant.engines.jax.platform import PREALLOCATE_VARIABLE, prepare_jax
 from operant.spec.load import load
 
 
@@ -22,3 +22,14 @@ def test_a_check_leaves_the_memory_of_a_gpu_to_the_sessions(asked: str | None, m
     engine.validate(load("ppo_cartpole_jax", None, []).spec)
     assert seen == [asked or "false"]
     assert os.environ.get(PREALLOCATE_VARIABLE) == asked, "a session is another process, and takes what it needs"
+
+
+@pytest.mark.parametrize(("settings", "chosen"), [([], None), (["env.vectorization=serial"], "false")])
+def test_sessions_beside_each_other_share_a_gpu(
+    settings: list[str], chosen: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Set first, so that what the code sets is taken away again.
+    monkeypatch.setenv(PREALLOCATE_VARIABLE, "")
+    monkeypatch.delenv(PREALLOCATE_VARIABLE)
+    prepare_jax(load("ppo_cartpole_jax", None, settings).spec)
+    assert os.environ.get(PREALLOCATE_VARIABLE) == chosen
