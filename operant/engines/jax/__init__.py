@@ -28,7 +28,7 @@ def validate(spec: Spec) -> None:
     if find_spec("jax") is None:
         raise missing_package("jax", "the jax engine")
     from operant.engines.jax.compatibility import check_compatibility
-    from operant.engines.jax.platform import memory_as_needed
+    from operant.engines.jax.preallocation import memory_as_needed
 
     with memory_as_needed():
         check_compatibility(spec)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import jax
 import numpy as np
 
 from operant.engines.jax.devices import on_gpu
+from operant.engines.jax.preallocation import take_memory_as_needed
 from operant.envs.functional.find import steps_on_host
 from operant.errors import UsageError
 from operant.run.processes.distributed_config import distributed_config
@@ -21,7 +20,6 @@ from operant.store.cache import cache_folder
 # then the pass over a rollout and the first gradient step round differently, and PPO's first ratio is not 1.
 SAME_ARITHMETIC: dict[str, Any] = {"xla_cpu_experimental_ynn_fusion_type": ""}
 CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
-PREALLOCATE_VARIABLE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 
 def compiler_options() -> dict[str, Any]:
@@ -46,7 +44,7 @@ def prepare_jax(spec: Spec) -> str:
     memory that it needs. Of one program for all sessions JAX takes most of the GPU at once, as it does by itself.
     """
     if steps_on_host(spec.env):
-        os.environ.setdefault(PREALLOCATE_VARIABLE, "false")
+        take_memory_as_needed()
     choose_platform(spec)
     if not os.environ.get(CACHE_VARIABLE):
         jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
@@ -64,21 +62,6 @@ def choose_platform(spec: Spec) -> None:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     if spec.meta.device == "cpu":
         jax.config.update("jax_platforms", "cpu")
-
-
-@contextmanager
-def memory_as_needed() -> Iterator[None]:
-    """What JAX computes here first makes it take memory of a GPU as it needs it, not most of it at once.
-
-    A command that checks a spec lives as long as its sessions do, and they need that memory.
-    """
-    asked = os.environ.get(PREALLOCATE_VARIABLE)
-    os.environ.setdefault(PREALLOCATE_VARIABLE, "false")
-    try:
-        yield
-    finally:
-        if asked is None:
-            del os.environ[PREALLOCATE_VARIABLE]
 
 
 def limit_threads(threads: int) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from operant.engines import jax as engine
 from operant.engines.jax import compatibility
-from operant.engines.jax.platform import PREALLOCATE_VARIABLE, prepare_jax
+from operant.engines.jax.platform import prepare_jax
+from operant.engines.jax.preallocation import PREALLOCATE_VARIABLE
 from operant.spec.load import load
 
 

@@ -1,0 +1,29 @@
+"""Whether JAX takes most of a GPU's memory at once, as by itself, or as it is needed; JAX is not loaded for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PREALLOCATE_VARIABLE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+
+
+def take_memory_as_needed() -> None:
+    """From now on, unless the user said otherwise; what JAX has begun to compute on is as it is."""
+    os.environ.setdefault(PREALLOCATE_VARIABLE, "false")
+
+
+@contextmanager
+def memory_as_needed() -> Iterator[None]:
+    """What JAX computes here first makes it take memory as needed.
+
+    A command that checks a spec lives as long as its sessions do, and they need that memory.
+    """
+    asked = os.environ.get(PREALLOCATE_VARIABLE)
+    take_memory_as_needed()
+    try:
+        yield
+    finally:
+        if asked is None:
+            del os.environ[PREALLOCATE_VARIABLE]
