@@ -74,7 +74,7 @@ JSON
 
 games() { # three at once make 11,000 steps a second in all where a language model trains beside them, one alone 11,700
     local settings='"--seeds", "1", "--jobs", "1", "-s", "engine=jax", "-s", "env.num_envs=64", "-s", "agent.algorithm.time_horizon=32"'
-    XLA_PYTHON_CLIENT_MEM_FRACTION=.08 suites "$@" <<JSON
+    suites "$@" <<JSON
 {"boxing": ["atari", "--cells", "ppo_atari_boxing", $settings],
  "breakout": ["atari", "--cells", "ppo_atari_lam70_breakout", $settings],
  "spaceinvaders": ["atari", "--cells", "ppo_atari_spaceinvaders", $settings]}

@@ -12,20 +12,14 @@ import argparse
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from operant.run.layout import EPISODES_FILE
+from operant.run.metrics import read_rows
 
 COMMON = 1000
 """A form is rare below one occurrence in so many rollouts."""
-
-
-def rollouts(session: Path) -> Iterator[dict[str, Any]]:
-    """The finished rollouts of a session, oldest first."""
-    with (session / EPISODES_FILE).open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 def actions(rollout: dict[str, Any]) -> list[str]:
@@ -34,7 +28,7 @@ def actions(rollout: dict[str, Any]) -> list[str]:
 
 
 def transcript(rollout: dict[str, Any]) -> dict[str, Any]:
-    """A rollout as it is told: when it was, what was done, and what came of it."""
+    """When a rollout was played, what the agent wrote, and its score."""
     return {
         "rollouts_before": rollout["episodes"],
         "problem": rollout["item"],
@@ -43,12 +37,12 @@ def transcript(rollout: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def told(session: Path) -> dict[str, Any]:
-    """Everything that is told of one session; scores are of held-out problems, actions of all rollouts."""
+def summarize(session: Path) -> dict[str, Any]:
+    """Actions of all rollouts of a session, and three transcripts of its held-out ones."""
     forms: Counter[str] = Counter()
     facts: Counter[str] = Counter()
     held_out: list[dict[str, Any]] = []
-    for rollout in rollouts(session):
+    for rollout in read_rows(session / EPISODES_FILE):
         facts["rollouts"] += 1
         facts.update(name for name in ("faults", "tool_errors", "reopened", "inherited") if rollout["parts"].get(name))
         forms.update(re.sub(r"\d+", "N", action) for action in actions(rollout))
@@ -67,12 +61,12 @@ def told(session: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Tell of every session that was asked for."""
+    """Print the summary of every session that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sessions", nargs="+", type=Path)
-    parser.add_argument("--json", type=Path, help="write everything that is told to this file")
+    parser.add_argument("--json", type=Path, help="write the summaries to this file")
     chosen = parser.parse_args()
-    result = [told(session) for session in chosen.sessions]
+    result = [summarize(session) for session in chosen.sessions]
     for each in result:
         print(f"{each['session']}: {each['rollouts_with']}")
         for form, count in each["common_forms"].items():

@@ -10,13 +10,13 @@ PREALLOCATE_VARIABLE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 
 def take_memory_as_needed() -> None:
-    """From now on, unless the user said otherwise; what JAX has begun to compute on is as it is."""
+    """Let JAX allocate as it needs, unless the user said otherwise; without effect on a GPU that it uses already."""
     os.environ.setdefault(PREALLOCATE_VARIABLE, "false")
 
 
 @contextmanager
 def memory_as_needed() -> Iterator[None]:
-    """What JAX computes here first makes it take memory as needed.
+    """If JAX begins to use a GPU inside, it allocates as it needs; the environment is left as it was.
 
     A command that checks a spec lives as long as its sessions do, and they need that memory.
     """
