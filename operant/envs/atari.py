@@ -8,6 +8,7 @@ its score. A game without lives is simply one episode.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -125,41 +126,71 @@ class AtariVectorEnv(VectorEnv):
         assert self.observation_space.shape is not None, "a screen has a shape"
         self.obs_shape, self.obs_dtype = self.observation_space.shape, np.dtype(np.uint8)
         self.stack = self.obs_shape[0]
+        self._shown = np.zeros((num, *self.obs_shape), np.uint8)
         self._lives = np.zeros(num, np.int64)
 
     def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        return self.reset_many({index: seed})[index]
+
+    def reset_many(self, seeds: Mapping[int, int]) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
+        firsts = {i: first for i, seed in seeds.items() if (first := self._prepared(i, seed)) is not None}
+        others = [i for i in seeds if i not in firsts]
+        firsts |= zip(others, self._pool.map(lambda i: self._games[i].reset(seeds[i]), others), strict=True)
+        for i, (_, lives) in firsts.items():
+            self._lives[i] = lives
+        return {i: (obs, None) for i, (obs, _) in firsts.items()}
+
+    def _prepared(self, index: int, seed: int) -> tuple[np.ndarray, int] | None:
+        """The beginning of the game made ready for this seed, in the emulator played from now on; None without one."""
         prepared_seed, ready = self._ready.pop(index, (None, None))
-        if ready is not None:
-            first = ready.result()
-            self._games[index], self._spare[index] = self._spare[index], self._games[index]
-        if ready is None or prepared_seed != seed:
-            first = self._games[index].reset(seed)
-        obs, self._lives[index] = first
-        return obs, None
+        if ready is None:
+            return None
+        first = ready.result()
+        if prepared_seed != seed:
+            return None
+        self._games[index], self._spare[index] = self._spare[index], self._games[index]
+        return first
 
     def prefetch_reset(self, index: int, seed: int) -> None:
+        self._ready[index] = seed, self._pool.submit(self._prepare, index, seed)
+
+    def _prepare(self, index: int, seed: int) -> tuple[np.ndarray, int]:
         if index not in self._spare:
             self._spare[index] = self._make()
-        self._ready[index] = seed, self._pool.submit(self._spare[index].reset, seed)
+        return self._spare[index].reset(seed)
 
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
         self.send(actions, playing)
         return self.receive()
 
     def send(self, actions: list[Any], playing: np.ndarray | None = None) -> None:
-        """Play one action in every game; one that is not `playing` cannot wait, so it must be restarted to count."""
-        for game, action in zip(self._games, actions, strict=True):
-            game.send(action)
+        self._sent_to = list(range(self.num)) if playing is None else np.flatnonzero(playing).tolist()
+        for i in self._sent_to:
+            self._games[i].send(actions[i])
 
     def receive(self) -> Outcome:
-        obs, reward, terminated, truncated, infos = zip(*(game.receive() for game in self._games), strict=True)
-        ended, cut = np.concatenate(terminated), np.concatenate(truncated)
-        lives = np.concatenate([info["lives"] for info in infos])
+        obs, reward, ended, cut, lives = self._received()
         lost, self._lives = lives < self._lives, lives
         over = ended | cut
         if self._ends_lives:
             ended = ended | (lost & ~cut)
-        return Outcome(np.concatenate(obs), np.concatenate(reward).astype(np.float64), ended, cut, over, None)
+        return Outcome(obs, reward, ended, cut, over, None)
+
+    def _received(self) -> tuple[np.ndarray, ...]:
+        """Observation, reward, terminated, truncated and lives of every game; one that waits keeps what it shows."""
+        obs, reward, ended, cut, infos = zip(*(self._games[i].receive() for i in self._sent_to), strict=True)
+        columns = (obs, reward, ended, cut, [info["lives"] for info in infos])
+        stepped = [np.concatenate(column) for column in columns]
+        stepped[1] = stepped[1].astype(np.float64)
+        if len(self._sent_to) == self.num:
+            self._shown = stepped[0]
+            return tuple(stepped)
+        waits = (self._shown, np.zeros(self.num), np.zeros(self.num, bool), np.zeros(self.num, bool), self._lives)
+        every = [column.copy() for column in waits]
+        for column, values in zip(every, stepped, strict=True):
+            column[self._sent_to] = values
+        self._shown = every[0]
+        return tuple(every)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

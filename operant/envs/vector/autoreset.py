@@ -12,7 +12,7 @@ Three rules hold here, because each is a known source of silent faults elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +64,9 @@ class AutoresetVectorEnv:
     `obs` is what to act on, `mask` what is legal there (None where the environment does not say), and
     `begun` whether it is the first observation of an episode.
 
+    `episode_seed` gives the seed of an environment's k-th episode, and None where it has so many no more: it is left as
+    it ended then, and may not be played on.
+
     `brief` says that too little will be played to pay for starting processes; `env` is one that
     the caller has made.
     """
@@ -72,7 +75,7 @@ class AutoresetVectorEnv:
         self,
         spec: EnvSpec,
         num: int,
-        episode_seed: Callable[[int, int], int],
+        episode_seed: Callable[[int, int], int | None],
         *,
         brief: bool = False,
         env: VectorEnv | None = None,
@@ -90,8 +93,7 @@ class AutoresetVectorEnv:
         self.obs = np.zeros((num, *self.obs_shape), self.env.obs_dtype)
         self.mask: np.ndarray | None = None
         self.begun = np.ones(num, bool)
-        for i in range(num):
-            self._reset(i)
+        self._reset(range(num))
 
     def step(self, actions: np.ndarray, playing: np.ndarray | None = None) -> Step:
         """Play one action in every environment, or only where `playing`; the others stay as they are."""
@@ -114,33 +116,40 @@ class AutoresetVectorEnv:
         self.obs, self.mask = out.obs, out.mask
         self.begun = out.over if playing is None else out.over | (self.begun & ~playing)
         if out.mask is not None:
-            self._check_mask(out.mask, out.over)
+            self._check_mask(out.mask, out.over if playing is None else out.over | ~playing)
         ended: list[Ended] = []
         if out.over.any():
             self.obs = out.obs.copy()
             self.mask = None if out.mask is None else out.mask.copy()
-            ended = [self._end(i, bool(out.terminated[i])) for i in np.flatnonzero(out.over).tolist()]
+            over = np.flatnonzero(out.over).tolist()
+            ended = [self._end(i, bool(out.terminated[i])) for i in over]
+            self._reset(over)
         reward = out.reward.astype(np.float32)
         return Step(self.obs, out.obs, reward, out.terminated, out.truncated, ended, self.mask, out.mask)
 
     def _end(self, i: int, terminated: bool) -> Ended:
         seed = self._episode_seed(i, self._episode[i])
-        over = Ended(i, seed, float(self._score[i]), len(self._played[i]), terminated)
+        assert seed is not None, "an environment without an episode is not played"
         self._episode[i] += 1
-        self._reset(i)
-        return over
+        return Ended(i, seed, float(self._score[i]), len(self._played[i]), terminated)
 
-    def _reset(self, i: int) -> None:
-        self._played[i] = []
-        self._score[i] = 0.0
-        self.obs[i], mask = self.env.reset(i, self._episode_seed(i, self._episode[i]))
+    def _reset(self, indices: Iterable[int]) -> None:
+        """Begin the next episode of these environments, where they have one."""
+        seeds = {i: seed for i in indices if (seed := self._episode_seed(i, self._episode[i])) is not None}
+        for i, (obs, mask) in self.env.reset_many(seeds).items():
+            self._played[i] = []
+            self._score[i] = 0.0
+            self.obs[i] = obs
+            if mask is not None:
+                if self.mask is None:
+                    self.mask = np.ones((self.num, len(mask)), bool)
+                self.mask[i] = mask
+                self._check_mask(self.mask, np.zeros(self.num, bool))
         if self.env.prefetches_resets:
-            self.env.prefetch_reset(i, self._episode_seed(i, self._episode[i] + 1))
-        if mask is not None:
-            if self.mask is None:
-                self.mask = np.ones((self.num, len(mask)), bool)
-            self.mask[i] = mask
-            self._check_mask(self.mask, np.zeros(self.num, bool))
+            for i in seeds:
+                following = self._episode_seed(i, self._episode[i] + 1)
+                if following is not None:
+                    self.env.prefetch_reset(i, following)
 
     def _check_mask(self, mask: np.ndarray, over: np.ndarray) -> None:
         """Refuse one that goes on without a legal action; one that is over gets no action, so all may be legal."""
@@ -173,8 +182,7 @@ class AutoresetVectorEnv:
         begins = np.array([longest - len(actions) for actions in logged])
         idle = next((actions[0] for actions in logged if actions), None)
         for t in range(longest + 1):
-            for i in np.flatnonzero(begins == t).tolist():
-                self._reset(i)
+            self._reset(np.flatnonzero(begins == t).tolist())
             if t == longest:
                 break
             now = [actions[t - begins[i]] if begins[i] <= t else idle for i, actions in enumerate(logged)]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -44,6 +45,10 @@ class VectorEnv(ABC):
     @abstractmethod
     def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Begin a new episode in one environment; its first observation and what is legal there."""
+
+    def reset_many(self, seeds: Mapping[int, int]) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
+        """`reset` in every environment that has a seed here; together, where environments run side by side."""
+        return {index: self.reset(index, seed) for index, seed in seeds.items()}
 
     def prefetch_reset(self, index: int, seed: int) -> None:
         """Prepare an environment's next reset in the meantime; called only where `prefetches_resets`."""

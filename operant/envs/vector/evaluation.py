@@ -26,17 +26,23 @@ HEAVY_FRAMES = 3000  # where a step costs much more than a learner's own arithme
 def play(env: EnvSpec, act: Act, episodes: int, first_seed: int) -> Iterator[Ended]:
     """One episode for each of the seeds first_seed, first_seed + 1, ...
 
-    Which environment plays which seed is fixed, so the result does not depend on who ends first.
+    Which environment plays which seed is fixed, so the result does not depend on who ends first. One that has played
+    its last waits, as it ended, for the others.
     """
     together = min(episodes, MOST_TOGETHER)
-    vector = AutoresetVectorEnv(env, together, lambda i, k: first_seed + i + k * together, brief=True)
-    owed = {first_seed + k for k in range(episodes)}
+    last_seed = first_seed + episodes - 1
+
+    def seed_of(index: int, episode: int) -> int | None:
+        seed = first_seed + index + episode * together
+        return seed if seed <= last_seed else None
+
+    vector = AutoresetVectorEnv(env, together, seed_of, brief=True)
+    playing = np.ones(together, bool)
     try:
-        while owed:
-            for over in vector.step(act(vector.obs, vector.mask, vector.begun)).ended:
-                if over.seed in owed:
-                    owed.remove(over.seed)
-                    yield over
+        while playing.any():
+            for over in vector.step(act(vector.obs, vector.mask, vector.begun), playing).ended:
+                playing[over.index] = over.seed + together <= last_seed
+                yield over
     finally:
         vector.close()
 

@@ -35,7 +35,7 @@ from operant.errors import RunError
 from operant.run.followers import search_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from operant.spec.settings.sections import EnvSpec
 
@@ -203,17 +203,19 @@ class SubprocVectorEnv(VectorEnv):
             self._await(worker)
 
     def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
-        shared = self._shared
-        shared.reset[index], shared.seed[index] = True, seed
-        worker = next((w for w in self._workers if w.first <= index < w.end), None)
-        if worker is None:
-            self._play_own(self._own.reset)
-        else:
+        return self.reset_many({index: seed})[index]
+
+    def reset_many(self, seeds: Mapping[int, int]) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
+        shared, indices = self._shared, list(seeds)
+        shared.reset[indices], shared.seed[indices] = True, list(seeds.values())
+        asked = [worker for worker in self._workers if shared.reset[worker.first : worker.end].any()]
+        for worker in asked:
             self._tell(worker, RESET)
+        self._play_own(self._own.reset)
+        for worker in asked:
             self._await(worker)
-        shared.reset[index] = False
-        mask = shared.mask[index].copy() if shared.has_mask[index] else None
-        return shared.obs[index].copy(), mask
+        shared.reset[indices] = False
+        return {i: (shared.obs[i].copy(), shared.mask[i].copy() if shared.has_mask[i] else None) for i in indices}
 
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
         self.send(actions, playing)

@@ -59,6 +59,22 @@ def test_an_episode_is_its_seed_and_its_actions_whatever_came_before():
     second.close()
 
 
+def test_a_game_that_waits_shows_what_it_showed_and_goes_on_from_there():
+    waited, straight = games(max_t=None), games(max_t=None)
+    before = play(waited, 10)[-1].obs
+    play(straight, 10)
+    for _ in range(5):
+        step = waited.step(np.array([1, 1]), np.array([False, True]))
+        assert np.array_equal(step.obs[0], before[0])
+        assert not np.array_equal(step.obs[1], before[1])
+        assert step.reward[0] == 0
+    assert len(waited.state()["actions/0"]) == 10
+    for one, other in zip(play(waited, 10, seed=1), play(straight, 10, seed=1), strict=True):
+        assert np.array_equal(one.next_obs[0], other.next_obs[0])
+    waited.close()
+    straight.close()
+
+
 def test_a_time_limit_truncates_and_the_game_begins_anew():
     vector = games()
     steps = play(vector, 30)
