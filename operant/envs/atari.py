@@ -178,19 +178,18 @@ class AtariVectorEnv(VectorEnv):
 
     def _received(self) -> tuple[np.ndarray, ...]:
         """Observation, reward, terminated, truncated and lives of every game; one that waits keeps what it shows."""
-        obs, reward, ended, cut, infos = zip(*(self._games[i].receive() for i in self._sent_to), strict=True)
-        columns = (obs, reward, ended, cut, [info["lives"] for info in infos])
-        stepped = [np.concatenate(column) for column in columns]
-        stepped[1] = stepped[1].astype(np.float64)
-        if len(self._sent_to) == self.num:
-            self._shown = stepped[0]
-            return tuple(stepped)
-        waits = (self._shown, np.zeros(self.num), np.zeros(self.num, bool), np.zeros(self.num, bool), self._lives)
-        every = [column.copy() for column in waits]
-        for column, values in zip(every, stepped, strict=True):
-            column[self._sent_to] = values
-        self._shown = every[0]
-        return tuple(every)
+        rows = [(*row, info["lives"]) for *row, info in (self._games[i].receive() for i in self._sent_to)]
+        if len(rows) == self.num:
+            columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+            columns[1] = columns[1].astype(np.float64)
+        else:
+            none = np.zeros(self.num, bool)
+            columns = [self._shown.copy(), np.zeros(self.num), none, none.copy(), self._lives.copy()]
+            for i, row in zip(self._sent_to, rows, strict=True):
+                for column, value in zip(columns, row, strict=True):
+                    column[i] = value[0]
+        self._shown = columns[0]
+        return tuple(columns)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from operant.envs.atari import AtariVectorEnv
-from operant.envs.gym import make_env
 from operant.envs.vector.actions import ActionMap
-from operant.envs.vector.backend import NATIVE, choose_backend
-from operant.envs.vector.base import SyncVectorEnv, VectorEnv
+from operant.envs.vector.backend import choose_backend
+from operant.envs.vector.base import VectorEnv
+from operant.envs.vector.local import make_local
 from operant.envs.vector.subproc import SubprocVectorEnv
 from operant.errors import RunError
 
@@ -209,8 +208,6 @@ class AutoresetVectorEnv:
 def make_vector_env(spec: EnvSpec, num: int, brief: bool = False) -> VectorEnv:
     """The environments of a spec, stepped as it asks or as suits their family."""
     backend = choose_backend(spec, num, brief)
-    if backend.name == NATIVE:
-        return AtariVectorEnv(spec, num)
     if backend.name == "processes":
-        return SubprocVectorEnv(spec, num, backend.processes, make_env)
-    return SyncVectorEnv([make_env(spec) for _ in range(num)])
+        return SubprocVectorEnv(spec, num, backend.processes)
+    return make_local(spec, num)

@@ -41,17 +41,18 @@ class Backend:
 
 
 def choose_backend(spec: EnvSpec, num: int, brief: bool = False) -> Backend:
-    """The backend that the spec asks for; on `auto`, processes where each has enough to do. Atari has its own.
+    """The backend that the spec asks for; on `auto`, processes where each has enough to do. Atari has its own threads.
 
     Play that is `brief` would end before its processes had started.
     """
-    if plays_natively(spec):
-        return Backend(NATIVE)
+    native = plays_natively(spec)
+    here = Backend(NATIVE if native else "serial")
     if spec.vectorization == "serial" or num == 1 or brief:
-        return Backend("serial")
+        return here
     cores = cores_here()
     if spec.vectorization == "processes":
-        return Backend("processes", min(num, max(cores, 2)))
-    is_heavy = str(find(spec.name).entry_point).startswith(HEAVY_FAMILIES)
+        each = LEAST_EACH if native else 1  # games are stepped side by side
+        return Backend("processes", max(2, min(cores, num // each)))
+    is_heavy = not native and str(find(spec.name).entry_point).startswith(HEAVY_FAMILIES)
     processes = min(cores, num // LEAST_EACH) if is_heavy else 1
-    return Backend("processes", processes) if processes > 1 else Backend("serial")
+    return Backend("processes", processes) if processes > 1 else here

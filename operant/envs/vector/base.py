@@ -33,9 +33,13 @@ class Outcome(NamedTuple):
 
 
 class VectorEnv(ABC):
-    """`num` copies of one environment. Subclasses are final."""
+    """`num` copies of one environment. Subclasses are final.
+
+    `at` is the environment that is being stepped where that is known, so that a failure can name it.
+    """
 
     num: int
+    at: int = 0
     action_space: gym.Space
     obs_shape: tuple[int, ...]
     obs_dtype: np.dtype
@@ -72,14 +76,10 @@ class VectorEnv(ABC):
 
 
 class SyncVectorEnv(VectorEnv):
-    """Environments in this process, one after another: the fastest way for light ones.
-
-    `at` is the environment that is being stepped, so that a failure can name it.
-    """
+    """Environments in this process, one after another: the fastest way for light ones."""
 
     def __init__(self, envs: list[gym.Env]) -> None:
         self.num = len(envs)
-        self.at = 0
         self.envs = envs
         self.action_space = envs[0].action_space
         self.obs_shape, self.obs_dtype = observation_form(envs[0].observation_space)

@@ -1,13 +1,13 @@
 """Environments in worker processes, where a step costs more than a round trip to another process.
 
-Each worker steps a contiguous slice of the environments and this process plays the first slice itself
-while it waits. Observations, rewards, flags, masks and actions lie in memory that all of them
-share; a byte on a socket says "step" and another "done". Two things make an end of any kind clean:
+Each worker steps a contiguous slice of the environments and this process plays the first slice itself.
+Observations, rewards, flags, masks and actions lie in memory that all of them share; a byte on a socket
+says "step" and another "done". Two things make an end of any kind clean:
 
 * the shared memory is a file without a name, which the system frees with its last user;
 * a worker whose socket closes, because the parent ended or was killed, ends too.
 
-The results are those of `SyncVectorEnv`, bit for bit.
+The results are those of the same environments in one process, bit for bit.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from operant.envs.vector.base import Outcome, SyncVectorEnv, VectorEnv
+from operant.envs.vector.base import Outcome, VectorEnv
 from operant.envs.vector.fp_mode import arithmetic_mode
+from operant.envs.vector.local import make_local
 from operant.errors import RunError
 from operant.run.followers import search_path
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from operant.spec.settings.sections import EnvSpec
 
-STEP, RESET, DONE, FAILED = b"s", b"r", b"d", b"f"
+STEP, RESET, PREFETCH, DONE, FAILED = b"s", b"r", b"p", b"d", b"f"
 PATIENCE_SECONDS = 5.0
 
 
@@ -150,16 +150,24 @@ class Shared:
 class Slice:
     """Some of the environments, played in the process that holds it, with what they do written to shared memory."""
 
-    def __init__(self, env: SyncVectorEnv, shared: Shared) -> None:
+    def __init__(self, env: VectorEnv, shared: Shared) -> None:
         self.env = env
         self._shared = shared
 
     def step(self) -> None:
         """Play the shared actions where the environments are to play."""
+        self.send()
+        self.receive()
+
+    def send(self) -> None:
+        """Begin a step that `receive` ends."""
         shared = self._shared
         # Copied, because an environment may keep the action that it was given.
-        actions = list(shared.action.copy())
-        shared.take(self.env.step(actions, None if shared.playing.all() else shared.playing))
+        self.env.send(list(shared.action.copy()), None if shared.playing.all() else shared.playing)
+
+    def receive(self) -> None:
+        """Write what the step did that `send` began."""
+        self._shared.take(self.env.receive())
 
     def reset(self) -> None:
         """Begin a new episode where one is asked for."""
@@ -169,6 +177,11 @@ class Slice:
             shared.has_mask[i] = mask is not None
             if mask is not None:
                 shared.mask[i] = mask
+
+    def prefetch(self) -> None:
+        """Prepare the next reset where one is announced."""
+        for i in np.flatnonzero(self._shared.reset).tolist():
+            self.env.prefetch_reset(i, int(self._shared.seed[i]))
 
 
 @dataclass(frozen=True)
@@ -184,13 +197,14 @@ class Worker:
 class SubprocVectorEnv(VectorEnv):
     """Environments shared out among `processes` processes, of which this is one."""
 
-    def __init__(self, spec: EnvSpec, num: int, processes: int, make: Callable[[EnvSpec], gym.Env]) -> None:
+    def __init__(self, spec: EnvSpec, num: int, processes: int) -> None:
         bounds = np.linspace(0, num, min(processes, num) + 1).astype(int).tolist()
-        own = SyncVectorEnv([make(spec) for _ in range(bounds[1])])
+        own = make_local(spec, bounds[1])
         self.num = num
         self.processes = len(bounds) - 1
         self.action_space = own.action_space
-        self.obs_shape, self.obs_dtype = own.obs_shape, own.obs_dtype
+        self.obs_shape, self.obs_dtype, self.stack = own.obs_shape, own.obs_dtype, own.stack
+        self.prefetches_resets = own.prefetches_resets
         self._name = spec.name
         layout = Layout.of(own, num)
         with _nameless_file() as memory:
@@ -206,16 +220,24 @@ class SubprocVectorEnv(VectorEnv):
         return self.reset_many({index: seed})[index]
 
     def reset_many(self, seeds: Mapping[int, int]) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
+        shared = self._shared
+        self._for_seeds(seeds, RESET, self._own.reset)
+        return {i: (shared.obs[i].copy(), shared.mask[i].copy() if shared.has_mask[i] else None) for i in seeds}
+
+    def prefetch_reset(self, index: int, seed: int) -> None:
+        self._for_seeds({index: seed}, PREFETCH, self._own.prefetch)
+
+    def _for_seeds(self, seeds: Mapping[int, int], word: bytes, play_own: Callable[[], None]) -> None:
+        """Let the processes of these environments do what `word` says, with the seeds in shared memory."""
         shared, indices = self._shared, list(seeds)
         shared.reset[indices], shared.seed[indices] = True, list(seeds.values())
         asked = [worker for worker in self._workers if shared.reset[worker.first : worker.end].any()]
         for worker in asked:
-            self._tell(worker, RESET)
-        self._play_own(self._own.reset)
+            self._tell(worker, word)
+        self._play_own(play_own)
         for worker in asked:
             self._await(worker)
         shared.reset[indices] = False
-        return {i: (shared.obs[i].copy(), shared.mask[i].copy() if shared.has_mask[i] else None) for i in indices}
 
     def step(self, actions: list[Any], playing: np.ndarray | None = None) -> Outcome:
         self.send(actions, playing)
@@ -227,9 +249,10 @@ class SubprocVectorEnv(VectorEnv):
         shared.playing[:] = True if playing is None else playing
         for worker in self._workers:
             self._tell(worker, STEP)
+        self._play_own(self._own.send)
 
     def receive(self) -> Outcome:
-        self._play_own(self._own.step)
+        self._play_own(self._own.receive)
         for worker in self._workers:
             self._await(worker)
         return Shared.outcome([self._shared])

@@ -16,10 +16,9 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from operant.envs.gym import make_env
-from operant.envs.vector.base import SyncVectorEnv
 from operant.envs.vector.fp_mode import adopt_arithmetic_mode
-from operant.envs.vector.subproc import DONE, FAILED, RESET, STEP, Layout, Shared, Slice
+from operant.envs.vector.local import make_local
+from operant.envs.vector.subproc import DONE, FAILED, PREFETCH, RESET, STEP, Layout, Shared, Slice
 from operant.spec.settings.sections import EnvSpec
 
 
@@ -32,7 +31,7 @@ def serve(line: socket.socket, memory: int) -> None:
         _report_failure(line, 0, problem)
         return
     line.sendall(DONE)
-    work = {STEP: mine.step, RESET: mine.reset}
+    work = {STEP: mine.step, RESET: mine.reset, PREFETCH: mine.prefetch}
     while word := line.recv(1):
         try:
             work[word]()
@@ -55,7 +54,7 @@ def _build(task: dict[str, Any], memory: int) -> Slice:
     layout = Layout(**task["layout"])
     shared = Shared.within(layout, mmap.mmap(memory, layout.size())).slice(task["first"], task["end"])
     spec = EnvSpec.model_validate(task["spec"])
-    return Slice(SyncVectorEnv([make_env(spec) for _ in range(task["first"], task["end"])]), shared)
+    return Slice(make_local(spec, task["end"] - task["first"]), shared)
 
 
 def _report_failure(line: socket.socket, index: int, problem: Exception) -> None:

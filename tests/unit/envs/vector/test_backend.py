@@ -21,6 +21,10 @@ from operant.spec.settings.sections import EnvSpec
         ("CartPole-v1", 4, 1, "processes", Backend("processes", 2)),
         ("CartPole-v1", 4, 8, "processes", Backend("processes", 4)),
         ("CartPole-v1", 1, 8, "processes", Backend("serial")),
+        ("ALE/Pong-v5", 64, 16, "auto", Backend("native")),
+        ("ALE/Pong-v5", 64, 16, "serial", Backend("native")),
+        ("ALE/Pong-v5", 64, 16, "processes", Backend("processes", 8)),
+        ("ALE/Pong-v5", 16, 2, "processes", Backend("processes", 2)),
     ],
 )
 def test_the_way_fits_family_number_and_cores(name, num, cores, asked, way, monkeypatch):

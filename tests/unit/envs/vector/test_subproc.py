@@ -74,7 +74,7 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
 
 
-OTHERS = ("Pendulum-v1", "HalfCheetah-v5", "BipedalWalker-v3")
+OTHERS = ("Pendulum-v1", "HalfCheetah-v5", "BipedalWalker-v3", "ALE/Breakout-v5")
 
 
 @pytest.mark.parametrize(
