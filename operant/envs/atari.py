@@ -126,7 +126,7 @@ class AtariVectorEnv(VectorEnv):
         assert self.observation_space.shape is not None, "a screen has a shape"
         self.obs_shape, self.obs_dtype = self.observation_space.shape, np.dtype(np.uint8)
         self.stack = self.obs_shape[0]
-        self._shown = np.zeros((num, *self.obs_shape), np.uint8)
+        self._shown: list[np.ndarray] = [np.zeros(self.obs_shape, np.uint8)] * num
         self._lives = np.zeros(num, np.int64)
 
     def reset(self, index: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -136,8 +136,8 @@ class AtariVectorEnv(VectorEnv):
         firsts = {i: first for i, seed in seeds.items() if (first := self._prepared(i, seed)) is not None}
         others = [i for i in seeds if i not in firsts]
         firsts |= zip(others, self._pool.map(lambda i: self._games[i].reset(seeds[i]), others), strict=True)
-        for i, (_, lives) in firsts.items():
-            self._lives[i] = lives
+        for i, (obs, lives) in firsts.items():
+            self._shown[i], self._lives[i] = obs, lives
         return {i: (obs, None) for i, (obs, _) in firsts.items()}
 
     def _prepared(self, index: int, seed: int) -> tuple[np.ndarray, int] | None:
@@ -179,17 +179,17 @@ class AtariVectorEnv(VectorEnv):
     def _received(self) -> tuple[np.ndarray, ...]:
         """Observation, reward, terminated, truncated and lives of every game; one that waits keeps what it shows."""
         rows = [(*row, info["lives"]) for *row, info in (self._games[i].receive() for i in self._sent_to)]
+        for i, row in zip(self._sent_to, rows, strict=True):
+            self._shown[i] = row[0][0]
         if len(rows) == self.num:
-            columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
-            columns[1] = columns[1].astype(np.float64)
-        else:
-            none = np.zeros(self.num, bool)
-            columns = [self._shown.copy(), np.zeros(self.num), none, none.copy(), self._lives.copy()]
-            for i, row in zip(self._sent_to, rows, strict=True):
-                for column, value in zip(columns, row, strict=True):
-                    column[i] = value[0]
-        self._shown = columns[0]
-        return tuple(columns)
+            obs, reward, *others = (np.concatenate(column) for column in zip(*rows, strict=True))
+            return obs, reward.astype(np.float64), *others
+        none = np.zeros(self.num, bool)
+        columns = (np.stack(self._shown), np.zeros(self.num), none, none.copy(), self._lives.copy())
+        for i, row in zip(self._sent_to, rows, strict=True):
+            for column, value in zip(columns[1:], row[1:], strict=True):
+                column[i] = value[0]
+        return columns
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

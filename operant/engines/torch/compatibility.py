@@ -34,8 +34,9 @@ def check_compatibility(spec: Spec) -> None:
     """`UsageError` for an environment that is unknown, broken, or of the wrong kind for this spec."""
     env = check_env(spec.env)
     actions = env.action_space
-    limit = None if env.spec is None else env.spec.max_episode_steps
-    facts = Facts(spec.env.name, actions, limit is not None, isinstance(actions, Discrete) and offers_mask(env))
+    # Atari's emulator cuts a game itself.
+    is_limited = plays_natively(spec.env) or (env.spec is not None and env.spec.max_episode_steps is not None)
+    facts = Facts(spec.env.name, actions, is_limited, isinstance(actions, Discrete) and offers_mask(env))
     shape = observation_shape(env)
     env.close()
     check_network(spec, shape)
@@ -98,20 +99,12 @@ def _pictures(spec: Spec, facts: Facts) -> Iterator[UsageError]:
 
 
 def _whole_episodes(spec: Spec, facts: Facts) -> Iterator[UsageError]:
-    """Environments that play whole episodes wait for each other, and no episode may last for ever."""
+    """What learns from whole episodes needs ones that end."""
     algorithm = spec.agent.algorithm
-    if isinstance(algorithm, ReinforceSpec) and algorithm.time_horizon is None:
-        path, other = "agent.algorithm", "agent.algorithm.time_horizon=128"
-    elif isinstance(algorithm, EpisodicAlgorithm) and algorithm.training_episodes is not None:
-        path, other = "agent.algorithm.training_episodes", "agent.algorithm.training_episodes=null"
-    else:
-        return
-    if plays_natively(spec.env):
-        yield UsageError(
-            f"{path}: whole episodes let environments wait for each other, which {facts.env} cannot",
-            remedy=f"-s {other}",
-        )
-    if not facts.is_limited:
+    whole = isinstance(algorithm, ReinforceSpec) and algorithm.time_horizon is None
+    if isinstance(algorithm, EpisodicAlgorithm) and algorithm.training_episodes is not None:
+        whole = True
+    if whole and not facts.is_limited:
         yield UsageError(
             f"env.max_t: {algorithm.name} learns from whole episodes, but those of {facts.env} may never end",
             remedy="-s env.max_t=1000",

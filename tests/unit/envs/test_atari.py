@@ -75,6 +75,20 @@ def test_a_game_that_waits_shows_what_it_showed_and_goes_on_from_there():
     straight.close()
 
 
+def test_a_game_that_waits_before_it_begins_shows_its_beginning():
+    one, other = games(), games()
+    alone = np.array([True, False])
+    steps = [one.step(np.array([1, 1]), alone) for _ in range(30)]
+    first = steps[-1].obs[0]
+    assert steps[-1].ended[0].index == 0
+    assert np.array_equal(one.step(np.array([1, 1]), ~alone).obs[0], first)
+    state = one.state()
+    other.restore(state)
+    assert np.array_equal(other.obs, state["obs"])
+    one.close()
+    other.close()
+
+
 def test_a_time_limit_truncates_and_the_game_begins_anew():
     vector = games()
     steps = play(vector, 30)

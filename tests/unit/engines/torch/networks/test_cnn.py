@@ -191,9 +191,3 @@ def test_continuous_sac_on_images_is_refused():
     picture = {"name": "operant/ProbeBoth-v0", "kwargs": {"pixels": True, "continuous": True}}
     net = {"type": "nature_cnn", "conv": [[4, 4, 4]]}
     assert "sac reads images only where actions are discrete" in refusal(picture, net, "sac")
-
-
-def test_reinforce_on_atari_is_refused():
-    pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --inexact --extra deep")
-    text = refusal({"name": "ALE/Pong-v5"}, {"type": "nature_cnn"}, "reinforce")
-    assert "-s agent.algorithm.time_horizon=128" in text
