@@ -13,7 +13,7 @@ from operant.run.disk import write_text
 
 BEGIN, END = "<!-- {}: begin ({}) -->", "<!-- {}: end -->"
 FILE = "RESULTS.md"
-COLUMNS = ("environment", "algorithm", "frames", "greedy score", "sampled score", "total_reward_ma")
+COLUMNS = ("environment", "algorithm", "frames", "seeds", "greedy score", "sampled score", "total_reward_ma")
 PUBLISHED_COLUMNS = ("published", "met")
 LEGEND = """\
 The greedy score is the final policy's mean return, the sampled score the same policy's when it draws its actions as in
@@ -57,7 +57,17 @@ def row(outcome: Outcome, has_figures: bool = True) -> str:
     frames = f"{outcome['frames']:,}" + ("" if full(outcome) else f" of {outcome['published_frames']:,}")
     shown = [interval(outcome[kind]) for kind in SCORES]
     figures = [figure(outcome["published"]) if outcome["published"] is not None else "", met(outcome)]
-    return line([outcome["env"], f"`{outcome['cell']}`", frames, *shown, *(figures if has_figures else [])])
+    first = [outcome["env"], f"`{outcome['cell']}`", frames, seeds(outcome)]
+    return line([*first, *shown, *(figures if has_figures else [])])
+
+
+def seeds(outcome: Outcome) -> str:
+    """The seeds as `0 to 3`, or how many there were where the file is from before they were stored."""
+    if not (each := outcome.get("seeds")):
+        return f"{outcome['greedy']['n']} seeds"
+    if len(each) > 1 and each == list(range(each[0], each[-1] + 1)):
+        return f"{each[0]} to {each[-1]}"
+    return ", ".join(map(str, each))
 
 
 def line(cells: Sequence[str]) -> str:

@@ -172,9 +172,9 @@ class Slice:
     def reset(self) -> None:
         """Begin a new episode where one is asked for."""
         shared = self._shared
-        for i in np.flatnonzero(shared.reset).tolist():
-            shared.obs[i], mask = self.env.reset(i, int(shared.seed[i]))
-            shared.has_mask[i] = mask is not None
+        seeds = {i: int(shared.seed[i]) for i in np.flatnonzero(shared.reset).tolist()}
+        for i, (obs, mask) in self.env.reset_many(seeds).items():
+            shared.obs[i], shared.has_mask[i] = obs, mask is not None
             if mask is not None:
                 shared.mask[i] = mask
 

@@ -57,6 +57,14 @@ def test_a_reduced_budget_is_told_and_never_called_met():
     assert "50,000 of 200,000" in row(short)
 
 
+@pytest.mark.parametrize(
+    ("seeds", "told"), [([4, 5, 6], "4 to 6"), ([7], "7"), ([0, 2, 3], "0, 2, 3"), (None, "4 seeds")]
+)
+def test_the_seeds_are_named_where_they_are_known(seeds: list[int] | None, told: str):
+    more = {} if seeds is None else {"seeds": seeds}
+    assert f"| 200,000 | {told} | 500.0" in row(outcome(500.0, 500.0, **more))
+
+
 def test_a_cell_without_a_result_is_named(tmp_path: Path):
     (tmp_path / f"{FIRST.name}.json").write_text(json.dumps(outcome(500.0, None)))
     assert f"\nNot run: `{SECOND.name}`.\n" in table([FIRST, SECOND], tmp_path)
