@@ -40,7 +40,7 @@ class ScriptedExecutor:
     def reply(self, problem: Problem, messages: Sequence[Message], seed: int) -> str | None:
         """What the script says next."""
         del seed
-        return self.agent.speak(problem, messages)
+        return self.agent.respond(problem, messages)
 
 
 class VerbatimExecutor:

@@ -145,14 +145,14 @@ class DirectedResearch(DialogueTask):
         return ScriptedExecutor(agents[self.executor]) if self.executor in agents else None
 
     def _director(self, agent: Scripted) -> Scripted:
-        def speak(problem: Problem, said: Sequence[Message]) -> str:
-            words, place = agent.speak(problem, said), sum(each.role == "assistant" for each in said)
+        def respond(problem: Problem, said: Sequence[Message]) -> str:
+            words, place = agent.respond(problem, said), sum(each.role == "assistant" for each in said)
             if words.strip() in ("validate", "submit"):  # every attempt is validated anyway
-                words, place = agent.speak(problem, said[:0]), 0
+                words, place = agent.respond(problem, said[:0]), 0
             name = ROOT + ".0" * place
             return directions.written_direction(Attempt(name, None), words, self.style, place)
 
-        return replace(agent, speak=speak)
+        return replace(agent, respond=respond)
 
 
 class DirectedRollout(Dialogue):

@@ -109,7 +109,7 @@ class Scripted:
 
     name: str
     kind: Kind
-    speak: Callable[[Problem, Sequence[Message]], str]
+    respond: Callable[[Problem, Sequence[Message]], str]
 
 
 class DialogueTask(Task):
@@ -197,7 +197,7 @@ def play_script(
         opening = dialogue.opening()
         said, exchanges = list(opening), []
         for _ in range(turns or task.turns):
-            text = agent.speak(problem, said)
+            text = agent.respond(problem, said)
             response = dialogue.hear(text)
             exchanges.append(Exchange(text, response))
             said += [Message("assistant", text), *response.messages]

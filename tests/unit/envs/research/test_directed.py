@@ -123,7 +123,7 @@ def test_scripted_agents_direct_and_execute() -> None:
     rollout = begun(task)
     assert direct(rollout, "root", "as you like").score == 1.0
     novice = directed().agents()["novice"]
-    words = novice.speak(directed().problems("train")[0], ())
+    words = novice.respond(directed().problems("train")[0], ())
     assert words.startswith("PARENT: root\nDIRECTION: ")
 
 

@@ -12,11 +12,11 @@ from operant.envs.text.task import Problem
 def turn_by_turn(*said: str) -> Callable[[Problem, Sequence[Message]], str]:
     """One text after another, then `submit`."""
 
-    def speak(problem: Problem, heard: Sequence[Message]) -> str:
+    def respond(problem: Problem, heard: Sequence[Message]) -> str:
         turn = sum(message.role == "assistant" for message in heard)
         return said[turn] if turn < len(said) else "```submit\n```"
 
-    return speak
+    return respond
 
 
 def wild(problem: Problem, heard: Sequence[Message]) -> str:

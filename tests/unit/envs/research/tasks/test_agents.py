@@ -153,7 +153,7 @@ def test_a_novice_speaks_well(task: str) -> None:
     assert words.verdict is not None
     assert not words.verdict.note
     assert words.exchanges[1].response.score is not None
-    texts = {agent.speak(problem, []) for problem in ResearchTask(task).problems("eval")[:8]}
+    texts = {agent.respond(problem, []) for problem in ResearchTask(task).problems("eval")[:8]}
     assert len(texts) > 1, "a novice must try this and that"
 
 
