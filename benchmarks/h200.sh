@@ -9,7 +9,7 @@
 #   benchmarks/h200.sh mixture                 GRPO and SFT of SmolLM2 on six tasks, and what either forgets (DATA: gsm8k, svamp, ifeval)
 #   benchmarks/h200.sh stale                   GRPO on one task at staleness 0, 1 and 4, with and without correction
 #   benchmarks/h200.sh pong SECONDS OUT        PPO on Pong: frames per second and a learning curve
-#   benchmarks/h200.sh games SECONDS OUT       PPO on Boxing, Breakout and Space Invaders at whole budgets; with runs/variants brought along, go on
+#   benchmarks/h200.sh games SECONDS OUT       PPO on Pong, Breakout and Space Invaders at whole budgets; with runs/variants brought along, go on
 #   benchmarks/h200.sh mjx OUT                 PPO on MJX's HalfCheetah, three seeds in one program, played in Gymnasium's own
 #   benchmarks/h200.sh blotto OUT              SmolLM2 as a research agent on Colonel Blotto, three seeds beside each other
 #   benchmarks/h200.sh mujoco SECONDS OUT      MuJoCo's cells of 4 M frames at whole budgets on the CPU cores, as far as time goes
@@ -75,7 +75,7 @@ JSON
 games() { # three at once make 11,000 steps a second in all where a language model trains beside them, one alone 11,700
     local settings='"--seeds", "1", "--jobs", "1", "-s", "engine=jax", "-s", "env.num_envs=64", "-s", "agent.algorithm.time_horizon=32"'
     suites "$@" <<JSON
-{"boxing": ["atari", "--cells", "ppo_atari_boxing", $settings],
+{"pong": ["atari", "--cells", "ppo_atari_lam85_pong", $settings],
  "breakout": ["atari", "--cells", "ppo_atari_lam70_breakout", $settings],
  "spaceinvaders": ["atari", "--cells", "ppo_atari_spaceinvaders", $settings]}
 JSON
