@@ -56,6 +56,7 @@ def bench(
     out: str | Path | None = None,
     against: str | Path | None = None,
     speed: bool = False,
+    add: bool = False,
     root: str | Path = "runs",
     overrides: Sequence[str] = (),
     report: Report = print,
@@ -66,6 +67,7 @@ def bench(
     `cells` are names or patterns; `seeds` and `frames` replace the suite's numbers; `jobs` sessions train at once, by
     default one per core. Outcomes, one JSON file a cell, and `RESULTS.md` go to `out` (`bench/SUITE`); the same call
     goes on where it was. `against` is a folder of earlier outcomes to compare with; `speed` tells frames per second.
+    With `add` the seeds join those of the results in `out`, which must be of the same settings and other seeds.
     `settings` are those of `train`, and `overrides` the same in the form of `-s`; `report` gets a line at a time.
     Raises `StoppedError` after Ctrl-C and `RunError` if a session failed, once the others have ended.
     """
@@ -74,7 +76,7 @@ def bench(
     _check_against(folder, against)
     planned = plan_cells(chosen, cells, seeds=seeds, frames=frames, overrides=overrides, settings=settings)
     require_all(planned)
-    training = CellTraining(chosen.name, planned, ResultsFolder(folder, Path(root), chosen.name), report)
+    training = CellTraining(chosen.name, planned, ResultsFolder(folder, Path(root), chosen.name), report, add=add)
     training.run(jobs)
     if training.outcomes:
         report(f"results: {shown(write_results(chosen, folder))}")

@@ -32,7 +32,9 @@ SAMPLED_SEED = 2_000_000
 PROBLEM = ("max_t", "kwargs", "text")  # settings of env that make it another problem
 
 
-def outcome(suite: str, cell: Cell, budget: int, overrides: Sequence[str], runs: Sequence[Run], run: str) -> Outcome:
+def outcome(
+    suite: str, cell: Cell, budget: int, overrides: Sequence[str], settings_sha256: str, runs: Sequence[Run], run: str
+) -> Outcome:
     """What the finished runs of a cell gave; `budget` is the suite's, and `run` is how the results name them."""
     trial = read_trial(runs[0].path.parent)
     spec = trial.spec
@@ -44,6 +46,7 @@ def outcome(suite: str, cell: Cell, budget: int, overrides: Sequence[str], runs:
         "cell": cell.name,
         "spec": spec["name"],
         "set": [*(f"{path}={value}" for path, value in cell.settings.items()), *overrides],
+        "settings_sha256": settings_sha256,
         "env": spec["env"]["name"],
         "problem": problem(spec),
         "column": cell.column or spec["agent"]["algorithm"]["name"],

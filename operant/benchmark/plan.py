@@ -1,6 +1,6 @@
 """From the cells of a suite to run directories: checked before anything is written, found again after a stop.
 
-A folder of results remembers in `.runs.json` which run each of its cells has. The same command goes on with those runs;
+A folder of results remembers in `.runs.json` which runs each of its cells has. The same command goes on with its runs;
 with other settings, another budget or other seeds, and in another folder of results, a cell is trained anew.
 """
 
@@ -49,8 +49,24 @@ class PlannedCell:
     @property
     def digest(self) -> str:
         """Names the spec with all its settings, its budget and its seeds."""
-        spec = json.dumps(self.loaded.spec.model_dump(mode="json"), sort_keys=True)
-        return hashlib.sha256(spec.encode()).hexdigest()[:16]
+        return _sha256(self.loaded.spec.model_dump(mode="json"))[:16]
+
+    @property
+    def settings_sha256(self) -> str:
+        """Names the spec with all its settings and its budget, but not its seeds."""
+        spec = self.loaded.spec.model_dump(mode="json")
+        meta = {key: value for key, value in spec["meta"].items() if key not in ("seed", "max_session")}
+        return _sha256({**spec, "meta": meta})
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of its sessions."""
+        meta = self.loaded.spec.meta
+        return range(meta.seed, meta.seed + meta.max_session)
+
+
+def _sha256(spec: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()
 
 
 def plan_cells(
@@ -115,7 +131,9 @@ class ResultsFolder:
         """The cell's outcome if it was made from a run of these very settings."""
         run = self._known_run(planned)
         found = read_outcome(self.folder, planned.cell.name)
-        return found if run is not None and found is not None and found.get("run") == run else None
+        if run is None or found is None:
+            return None
+        return found if run in (found.get("run"), *(part["run"] for part in found.get("parts", ()))) else None
 
     def runs(self, planned: PlannedCell, report: Report) -> tuple[str, list[Run]]:
         """The name and the sessions of the cell's run: the one that was begun here, or a new one."""
@@ -148,13 +166,13 @@ class ResultsFolder:
         return run
 
     def _known_run(self, planned: PlannedCell) -> str | None:
-        known = self._state().get(planned.cell.name, {})
-        return known.get("run") if known.get("digest") == planned.digest else None
+        return self._state().get(planned.cell.name, {}).get(planned.digest)
 
     def _remember(self, planned: PlannedCell, run: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        known = {"run": run, "digest": planned.digest}
-        write_json(self.folder / STATE_FILE, {**self._state(), planned.cell.name: known})
+        state = self._state()
+        known = {**state.get(planned.cell.name, {}), planned.digest: run}
+        write_json(self.folder / STATE_FILE, {**state, planned.cell.name: known})
 
     def _state(self) -> dict[str, Any]:
         file = self.folder / STATE_FILE

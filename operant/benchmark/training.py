@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from operant.api.handle import POLL_SECONDS
+from operant.benchmark.join import joined, require_joinable
 from operant.benchmark.outcome import Outcome, outcome, read_outcome, store
 from operant.benchmark.plan import PlannedCell, ResultsFolder
 from operant.benchmark.table import interval
@@ -27,13 +28,19 @@ REPORT_SECONDS = 15.0
 
 
 class CellTraining:
-    """The sessions of all cells as jobs, and the outcome of each cell once its sessions are done."""
+    """The sessions of all cells as jobs, and the outcome of each cell once its sessions are done.
 
-    def __init__(self, suite: str, planned: Sequence[PlannedCell], results: ResultsFolder, report: Report) -> None:
+    With `add` their seeds join those of the results that lie in the folder.
+    """
+
+    def __init__(
+        self, suite: str, planned: Sequence[PlannedCell], results: ResultsFolder, report: Report, *, add: bool = False
+    ) -> None:
         self.outcomes: dict[str, Outcome] = {}
         self._suite = suite
         self._results = results
         self._report = report
+        self._add = add
         self._groups: list[tuple[PlannedCell, str, list[Run]]] = []
         self._failures: dict[str, str] = {}
         for each in planned:
@@ -41,7 +48,9 @@ class CellTraining:
             if kept is not None:
                 self.outcomes[each.cell.name] = kept
                 report(f"{line(kept)}  (kept from before; another --out measures it again)")
-            elif read_outcome(results.folder, each.cell.name) is not None:
+            elif (stored := read_outcome(results.folder, each.cell.name)) is not None and add:
+                require_joinable(stored, each, results.folder)
+            elif stored is not None:
                 report(
                     f"{each.cell.name}: the result in {shown(results.folder)} is of another run and will be replaced"
                 )
@@ -95,10 +104,16 @@ class CellTraining:
     def _store_finished(self) -> None:
         for planned, run, group in self._groups:
             if planned.cell.name not in self.outcomes and all(each.state == "done" for each in group):
-                found = outcome(self._suite, planned.cell, planned.budget, planned.overrides, group, run)
+                found = self._outcome(planned, run, group)
                 store(found, self._results.folder)
                 self.outcomes[planned.cell.name] = found
                 self._report(line(found))
+
+    def _outcome(self, planned: PlannedCell, run: str, group: list[Run]) -> Outcome:
+        cell, settings = planned.cell, planned.settings_sha256
+        found = outcome(self._suite, cell, planned.budget, planned.overrides, settings, group, run)
+        stored = read_outcome(self._results.folder, cell.name) if self._add else None
+        return found if stored is None else joined(stored, found)
 
     def raise_unfinished(self) -> None:
         """`RunError` if a session failed, `StoppedError` if cells are left to train."""

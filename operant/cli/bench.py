@@ -55,6 +55,10 @@ def bench(
     speed: Annotated[
         bool, typer.Option("--speed", help="With --against, tell frames per second too; never fails.")
     ] = False,
+    add: Annotated[
+        bool,
+        typer.Option("--add", help="Join these seeds with those of the same settings that --out has results of."),
+    ] = False,
     show_cells: Annotated[
         bool, typer.Option("--list", help="Show the cells, their budgets and the time they may take; train nothing.")
     ] = False,
@@ -75,6 +79,7 @@ def bench(
       operant bench quick
       operant bench quick --out bench/new --against bench/quick
       operant bench my_suite.yaml --cells 'ppo*' --seeds 8
+      operant bench my_suite.yaml --cells 'ppo*' --seeds 4 -s meta.seed=8 --add
       operant bench classic --list
     """
     patterns = [each for given in cells or [] for each in given.split(",") if each]
@@ -93,6 +98,7 @@ def bench(
         out=out,
         against=against,
         speed=speed,
+        add=add,
         root=root,
         overrides=overrides or [],
         report=show,

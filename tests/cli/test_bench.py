@@ -48,7 +48,7 @@ def test_a_suite_is_trained_told_kept_and_compared(operant: Operant, suite: Toy)
     assert kept["greedy"]["each"] == [pytest.approx(100.99)] * 4
     assert len(read_trial(Path("runs") / kept["run"]).sessions) == 4
     table = Path("bench/mine/RESULTS.md").read_text()
-    assert "| Toy-v0 | `toy` | 100 | 101.0 [101.0, 101.0] |" in table
+    assert "| Toy-v0 | `toy` | 100 | 0 to 3 | 101.0 [101.0, 101.0] |" in table
     assert table.count("| yes |") == 1
 
     again = operant("bench", "mine.yaml", "--json", "--cells", "toy")
@@ -185,3 +185,29 @@ def test_too_few_frames_are_told_in_the_words_of_the_option(
     lines = refused.err.splitlines()
     typed = lines.index("  --frames 10")
     assert lines[typed + 1].startswith("           ^^ ")
+
+
+@pytest.mark.slow
+def test_seeds_that_come_later_join_those_of_the_same_settings(operant: Operant, suite: Toy) -> None:
+    first = ("bench", "mine.yaml", "--cells", "toy", "--seeds", "2")
+    later = ("bench", "mine.yaml", "--cells", "toy", "--seeds", "1", "-s", "meta.seed=2", "--add")
+    assert operant(*first).code == 0
+    alone = stored(Path("bench/mine"), "toy")
+    assert operant(*later).code == 0
+    both = stored(Path("bench/mine"), "toy")
+    assert (both["seeds"], both["greedy"]["n"], len(both["seconds"])) == ([0, 1, 2], 3, 3)
+    assert both["greedy"]["each"][:2] == alone["greedy"]["each"]
+    assert [part["seeds"] for part in both["parts"]] == [[0, 1], [2]]
+    assert "| 100 | 0 to 2 | 101.0" in Path("bench/mine/RESULTS.md").read_text()
+    for again in (first, later):
+        assert "kept from before" in operant(*again).out
+        assert stored(Path("bench/mine"), "toy") == both
+
+    overlapping = operant("bench", "mine.yaml", "--cells", "toy", "--seeds", "2", "-s", "meta.seed=2", "--add")
+    assert overlapping.code == EXIT_USAGE
+    assert "bench/mine/toy.json: this result has seed 2 already" in overlapping.err
+    assert "-s meta.seed=3" in overlapping.err
+    lower = operant(*later, "-s", "agent.algorithm.gamma=0.5", "-s", "meta.seed=9")
+    assert lower.code == EXIT_USAGE
+    assert "this result is of other settings than toy has now" in lower.err
+    assert len(list(Path("runs/toy").iterdir())) == 2, "what is refused is refused before anything is trained"

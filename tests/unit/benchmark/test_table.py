@@ -61,7 +61,7 @@ def test_a_reduced_budget_is_told_and_never_called_met():
     ("seeds", "told"), [([4, 5, 6], "4 to 6"), ([7], "7"), ([0, 2, 3], "0, 2, 3"), (None, "4 seeds")]
 )
 def test_the_seeds_are_named_where_they_are_known(seeds: list[int] | None, told: str):
-    more = {} if seeds is None else {"seeds": seeds}
+    more: dict[str, Any] = {} if seeds is None else {"seeds": seeds}
     assert f"| 200,000 | {told} | 500.0" in row(outcome(500.0, 500.0, **more))
 
 
