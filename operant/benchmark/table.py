@@ -65,7 +65,7 @@ def seeds(outcome: Outcome) -> str:
     """The seeds as `0 to 3`, or how many there were where the file is from before they were stored."""
     if not (each := outcome.get("seeds")):
         return f"{outcome['greedy']['n']} seeds"
-    if len(each) > 1 and each == list(range(each[0], each[-1] + 1)):
+    if len(each) > 2 and each == list(range(each[0], each[-1] + 1)):
         return f"{each[0]} to {each[-1]}"
     return ", ".join(map(str, each))
 

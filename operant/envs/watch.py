@@ -36,6 +36,9 @@ FOLLOWING = "track"
 """What Gymnasium's models call a camera that follows the body."""
 TRACKING = 1
 """MuJoCo's `mjCAMERA_TRACKING`."""
+PLANE = 0
+"""MuJoCo's `mjGEOM_PLANE`."""
+WIDER = 50
 
 
 @dataclass(frozen=True)
@@ -154,3 +157,13 @@ def follow(env: gym.Env) -> None:
         return
     renderer.camera_id = None
     renderer.default_cam_config = {"type": TRACKING, "trackbodyid": 1, **(renderer.default_cam_config or {})}
+    _widen_floor(renderer.model)
+
+
+def _widen_floor(model: Any) -> None:
+    """Draw the floor as far as bodies run, with tiles of the same size. A plane has no end in MuJoCo's physics."""
+    for geom in range(model.ngeom):
+        material = model.geom_matid[geom]
+        if model.geom_type[geom] == PLANE and material >= 0:
+            model.geom_size[geom, :2] *= WIDER
+            model.mat_texrepeat[material] *= WIDER

@@ -58,7 +58,7 @@ def test_a_reduced_budget_is_told_and_never_called_met():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "told"), [([4, 5, 6], "4 to 6"), ([7], "7"), ([0, 2, 3], "0, 2, 3"), (None, "4 seeds")]
+    ("seeds", "told"), [([4, 5, 6], "4 to 6"), ([0, 1], "0, 1"), ([7], "7"), ([0, 2, 3], "0, 2, 3"), (None, "4 seeds")]
 )
 def test_the_seeds_are_named_where_they_are_known(seeds: list[int] | None, told: str):
     more: dict[str, Any] = {} if seeds is None else {"seeds": seeds}

@@ -55,21 +55,38 @@ def test_mujoco_draws_without_a_screen_where_there_is_none(
 
 
 @pytest.mark.parametrize("name", ["HalfCheetah-v5", "Swimmer-v5", "Hopper-v5"])
-def test_the_camera_goes_along_with_what_runs_away(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_camera_goes_along_with_what_runs_away_and_the_floor_does_not_end(
+    name: str, monkeypatch: pytest.MonkeyPatch
+):
     pytest.importorskip("mujoco")
     monkeypatch.setenv("MUJOCO_GL", "egl")
     env = drawing_env(EnvSpec(name=name), Path("run.mp4"))
     env.reset(seed=0)
     body: Any = env.unwrapped
     position = body.data.qpos.copy()
-    position[0] += 30.0
+    position[0] += 400.0
     body.set_state(position, body.data.qvel.copy())
     try:
         picture = np.asarray(env.render(), np.int32)
     except Exception as absent:
         pytest.skip(f"nothing draws here: {absent}")
     assert np.sum(picture[..., 0] > picture[..., 2] + 40) > 500, "bodies are brown, floors and skies are not"
+    light = picture[-100:].mean(-1)
+    assert (light < 60).mean() > 0.1, "black tiles"
+    assert (light > 120).mean() > 0.1, "light tiles"
     env.close()
+
+
+def test_a_wider_floor_changes_no_physics():
+    pytest.importorskip("mujoco")
+    name, actions = "HalfCheetah-v5", np.random.default_rng(0).uniform(-1, 1, (200, 6))
+    drawn, plain = drawing_env(EnvSpec(name=name), Path("run.mp4")), gym.make(name)
+    states = []
+    for env in (drawn, plain):
+        env.reset(seed=3)
+        states.append([env.step(action)[0] for action in actions])
+        env.close()
+    assert np.array_equal(*states)
 
 
 def test_who_chose_a_camera_keeps_it():
