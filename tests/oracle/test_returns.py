@@ -27,7 +27,7 @@ def advantage_by_definition(reward, value, next_value, terminated, truncated, ga
     return result
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     steps=st.integers(1, 12),
@@ -79,7 +79,7 @@ def returns_by_definition(reward, next_value, terminated, truncated, gamma, coun
     return result
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     steps=st.integers(1, 12),
@@ -106,7 +106,7 @@ def test_n_step_returns_of_a_whole_rollout_are_gae_with_lambda_one():
     np.testing.assert_allclose(actual, advantage + value, rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), steps=st.integers(1, 12), num=st.integers(1, 4), gamma=st.floats(0, 1))
 def test_monte_carlo_returns_sum_to_the_end_of_the_episode(seed, steps, num, gamma):
     rng = np.random.default_rng(seed)
