@@ -101,10 +101,11 @@ def _pictures(spec: Spec, facts: Facts) -> Iterator[UsageError]:
 def _whole_episodes(spec: Spec, facts: Facts) -> Iterator[UsageError]:
     """What learns from whole episodes needs ones that end."""
     algorithm = spec.agent.algorithm
-    whole = isinstance(algorithm, ReinforceSpec) and algorithm.time_horizon is None
-    if isinstance(algorithm, EpisodicAlgorithm) and algorithm.training_episodes is not None:
-        whole = True
-    if whole and not facts.is_limited:
+    if isinstance(algorithm, ReinforceSpec):
+        learns_from_whole = algorithm.time_horizon is None
+    else:
+        learns_from_whole = isinstance(algorithm, EpisodicAlgorithm) and algorithm.training_episodes is not None
+    if learns_from_whole and not facts.is_limited:
         yield UsageError(
             f"env.max_t: {algorithm.name} learns from whole episodes, but those of {facts.env} may never end",
             remedy="-s env.max_t=1000",

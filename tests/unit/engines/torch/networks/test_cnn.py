@@ -17,6 +17,7 @@ from operant.engines.torch.networks.heads import ActorCritic, QNet
 from operant.engines.torch.on_policy import collect
 from operant.engines.torch.optimizer import FlatOptimizer
 from operant.engines.torch.ppo import Ppo
+from operant.engines.torch.reinforce import Reinforce
 from operant.envs.images import feature_map, image_of
 from operant.errors import UsageError
 from operant.run.seeding import Seeds
@@ -191,3 +192,14 @@ def test_continuous_sac_on_images_is_refused():
     picture = {"name": "operant/ProbeBoth-v0", "kwargs": {"pixels": True, "continuous": True}}
     net = {"type": "nature_cnn", "conv": [[4, 4, 4]]}
     assert "sac reads images only where actions are discrete" in refusal(picture, net, "sac")
+
+
+def test_whole_episodes_of_atari_are_learnt_from():
+    pytest.importorskip("ale_py", reason="ale-py is not installed: scripts/uv sync --inexact --extra deep")
+    agent = {"net": {"type": "nature_cnn"}, "algorithm": {"name": "reinforce", "training_frequency": 2}}
+    env = {"name": "ALE/Pong-v5", "num_envs": 2, "max_t": 20}
+    spec = Spec.model_validate({"env": env, "agent": agent})
+    validate(spec)
+    learner = Reinforce(spec, Seeds(0), torch.device("cpu"))
+    assert [over.length for over in learner.iterate()] == [20, 20]
+    learner.vector.close()
