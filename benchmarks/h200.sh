@@ -11,7 +11,7 @@
 #   benchmarks/h200.sh games SECONDS OUT CELL  cells of Atari at whole budgets, side by side; with runs/variants brought along, go on
 #   benchmarks/h200.sh mjx OUT                 PPO on MJX's HalfCheetah, three seeds in one program, played in Gymnasium's own
 #   benchmarks/h200.sh blotto OUT              SmolLM2 as a research agent on Colonel Blotto, three seeds beside each other
-#   benchmarks/h200.sh mujoco SECONDS OUT      MuJoCo's cells of 4 M frames at whole budgets on the CPU cores, as far as time goes
+#   benchmarks/h200.sh mujoco SECONDS OUT      cells of MuJoCo at whole budgets, PPO's on the CPU cores, SAC's on the GPU, as far as time goes
 #   benchmarks/h200.sh memory OUT              predicted against measured memory of a language run
 #   benchmarks/h200.sh returns SECONDS OUT     returns beside SB3's on the CPU cores, 16 seeds, as far as time goes
 set -euo pipefail
@@ -65,9 +65,10 @@ cells() {
 JSON
 }
 
-mujoco() { # a session makes some 5,000 frames a second when eight share 16 cores: 14 minutes, in one unbroken hold
+mujoco() { # PPO's four sessions on the cores, SAC's eight on the GPU, in one unbroken hold
     suites "$@" <<'JSON'
-{"mujoco": ["mujoco", "--cells", "ppo_hopper,ppo_swimmer,ppo_reacher,ppo_invertedpendulum", "--frames", "4000000", "--seeds", "2", "--jobs", "8", "-s", "engine=jax"]}
+{"ppo": ["mujoco", "--cells", "ppo_walker2d,ppo_inverteddoublependulum", "--seeds", "2", "--jobs", "4", "-s", "engine=jax", "-s", "meta.device=cpu"],
+ "sac": ["mujoco", "--cells", "sac_reacher,sac_pusher,sac_humanoid,sac_humanoidstandup", "--seeds", "2", "--jobs", "8", "-s", "engine=jax", "-s", "meta.device=cuda"]}
 JSON
 }
 
