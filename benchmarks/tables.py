@@ -23,7 +23,7 @@ SUITES = ("classic", "box2d", "mujoco", "atari")
 GRADERS = Path(__file__).parents[1] / "docs" / "howto" / "graders.md"
 PAGES = Path(__file__).parents[1] / "docs" / "algorithms"
 README = Path(__file__).parents[1] / "README.md"
-FIRST = ("ppo_cartpole", "ddqn_per_lunar", "sac_pendulum", "ppo_halfcheetah", "ppo_atari_lam85_pong")
+README_CELLS = ("ppo_cartpole", "ddqn_per_lunar", "sac_pendulum", "ppo_halfcheetah", "ppo_atari_lam85_pong")
 """The cells that README.md shows."""
 ALGORITHMS = {
     "a2c": ("A2C",),
@@ -48,11 +48,11 @@ def of_algorithm(page: str, folder: Path = RESULTS) -> str:
     return table([cell for cell in cells if read_outcome(folder, cell.name) is not None], folder)
 
 
-def first(folder: Path = RESULTS) -> str:
+def readme_table(folder: Path = RESULTS) -> str:
     """The table of README.md, and how many published figures were met."""
     cells = [cell.name for name in SUITES for cell in load_suite(name).cells]
     ran = [outcome for name in cells if (outcome := read_outcome(folder, name)) is not None]
-    shown = [outcome for name in FIRST for outcome in ran if outcome["cell"] == name]
+    shown = [outcome for name in README_CELLS for outcome in ran if outcome["cell"] == name]
     verdicts = [met(outcome) for outcome in ran if full(outcome)]
     columns = ("environment", "spec", "frames", "seeds", "final score (95 % interval)", "in training", "SLM-Lab")
     yes, no = verdicts.count("yes"), verdicts.count("no")
@@ -61,10 +61,10 @@ def first(folder: Path = RESULTS) -> str:
         f"{yes} reach their figure\nby final score and in training, {len(verdicts) - yes - no} by one of the two, "
         f"{no} by neither. [All of them](benchmarks/RESULTS.md)\n"
     )
-    return "".join([line(columns), "|" + "---|" * len(columns) + "\n", *map(first_row, shown), "\n", reached])
+    return "".join([line(columns), "|" + "---|" * len(columns) + "\n", *map(readme_row, shown), "\n", reached])
 
 
-def first_row(one: Outcome) -> str:
+def readme_row(one: Outcome) -> str:
     """One line of README.md's table."""
     scores = interval(one["greedy"]), interval(one["total_reward_ma"])
     return line([one["env"], f"`{one['cell']}`", f"{one['frames']:,}", seeds(one), *scores, figure(one["published"])])
@@ -77,7 +77,7 @@ def main() -> None:
         begin, end = BEGIN.format("results", COMMAND), END.format("results")
         file.write_text(replaced(file.read_text(encoding="utf-8"), begin, end, of_algorithm(page)), encoding="utf-8")
     begin, end = BEGIN.format("results", COMMAND), END.format("results")
-    README.write_text(replaced(README.read_text(encoding="utf-8"), begin, end, first()), encoding="utf-8")
+    README.write_text(replaced(README.read_text(encoding="utf-8"), begin, end, readme_table()), encoding="utf-8")
     text = GRADERS.read_text(encoding="utf-8")
     stored = json.loads(verifier_pool.RESULT.read_text(encoding="utf-8"))
     for name, part in (("graders", graders.table()), ("verifier_pool", verifier_pool.table(stored))):

@@ -87,7 +87,7 @@ def test_other_text_and_other_suites_stay_in_the_file(tmp_path: Path):
 def test_the_repositorys_table_is_the_one_that_its_results_give():
     document = tables.DOCUMENT.read_text()
     assert tables.suites() in document
-    assert tables.first() in tables.README.read_text(), f"{tables.COMMAND} writes README.md"
+    assert tables.readme_table() in tables.README.read_text(), f"{tables.COMMAND} writes README.md"
 
 
 def test_the_readme_counts_whole_budgets_only_and_each_by_what_it_reached(tmp_path: Path):
@@ -100,7 +100,7 @@ def test_the_readme_counts_whole_budgets_only_and_each_by_what_it_reached(tmp_pa
     }
     for name, one in outcomes.items():
         (tmp_path / f"{name}.json").write_text(json.dumps({**one, "cell": name}))
-    text = tables.first(tmp_path)
+    text = tables.readme_table(tmp_path)
     first = "| `ppo_cartpole` | 200,000 | 4 seeds | 401.0 [400.0, 402.0] | 402.0 [401.0, 403.0] | 400.0 |"
     for part in (first, "4 were trained at the whole budget: 1 reach", "2 by one of the two, 1 by neither"):
         assert part in text
