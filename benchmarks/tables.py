@@ -14,7 +14,20 @@ from pathlib import Path
 from benchmarks import graders, mixture, peers, verifier_pool
 from operant.benchmark.load import load_suite
 from operant.benchmark.outcome import Outcome, read_outcome
-from operant.benchmark.table import BEGIN, END, figure, full, interval, line, met, replaced, section, seeds, table
+from operant.benchmark.table import (
+    BEGIN,
+    END,
+    figure,
+    full,
+    heading,
+    interval,
+    line,
+    met,
+    replaced,
+    section,
+    seeds,
+    table,
+)
 
 DOCUMENT = Path(__file__).parent / "RESULTS.md"
 RESULTS = Path(__file__).parent / "results" / "suites"
@@ -61,7 +74,7 @@ def readme_table(folder: Path = RESULTS) -> str:
         f"{yes} reach their figure\nby final score and in training, {len(verdicts) - yes - no} by one of the two, "
         f"{no} by neither. [All of them](benchmarks/RESULTS.md)\n"
     )
-    return "".join([line(columns), "|" + "---|" * len(columns) + "\n", *map(readme_row, shown), "\n", reached])
+    return "".join([heading(columns), *map(readme_row, shown), "\n", reached])
 
 
 def readme_row(one: Outcome) -> str:
@@ -72,12 +85,12 @@ def readme_row(one: Outcome) -> str:
 
 def main() -> None:
     """Replace what stands between the marks in the documents."""
-    for page in ALGORITHMS:
-        file = PAGES / f"{page}.md"
-        begin, end = BEGIN.format("results", COMMAND), END.format("results")
-        file.write_text(replaced(file.read_text(encoding="utf-8"), begin, end, of_algorithm(page)), encoding="utf-8")
     begin, end = BEGIN.format("results", COMMAND), END.format("results")
-    README.write_text(replaced(README.read_text(encoding="utf-8"), begin, end, readme_table()), encoding="utf-8")
+    for file, part in {
+        README: readme_table(),
+        **{PAGES / f"{page}.md": of_algorithm(page) for page in ALGORITHMS},
+    }.items():
+        file.write_text(replaced(file.read_text(encoding="utf-8"), begin, end, part), encoding="utf-8")
     text = GRADERS.read_text(encoding="utf-8")
     stored = json.loads(verifier_pool.RESULT.read_text(encoding="utf-8"))
     for name, part in (("graders", graders.table()), ("verifier_pool", verifier_pool.table(stored))):

@@ -48,7 +48,7 @@ def table(cells: Sequence[Cell], folder: Path) -> str:
         return f"Not run: any of its {len(missing)} cells.\n"
     has_figures = any(outcome.get("published") is not None for outcome in ran)
     columns = (*COLUMNS, *(PUBLISHED_COLUMNS if has_figures else ()))
-    lines = [line(columns), "|" + "---|" * len(columns) + "\n", *(row(outcome, has_figures) for outcome in ran)]
+    lines = [heading(columns), *(row(outcome, has_figures) for outcome in ran)]
     return "".join(lines) + (f"\nNot run: {', '.join(missing)}.\n" if missing else "")
 
 
@@ -68,6 +68,11 @@ def seeds(outcome: Outcome) -> str:
     if len(each) > 2 and each == list(range(each[0], each[-1] + 1)):
         return f"{each[0]} to {each[-1]}"
     return ", ".join(map(str, each))
+
+
+def heading(columns: Sequence[str]) -> str:
+    """The first two lines of a table in Markdown."""
+    return line(columns) + "|" + "---|" * len(columns) + "\n"
 
 
 def line(cells: Sequence[str]) -> str:
