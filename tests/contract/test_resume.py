@@ -7,12 +7,12 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from operant.run.layout import METRICS_FILE
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from tests.contract.conftest import create, differing, finish, start
-
-KILLS = 5
 
 
 def rows_logged(run: Run) -> int:
@@ -21,13 +21,13 @@ def rows_logged(run: Run) -> int:
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-def kill_at_random(run: Run, dice: random.Random) -> bool:
+def kill_at_random(run: Run, dice: random.Random, kills: int) -> bool:
     """Start the session and SIGKILL it a random number of rows later; False if it ended first.
 
-    So many rows at most that a run of `KILLS` kills does not reach its end.
+    So many rows at most that a run of so many `kills` does not reach its end.
     """
     expected = run.max_frame // run.spec["meta"]["log_frequency"]
-    rows = rows_logged(run) + dice.randint(1, max(1, (expected - 1) // KILLS))
+    rows = rows_logged(run) + dice.randint(1, max(1, (expected - 1) // kills))
     process = start(run)
     while process.poll() is None and rows_logged(run) < rows:
         time.sleep(0.01)
@@ -36,14 +36,24 @@ def kill_at_random(run: Run, dice: random.Random) -> bool:
     return process.returncode == -signal.SIGKILL
 
 
-def test_killed_five_times_and_resumed_is_the_same_run(case: Spec, whole: Run, tmp_path: Path):
-    broken = create(tmp_path / "broken", case)
+def assert_survives(kills: int, case: Spec, whole: Run, folder: Path) -> None:
+    """A run that is killed so often has the bytes of the `whole` one."""
+    broken = create(folder / "broken", case)
     dice = random.Random(case.name)
-    kills = sum(kill_at_random(broken, dice) for _ in range(KILLS))
-    assert kills >= KILLS - 1, "the run ended before it could be killed: make the case longer"
+    killed = sum(kill_at_random(broken, dice, kills) for _ in range(kills))
+    assert killed >= kills - 1, "the run ended before it could be killed: make the case longer"
     finish(broken)
     assert broken.state == "done"
     assert differing(broken, whole) is None
+
+
+def test_killed_twice_and_resumed_is_the_same_run(case: Spec, whole: Run, tmp_path: Path):
+    assert_survives(2, case, whole, tmp_path)
+
+
+@pytest.mark.slow
+def test_killed_five_times_and_resumed_is_the_same_run(case: Spec, whole: Run, tmp_path: Path):
+    assert_survives(5, case, whole, tmp_path)
 
 
 def test_stopped_once_by_ctrl_c_and_resumed_is_the_same_run(case: Spec, whole: Run, tmp_path: Path):

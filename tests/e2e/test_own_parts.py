@@ -1,7 +1,7 @@
 """The files of docs/examples, in a folder outside the package: trained by name, killed, resumed, explained, mistyped.
 
-The commands are real processes, whose working directory is that folder. The run that nothing disturbs and the one that
-is killed start from nothing; the others are forked from a process that has imported torch.
+The commands are real processes, whose working directory is that folder. The run that is killed and its resume start
+from nothing; the others are forked from a process that has imported torch.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(folder: Path) -> Path:
     """A run that nothing disturbed."""
-    done = operant("train", "spec.yaml", "--out", "whole", "--plain", cwd=folder)
+    done = warm("train", "spec.yaml", "--out", "whole", "--plain", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "whole"
 

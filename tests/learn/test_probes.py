@@ -142,10 +142,8 @@ LEARNERS = {
     "dqn-normed": {"algorithm": DQN, "net": NORMED},
     "sac-normed-continuous": {"algorithm": SAC, "net": NORMED},
 }
-# With every change: all problems for one learner of each kind, and the hardest, which needs what the others need
-# one by one, for every algorithm and each part that a learner may have instead of the plain one.
-PLAIN = ("ppo", "dqn")
-OFTEN = ("a2c", "reinforce")
+# With every change: the hardest problem, which needs what the others need one by one, for a learner of each kind.
+OFTEN = ("ppo", "dqn", "a2c", "reinforce")
 
 
 def train(learner: str, probe: str, seed: int) -> Learner:
@@ -188,7 +186,7 @@ def has_values(learner: str) -> bool:
 
 
 def marks(learner: str, probe: str) -> list[pytest.MarkDecorator]:
-    return [] if learner in PLAIN or (learner in OFTEN and probe == "both") else [pytest.mark.slow]
+    return [] if learner in OFTEN and probe == "both" else [pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_start_gives_rows_as_they_come_and_stops_when_asked(tmp_path: Path):
         seen.append(row["frames"])
         if len(seen) == 3:
             handle.save()
-        if len(seen) == 200:
+        if len(seen) == 30:
             handle.stop()
     trial = handle.wait()
     assert trial.state == "stopped"

@@ -89,15 +89,33 @@ def test_every_learner_says_what_it_traces():
     assert {path.rpartition(".")[2] for _, path in PAIRS} == set(OTHERS)
 
 
-@pytest.mark.parametrize(("name", "path"), PAIRS)
-def test_a_traced_setting_is_a_number_of_the_program_and_not_part_of_it(name: str, path: str):
-    """The program of another value is the same to the letter, so a lane computes what it would by itself."""
-    spec, other = spec_of(name), spec_of(name, path, OTHERS[path.rpartition(".")[2]])
+def assert_same_program(spec: Spec, other: Spec) -> None:
+    """To the letter, so a lane computes what it would by itself."""
     assert program_key(spec.model_dump(mode="json")) == program_key(other.model_dump(mode="json"))
+    assert program_text(spec.model_dump_json()) == program_text(other.model_dump_json())
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_traced_settings_are_numbers_of_the_program_and_not_part_of_it(name: str):
+    """With another value of each of them at once; the slow test below says which one it was."""
+    document: Any = spec_of(name).model_dump(mode="json")
+    for path in learner_class(name).TRACED:
+        document = put(document, tuple(path.split(".")), OTHERS[path.rpartition(".")[2]])
+    assert_same_program(spec_of(name), Spec.model_validate(document))
+
+
+@pytest.mark.parametrize(("name", "path"), PAIRS)
+def test_a_learner_reads_a_traced_setting(name: str, path: str):
+    spec, other = spec_of(name), spec_of(name, path, OTHERS[path.rpartition(".")[2]])
     learner = build_learner(spec)
     before, after = (jax.tree.leaves(learner.hyper(each)) for each in (spec, other))
     assert any(float(one) != float(two) for one, two in zip(before, after, strict=True)), "hyper does not read it"
-    assert program_text(spec.model_dump_json()) == program_text(other.model_dump_json())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "path"), PAIRS)
+def test_a_traced_setting_is_a_number_of_the_program_and_not_part_of_it(name: str, path: str):
+    assert_same_program(spec_of(name), spec_of(name, path, OTHERS[path.rpartition(".")[2]]))
 
 
 @pytest.mark.parametrize("path", ["agent.net.optimizer.clip_grad_norm", "agent.algorithm.target_kl"])
