@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measurements on a GPU machine that has no network; what it lacks comes along as files.
-#   benchmarks/h200.sh packages ARCHIVE        unpack wheels, and offer those that the machine lacks on PYTHONPATH
+#   benchmarks/h200.sh archive ARCHIVE [NAMES] beforehand, on a machine with a network: the packages that may be lacking, for Python 3.12
+#   benchmarks/h200.sh packages ARCHIVE        unpack them, and offer those that the machine lacks on PYTHONPATH
 #   benchmarks/h200.sh model GGUF_PARTS...     put a model's parts together and write a Hugging Face folder
 #   benchmarks/h200.sh versus                  GRPO's tokens per second beside TRL
 #   benchmarks/h200.sh learn [operant train arguments]
@@ -18,6 +19,15 @@ set -euo pipefail
 MODEL=${MODEL:-/tmp/smollm2}
 PACKAGES=${PACKAGES:-/tmp/packages}
 export PYTHONPATH="$PWD:$PACKAGES" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1
+
+archive() { # without what they depend on, since a GPU machine has numpy, jax, torch and transformers; versions are those of pyproject.toml
+    local unpacked names=(pydantic pydantic-core annotated-types typing-inspection typing-extensions ruamel-yaml
+        gymnasium farama-notifications cloudpickle imageio pygame-ce ale-py box2d mujoco mujoco-core glfw gguf
+        mujoco-mjx trimesh etils fsspec importlib-resources zipp absl-py "${@:2}")
+    unpacked=$(mktemp -d)
+    scripts/uv pip install --quiet --no-deps --target "$unpacked" --python-version 3.12 --python-platform x86_64-manylinux_2_28 "${names[@]}"
+    tar cJf "$1" -C "$unpacked" .
+}
 
 packages() {
     mkdir -p "$PACKAGES.all" "$PACKAGES"
@@ -79,7 +89,7 @@ cells() {
 JSON
 }
 
-mujoco() { # eight sessions at once take some 1,300 s of an H200 with 16 cores
+mujoco() { # eight sessions at once; 1,300 s is an estimate: eight of 1 M frames and a quarter of a gradient step a frame took 427 s
     suites "$@" <<'JSON'
 {"sac": ["mujoco", "--cells", "sac_ant,sac_humanoid,sac_invertedpendulum,sac_inverteddoublependulum", "--seeds", "2", "--jobs", "8",
   "-s", "engine=jax", "-s", "meta.device=cuda"]}
@@ -163,7 +173,7 @@ returns() {
 }
 
 case ${1:-} in
-packages | model | cells | games | mujoco | mjx | blotto | memory | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
+archive | packages | model | cells | games | mujoco | mjx | blotto | memory | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
 learn) model_spec grpo_smollm2_largest "${@:2}" ;;
 *) grep '^# ' "$0" && exit 2 ;;
