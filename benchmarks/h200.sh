@@ -66,6 +66,7 @@ suites() { # SECONDS OUT: what `operant bench` runs comes from standard input; w
     mkdir -p "$finished"
     if ! pgrep -f "[b]enchmarks.variants" > /dev/null; then
         share_gpu
+        # From a copy: this tree may be replaced while they go on.
         mkdir -p /tmp/lab && cp -r operant operant_tasks benchmarks pyproject.toml .git /tmp/lab
         PYTHONPATH="/tmp/lab:$PACKAGES" setsid python3 -m benchmarks.variants "$tries" --out "$finished" < /dev/null > "$finished/summary.txt" 2>&1 &
         sleep 2
