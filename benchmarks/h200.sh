@@ -13,6 +13,7 @@
 #   benchmarks/h200.sh mjx OUT                 PPO on MJX's HalfCheetah, three seeds in one program, played in Gymnasium's own
 #   benchmarks/h200.sh blotto OUT              SmolLM2 as a research agent on Colonel Blotto, three seeds beside each other
 #   benchmarks/h200.sh mujoco SECONDS OUT      SAC's cells of MuJoCo at whole budgets
+#   benchmarks/h200.sh tries FILE SECONDS OUT  settings beside each other, a file for `python -m benchmarks.variants`
 #   benchmarks/h200.sh memory OUT              predicted against measured memory of a language run
 #   benchmarks/h200.sh returns SECONDS OUT     returns beside SB3's on the CPU cores, 16 seeds, as far as time goes
 set -euo pipefail
@@ -97,6 +98,10 @@ mujoco() { # eight sessions at once; 1,300 s is an estimate: eight of 1 M frames
 JSON
 }
 
+tries() { # FILE SECONDS OUT
+    suites "$2" "$3" < "$1"
+}
+
 games() { # SECONDS OUT CELL...: two at once make 13,600 steps a second in all, which is 10 M each in 27 minutes; one alone makes 11,700
     local cell tries=""
     for cell in "${@:3}"; do
@@ -174,7 +179,7 @@ returns() {
 }
 
 case ${1:-} in
-archive | packages | model | cells | games | mujoco | mjx | blotto | memory | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
+archive | packages | model | cells | games | mujoco | tries | mjx | blotto | memory | returns | mixture | sft_mixture | forgetting | stale) "$@" ;;
 versus) python3 -m benchmarks.versus_trl --model "$MODEL" --device cuda --prompts 64 --group 8 --new 128 --steps 8 "${@:2}" ;;
 learn) model_spec grpo_smollm2_largest "${@:2}" ;;
 *) grep '^# ' "$0" && exit 2 ;;
