@@ -159,14 +159,20 @@ class Ppo(OnPolicy):
             params, opt_state, norm = self.optimizer.step(params, grads, opt_state, hyper.optimizer, lr_scale)
             return (params, opt_state), jnp.append(metrics, norm)
 
+        def gradient_steps(given: Any, order: Array) -> tuple[Any, Array]:
+            return lax.scan(gradient_step, given, order.reshape(-1, self.batch_rows))
+
+        def no_steps(given: Any, order: Array) -> tuple[Any, Array]:
+            return given, jnp.zeros((len(order) // self.batch_rows, len(METRICS)))
+
         def epoch(carry: Any, order: Array) -> tuple[Any, tuple[Array, Array]]:
             before, going = carry
-            after, metrics = lax.scan(gradient_step, before, order.reshape(-1, self.batch_rows))
             if self.settings.target_kl is None:
+                after, metrics = gradient_steps(before, order)
                 return (after, going), (metrics, jnp.ones(len(metrics)))
-            kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, before)
+            after, metrics = lax.cond(going, gradient_steps, no_steps, before, order)
             taken = jnp.full(len(metrics), going, jnp.float32)
-            return (kept, going & (metrics[-1, 3] <= hyper.target_kl)), (metrics, taken)
+            return (after, going & (metrics[-1, 3] <= hyper.target_kl)), (metrics, taken)
 
         start = (state.policy.params, state.learner.opt_state)
         ((params, opt_state), _), (metrics, taken) = lax.scan(epoch, (start, jnp.bool(True)), orders)
