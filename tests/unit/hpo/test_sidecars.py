@@ -16,7 +16,7 @@ from operant.run.layout import RESOLVED_FILE
 from operant.run.run import Run
 from operant.spec.schema import Spec
 from operant.trackers.position import read_positions
-from tests.processes import wait_until
+from tests.processes import marked, wait_until
 from tests.unit.trackers.conftest import curves, write
 from tests.unit.trackers.event_files import as_float32, raw_values, scalars
 
@@ -58,6 +58,7 @@ def test_a_trial_is_followed_over_its_rungs_and_caught_up_with(tmp_path: Path) -
         write(run, last)
         beside.end(work)
     assert_tracked(run, 900)
+    assert wait_until(lambda: not marked(str(run.path)), 120)
     # A worker that was killed together with its trackers: the next one has them send the rest.
     shutil.rmtree(run.path / "track")
     Sidecars(study, lines.append)
