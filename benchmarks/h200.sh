@@ -12,7 +12,7 @@
 #   benchmarks/h200.sh games SECONDS OUT CELL  cells of Atari at whole budgets, side by side
 #   benchmarks/h200.sh mjx OUT                 PPO on MJX's HalfCheetah, three seeds in one program, played in Gymnasium's own
 #   benchmarks/h200.sh blotto OUT              SmolLM2 as a research agent on Colonel Blotto, three seeds beside each other
-#   benchmarks/h200.sh mujoco SECONDS OUT CELLS  cells of MuJoCo at whole budgets, such as sac_ant,sac_humanoid
+#   benchmarks/h200.sh mujoco SECONDS OUT CELL cells of MuJoCo at whole budgets, such as sac_ant sac_humanoid
 #   benchmarks/h200.sh tries FILE SECONDS OUT  settings beside each other, a file for `python -m benchmarks.variants`
 #   benchmarks/h200.sh memory OUT              predicted against measured memory of a language run
 #   benchmarks/h200.sh returns SECONDS OUT     returns beside SB3's on the CPU cores, 16 seeds, as far as time goes
@@ -91,8 +91,12 @@ cells() {
 JSON
 }
 
-mujoco() { # SECONDS OUT CELLS: eight sessions at once, 2 seeds a cell; Ant, Humanoid and both inverted pendulums took 1,700 s, of 1 M frames and a quarter of a gradient step each 427 s
-    suites "$1" "$2" <<< "{\"sac\": [\"mujoco\", \"--cells\", \"$3\", \"--seeds\", \"2\", \"--jobs\", \"8\", \"-s\", \"engine=jax\", \"-s\", \"meta.device=cuda\"]}"
+mujoco() { # SECONDS OUT CELL...: two seeds a cell, eight sessions at once; SAC on Ant, Humanoid and both inverted pendulums took 1,700 s
+    local cells
+    cells=$(IFS=, && echo "${*:3}")
+    suites "$1" "$2" <<JSON
+{"mujoco": ["mujoco", "--cells", "$cells", "--seeds", "2", "--jobs", "8", "-s", "engine=jax", "-s", "meta.device=cuda"]}
+JSON
 }
 
 tries() { # FILE SECONDS OUT
