@@ -170,6 +170,7 @@ class Ppo(OnPolicy):
             if self.settings.target_kl is None:
                 after, metrics = gradient_steps(before, order)
                 return (after, going), (metrics, jnp.ones(len(metrics)))
+            # Lanes compute both branches, and take one.
             after, metrics = lax.cond(going, gradient_steps, no_steps, before, order)
             taken = jnp.full(len(metrics), going, jnp.float32)
             return (after, going & (metrics[-1, 3] <= hyper.target_kl)), (metrics, taken)
